@@ -84,7 +84,6 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
         (388, None, None),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (196, 256, "If no block has more than 224 threads, "),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -148,7 +147,7 @@ static constexpr int constant{32};
         ('kernel<<<grid, 64>>>(x);\nputs("of (kernel) 1");', 64),
         ("kernel<<<grid, 64>>>(x);\n/* by\n(kernel) */", 64),
         ("cudaFuncSetCacheConfig(kernel, 1);\nkernel<<<grid, 64>>>(x);", 64),
-        ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", None),
+        ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", 64),
         ("#if A\n#define S 64\n#else\n#define S 128\n#endif\nkernel<<<1, S>>>(x);", None),
         ("#define S 1\n#undef S\n#define S 64\nkernel<<<1, S>>>(x);", 64),
         ("#define S 64\n#define T S\nvoid f() {\ndim3 b(S);\nkernel<<<1, b>>>(x);\n}", 64),
@@ -2052,3 +2051,27 @@ def test_shared_memory_is_refused_in_what_the_host_compiles_too(source: str, ref
 def test_a_break_of_a_switch_inside_leaves_no_loop(body: str, leaves: int | None) -> None:
     text = f"for (int i = 0; i < 8; ++i) {{\n{body}\n}}\nif (z) return;\n"
     assert early_exit(source_text({"a.cu": text}), "a.cu", 1) == leaves
+
+
+@pytest.mark.parametrize(
+    ("line", "is_moved"),
+    [
+        ("float table[16];", True),
+        ("float table[16] = {}; auto f = [&] { return table[i & 15]; };", True),
+        ("auto f = [=](int i) { return table[i & 15]; };", False),
+        ("auto f = [table](int i) mutable { return table[i & 15]; };", False),
+        ("run<<<1, 64>>>([=] __device__(int i) { out[i] = table[p[i] & 15]; }, n);", False),
+        ("run<<<1, 64>>>([table, out] __host__ __device__ (int i) { out[i] = table[i]; });", False),
+    ],
+)
+def test_no_shared_memory_for_what_a_lambda_has_captured(line: str, is_moved: bool) -> None:
+    facts = array("float[16]", 64)
+    (finding,) = find(dataclasses.replace(facts, location=HERE), {"a.cu": f"\n\n{line}\n"})
+    advised = [one for one in finding.advice if one.rewrite == "shared-memory"]
+    assert bool(advised) is is_moved
+
+
+def test_no_shared_memory_beside_bounds_that_allow_more_threads_than_fit() -> None:
+    facts = dataclasses.replace(array("float[96]", 384), launch_bounds=LaunchBounds(256, None))
+    (finding,) = find(facts)
+    assert [one for one in finding.advice if one.rewrite == "shared-memory"] == []

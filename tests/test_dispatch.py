@@ -270,3 +270,30 @@ def test_versions_go_together_by_what_they_are_and_not_by_what_they_say(
     )
     found = [one.rewrite for _, one in joint(every)]
     assert ("dispatch+unroll" in found) == together
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; i < n; ++i) { if (i < 8) { a[i] = p[i]; continue; } s += p[i]; }",
+        "for (int i = 0; i < n; ++i) { if (i >= 8) { s += p[i]; continue; } a[i] = p[i]; }",
+        "for (int i = 0; i < n; ++i) { if (i == 8) break; a[i] = p[i]; }",
+        "for (int i = 0; i < n; ++i) { if (i < 8) a[i] = p[i]; else s += p[i]; }",
+        "for (int i = 0; i < n; ++i) s += i < 8 ? a[i] : p[i];",
+        "for (int i = 0; i < n; ++i) s += i < 8 && a[i] > 0;",
+        "for (int i = 0; i < n; ++i) switch (i >> 3) { case 0: a[i] = p[i]; }",
+        "int k = 0; for (int i = 0; i < n; ++i) { if (k++ < 8) a[i] = p[i]; }",
+        "int k = 0; for (int i = 0; i < n; ++i) { if (k == 8) return; ++k; a[i] = p[i]; }",
+    ],
+)
+@pytest.mark.parametrize("rewrite", ["dispatch", "bounded-loop"])
+def test_a_stream_whose_first_elements_are_kept_has_any_length(loop: str, rewrite: str) -> None:
+    text = kernel("int a[8]; int s = 0;", loop, "out[0] = s + a[p[0] & 7];")
+    made, _ = proposals(target(text, "a", "int[8]", location=SourceLocation("/p/a.cu", 1)))
+    assert [one.caveat for one in made if one.rewrite == rewrite] == []
+
+
+def test_what_is_indexed_in_each_turn_bounds_it() -> None:
+    loop = "for (int i = 0; i < n; ++i) { if (p[i] < 0) continue; a[i] = p[i]; }"
+    text = kernel("int a[8]; int s = 0;", loop, "out[0] = s + a[p[0] & 7];")
+    assert most(text) == 8

@@ -367,14 +367,21 @@ __global__ void __launch_bounds__(128) k(const float *in, float *out, int n) {
 """
 
 
-def test_what_would_not_be_linked_is_not_offered(tmp_path: Path) -> None:
-    """ptxas lets separately compiled code take any amount of shared memory, and nvlink does not."""
-    (tmp_path / "staged.cu").write_text(STAGED)
+@pytest.mark.parametrize("is_template", [False, True])
+def test_what_would_not_be_linked_is_not_tried(is_template: bool, tmp_path: Path) -> None:
+    """ptxas lets separately compiled code take any amount of shared memory, and nvlink does not.
+
+    A template's own shared memory it does not even report.
+    """
+    text = STAGED
+    if is_template:
+        text = "template <int N> " + text.replace("10000", "N")
+        text += "template __global__ void k<10000>(const float *, float *, int);\n"
+    (tmp_path / "staged.cu").write_text(text)
     given = ("--frontend", "nvcc", "--nvcc-arg=-rdc=true", "--format", "json", "-o", "fix.json")
     done = run_program("fix", "staged.cu", *given, cwd=tmp_path)
+    assert done.code == 0, done.err
     found = json.loads((tmp_path / "fix.json").read_text())
-    shared = [one for one in found["candidates"] if one["rewrite"] == "shared-memory"]
-    assert shared, done.err
-    assert {one["verdict"] for one in shared} == {"worse"}
-    assert "56384 bytes of static shared memory" in shared[0]["error"]
-    assert shared[0]["rank"] is None
+    assert found["candidates"]
+    assert [one for one in found["candidates"] if one["rewrite"].startswith("shared")] == []
+    assert {one["before"]["shared"] for one in found["candidates"]} == {40000}

@@ -72,7 +72,7 @@ class _Gatherer:
             function.shared_spills,
             max(body.end for body in (function, *function.callees)) - function.start,
         )
-        ptxas = reported.facts if reported is not None else None
+        ptxas = self._with_shared(function.name, reported.facts if reported is not None else None)
         location = self._lines.definition(function)
         return KernelFacts(
             name=function.name,
@@ -94,6 +94,15 @@ class _Gatherer:
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
         )
+
+    def _with_shared(self, name: str, ptxas: PtxasFacts | None) -> PtxasFacts | None:
+        """ptxas's figures, with all shared memory of a kernel that is linked later."""
+        ptx, flow = self._layers.ptx, self._layers.flow
+        if ptxas is None or ptx is None or not self._layers.artifacts.unit.options.is_relocatable:
+            return ptxas
+        reached = flow.reached(name) if flow is not None else ()
+        known = ptx.shared_bytes(dict.fromkeys((name, *reached)))
+        return replace(ptxas, shared=known) if known > (ptxas.shared or 0) else ptxas
 
     def _cap(self, function: CubinFunction) -> int | None:
         """The register cap of a function, which machine code holds of kernels alone."""

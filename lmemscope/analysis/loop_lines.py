@@ -56,7 +56,8 @@ def _around(sources: SourceText, place: SourceLocation) -> SourceLocation | None
     depth, is_next = 0, True
     for number in range(place.line - 1, max(place.line - _REACH, 0), -1):
         text = sources.line(place.file, number).strip()
-        depth += text.count("}") - text.count("{")
+        code = sources.code_line(place.file, number)
+        depth += code.count("}") - code.count("{")
         governs = depth < 0 or (is_next and text.endswith(")"))
         if governs and _KEYWORD.search(text):
             return SourceLocation(place.file, number)

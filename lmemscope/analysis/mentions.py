@@ -225,7 +225,7 @@ class Mentions:
         """Where a variable's declaration ends: behind its line only if it has an initialiser."""
         text = ""
         for number in range(variable.line, variable.line + _LONGEST_INITIALISER):
-            text += self._sources.line(variable.file, number).partition("//")[0] + "\n"
+            text += self._sources.code_line(variable.file, number) + "\n"
             before, brace, _ = text.partition("{")
             if ";" in before or (brace and "=" not in before):
                 break

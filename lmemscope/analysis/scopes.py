@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from lmemscope.model import SourceText, Variable
 
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 _LONGEST = 4000
 """Lines of a block at most."""
 
@@ -47,7 +46,7 @@ class Scopes:
 
     def _found(self, variable: Variable) -> int | None:
         named = re.compile(rf"(?<!\w){re.escape(variable.name)}(?!\w)")
-        first = named.search(self._sources.line(variable.file, variable.line))
+        first = named.search(self._sources.code_line(variable.file, variable.line))
         if first is None:
             return None  # Declared by a macro, or without a name.
         braces = parentheses = 0
@@ -67,7 +66,7 @@ class Scopes:
         """Lines from the declaration on; of what a condition chooses from, the first alone."""
         skipped = depth = 0
         for number in range(variable.line, variable.line + _LONGEST):
-            text = self._sources.line(variable.file, number)
+            text = self._sources.code_line(variable.file, number)
             word = text.lstrip()[1:].lstrip() if text.lstrip().startswith("#") else None
             if word is not None:
                 if word.startswith("if"):
@@ -79,4 +78,4 @@ class Scopes:
                     depth = max(depth - 1, 0)
                 continue
             if not skipped:
-                yield number, _QUOTED.sub("", text)
+                yield number, text

@@ -50,8 +50,8 @@ def is_set_on_some_paths(sources: SourceText, pointer: Variable, place: SourceLo
         pointer: declared in the same file, before.
         place: the line that sets it.
     """
-    lines = (sources.line(place.file, number) for number in range(pointer.line, place.line))
-    text = "\n".join(line.partition("//")[0] for line in lines)
+    lines = (sources.code_line(place.file, number) for number in range(pointer.line, place.line))
+    text = "\n".join(lines)
     last = sources.line(place.file, place.line)
     return text.count("{") > text.count("}") or _CHOOSES.search(last) is not None
 

@@ -170,5 +170,6 @@ def _write(report: FixReport, *, force: bool) -> None:
             f"not written: {', '.join(dirty)} has changes that are not committed",
             hint="commit or stash them, or say --force",
         )
-    for name in write(report.chosen.edits):
+    compiled = [one for unit in report.units for one in unit.files or ()]
+    for name in write(report.chosen, compiled):
         say(f"Wrote {name}.", err=True)

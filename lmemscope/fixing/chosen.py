@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attempts import Attempts, Result, Results
 from lmemscope.fixing.edits import merged
+from lmemscope.fixing.fit import Lost, loses_more, lost_blocks
 from lmemscope.fixing.grids import Grids
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
 from lmemscope.model import Chosen, Edit, Rewriting, Trial, Unit, UnitReport
 from lmemscope.model.fix import NOTICED
+from lmemscope.sources.lines import from_disk
 
 _SURELY = 2.0
 """How many times as fast a rewriting that is not the first of its object has to be modelled: of
@@ -41,7 +43,7 @@ def choose(
         unsafe: whether unsafe ones count.
     """
     wanted, left_out = _best(trials, unsafe=unsafe)
-    company = _Company(results, attempts, grids)
+    company = _Company(results, attempts, grids, [one.edits for one in wanted])
     alone = company.costs(one.edits for one in wanted)
     whole = merged(one.edits for one in wanted)
     if len(wanted) < 2 or (whole is not None and company.harm(whole, alone) is None):
@@ -107,10 +109,18 @@ class _Company:
 
     Args:
         results, attempts, grids: as of `choose`.
+        alone: the edits of each of them.
     """
 
-    def __init__(self, results: Results, attempts: Attempts, grids: Grids) -> None:
+    def __init__(
+        self,
+        results: Results,
+        attempts: Attempts,
+        grids: Grids,
+        alone: Sequence[tuple[Edit, ...]],
+    ) -> None:
         self._results, self._attempts, self._grids = results, attempts, grids
+        self._alone = alone
 
     def costs(self, groups: Iterable[tuple[Edit, ...]]) -> Costs:
         """The least that each kernel is modelled to cost with any of some groups of edits."""
@@ -136,10 +146,24 @@ class _Company:
             why = harm(report, outcome.report)
             if why is not None:
                 return why
+            alone = [lost for one in self._alone for lost in self._lost(unit, report, one)]
+            more = loses_more(self._lost(unit, report, edits), alone)
+            if more is not None:
+                return f"with another rewrite blocks have room for {more.most} threads only"
             for name, cost in self._of(unit, outcome.report):
                 if cost > costs.get((unit, name), cost) * NOTICED:
                     return "with another rewrite the kernel is modelled to be slower than without"
         return None
+
+    def _lost(self, unit: Unit, report: UnitReport, edits: tuple[Edit, ...]) -> list[Lost]:
+        """Blocks of a unit's kernels that do not fit with some edits."""
+        if unit not in (one for one, _ in self._reading(edits)):
+            return []
+        outcome = self._attempts.outcome(unit, edits)
+        known = self._attempts.done[0].target.hits[0].case.sources
+        sources = from_disk(None, unit.input, unit.options, known.mentioning)
+        made = outcome.report
+        return [] if made is None else [*lost_blocks(report, made, unit.arch, sources)]
 
     def _reading(self, edits: tuple[Edit, ...]) -> Sequence[Result]:
         return self._results.reading({edit.file for edit in edits})

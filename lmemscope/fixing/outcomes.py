@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lmemscope.analysis.cost import cost_of
 from lmemscope.fixing.attempts import Attempt, Outcome
 from lmemscope.fixing.effect import Classes
+from lmemscope.fixing.fit import fitted
 from lmemscope.fixing.grids import Grids, grid_of
 from lmemscope.fixing.judge import NOTHING, Judged, figures, harm, judge, refusal
 from lmemscope.fixing.lost import is_parted, missing_effects
@@ -19,6 +20,7 @@ from lmemscope.rules.indexing import listed
 
 def trials_of(attempt: Attempt, hits: Sequence[Hit], grids: Grids) -> Iterator[Trial]:
     """What an attempt does to findings, those of its own target or of another."""
+    attempt, unfit = fitted(attempt)
     classes = Classes.of(attempt.rewriting.edits, attempt.read)
     for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
         own = [hit for hit in hits if is_in(hit, report.kernels)]
@@ -37,6 +39,8 @@ def trials_of(attempt: Attempt, hits: Sequence[Hit], grids: Grids) -> Iterator[T
             judged = verdicts.get(hit.facts.name)
             if judged is not None and elsewhere is not None and judged.verdict != "failed":
                 judged = Judged("worse", judged.after, elsewhere)
+            if judged is not None and unfit is not None and judged.verdict != "failed":
+                judged = Judged("worse", judged.after, unfit)
             before = next(one for one in report.kernels if one.facts is hit.facts)
             yield _trial(attempt, unit, hit, before, judged, outcome)
 

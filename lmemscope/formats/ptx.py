@@ -14,9 +14,10 @@ address of the object at that offset.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from lmemscope.errors import FormatError
@@ -42,6 +43,11 @@ _LOC = re.compile(rb"\.loc[ \t]+(\d{1,18})[ \t]+(\d{1,18})")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
 _SHARED = re.compile(rb"\.shared\s+(?:\.align\s+\d{1,9}\s+)?\.[bsuf]\d+\s+([\w$]+)")
+_SIZED = re.compile(
+    rb"\.shared\s+(?:\.align\s+(?P<align>\d{1,9})\s+)?\.[bsuf](?P<bits>\d{1,3})\s+(?P<name>[\w$]+)"
+    rb"(?P<extents>(?:\[\d{1,12}\])*)\s*[;=]"
+)
+"""A variable in shared memory whose size does not come from the launch."""
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _EFFECT = re.compile(
     rb"(?:^|[;:{}])[ \t]*(?:@!?[%\w]+[ \t]+)?"
@@ -283,6 +289,30 @@ class PtxModule:
         Only plain numbers are read: a variable that begins with addresses has no known bytes.
         """
         return self._initialised.value(symbol)
+
+    def shared_bytes(self, functions: Iterable[str]) -> int:
+        """Bytes of static shared memory that functions use, what they share counted once.
+
+        Of code that is linked later ptxas reports none of ``.weak .shared``, a template's, and none
+        of functions that are called.
+        """
+        texts = (found.text for found in map(self.function, functions) if found is not None)
+        words = {word for text in texts if self._sized for word in _NAME.findall(text)}
+        size = 0
+        for name in sorted(words & self._sized.keys()):
+            alignment, own = self._sized[name]
+            size = -(-size // alignment) * alignment + own
+        return size
+
+    @cached_property
+    def _sized(self) -> Mapping[bytes, tuple[int, int]]:
+        """Alignment and bytes of each variable in shared memory."""
+        found = {}
+        for one in _SIZED.finditer(self._text):
+            element = max(1, int(one["bits"]) // 8)
+            extents = [int(text) for text in re.findall(rb"\d+", one["extents"])]
+            found[one["name"]] = (int(one["align"] or element), element * math.prod(extents))
+        return found
 
     @cached_property
     def shared(self) -> frozenset[str]:

@@ -84,6 +84,8 @@ class SiteSplit:
 class PtxasFacts:
     """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites.
 
+    ``shared`` is static shared memory; of code that is linked later, what the PTX has of it, for
+    ptxas leaves a template's and that of called functions to the linker.
     ``local`` is local memory as nvlink and very old toolkits print it; ``linked_stack`` the deepest
     call path after linking, as nvlink prints it.
     """

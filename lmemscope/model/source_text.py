@@ -6,15 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from lmemscope.model.blanked import Blanked, blanked
 from lmemscope.model.places import is_library
 from lmemscope.model.request import CompileOptions, SourceLocation
 
-_NO_CODE = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
-)
-"""Comments and literals; an apostrophe within a number is none."""
 _INCLUDE = re.compile(r'\s*#\s*include\s+(?:"(?P<name>[^"]+)"|<(?P<angled>[^>]+)>)')
-_COMMENT = re.compile(r"/\*.*?\*/")
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _FILES = 64
 """How many files one file's quoted includes may lead to."""
 
@@ -72,8 +69,9 @@ class SourceText:
         self.is_relocatable = options is not None and options.is_relocatable
         self._defines = options.defines if options is not None else ()
         self._bare: dict[str, tuple[str, ...]] = {}
-        self._code: dict[str, str] = {}
+        self._blanked: dict[str, Blanked] = {}
         self._code_lines: dict[str, Sequence[str]] = {}
+        self._uncommented_lines: dict[str, Sequence[str]] = {}
         self._matching: dict[tuple[str, re.Pattern[str]], tuple[str, ...]] = {}
         self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
@@ -94,21 +92,47 @@ class SourceText:
     def bare_lines(self, file: str) -> tuple[str, ...]:
         """All lines of a file without their comments, made once."""
         if file not in self._bare:
-            self._bare[file] = tuple(_without_comment(line) for line in self._lines_of(file))
+            lines = zip(self._lines_of(file), self.uncommented(file).split("\n"), strict=False)
+            self._bare[file] = tuple(
+                bare if bare == line else _GAP.sub(" ", bare.rstrip()) for line, bare in lines
+            )
         return self._bare[file]
 
+    def blanked(self, file: str) -> Blanked:
+        """The text of a file with blanks for what is no code, made once."""
+        if file not in self._blanked:
+            self._blanked[file] = blanked("\n".join(self._lines_of(file)))
+        return self._blanked[file]
+
     def code(self, file: str) -> str:
-        """The text of a file, line for line, without comments and what stands in quotes."""
-        if file not in self._code:
-            text = "\n".join(self._lines_of(file))
-            self._code[file] = _NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
-        return self._code[file]
+        """The text of a file, with blanks for comments and for what stands in quotes."""
+        return self.blanked(file).code
+
+    def uncommented(self, file: str) -> str:
+        """The text of a file with blanks for comments."""
+        return self.blanked(file).uncommented
 
     def code_lines(self, file: str) -> Sequence[str]:
         """The lines of `code`."""
         if file not in self._code_lines:
             self._code_lines[file] = self.code(file).split("\n")
         return self._code_lines[file]
+
+    def code_line(self, file: str, number: int) -> str:
+        """A line of `code`, in which braces match; an empty string where there is none."""
+        lines = self.code_lines(file)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def uncommented_line(self, file: str, number: int) -> str:
+        """A line of `uncommented`; an empty string where there is none."""
+        lines = self.uncommented_lines(file)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def uncommented_lines(self, file: str) -> Sequence[str]:
+        """The lines of `uncommented`."""
+        if file not in self._uncommented_lines:
+            self._uncommented_lines[file] = self.uncommented(file).split("\n")
+        return self._uncommented_lines[file]
 
     def given(self, macro: str) -> str | None:
         """The value of a macro that the command line defines; None of every other name."""
@@ -192,12 +216,6 @@ class SourceText:
             if parts and not all(part.isdigit() for part in parts):
                 return parts[0] if len(parts) == 1 else "".join(f"[{part}]" for part in parts)
         return None
-
-
-def _without_comment(line: str) -> str:
-    if "/" not in line:
-        return line
-    return _COMMENT.sub(" ", line.partition("//")[0])
 
 
 def _closing(text: str, position: int) -> int:

@@ -39,6 +39,7 @@ from lmemscope.rewrites import (
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
 from lmemscope.rewrites.cooperative import promised
+from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
 REWRITES: tuple[Rewrite, ...] = (
@@ -93,6 +94,8 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
     which it names: what stands in the way of one may not be in that of another, nor of a person,
     unless it is ruled out.
     """
+    if (unreadable := unread(target)) is not None:
+        return (), (Declined(unreadable),)
     found: list[Rewriting] = []
     reasons: dict[Declined, list[str]] = {}
     is_shared = _is_for_the_host_too(target)
@@ -143,6 +146,8 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
         target: that nothing removes so far.
         failed: names of the rewrites.
     """
+    if unread(target) is not None:
+        return ()
     others = (
         rewrite
         for rewrite in REWRITES

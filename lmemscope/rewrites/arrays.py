@@ -145,9 +145,11 @@ class LocalArray:
         """Its uses.
 
         Raises:
-            DeclinedError: they hide something: a macro uses the variable, or there is another of
-                its name further in.
+            DeclinedError: a macro may use it, or there is another of its name further in.
         """
+        function = self.syntax.code_of(self.declared.function)
+        if self.target.meanings.may_name(words_of([function]), self.name):
+            raise DeclinedError("a macro may use it")
         return elements(
             self.target.path,
             self.syntax,
@@ -225,11 +227,11 @@ def local_variable(target: Target) -> LocalArray:
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
     if _ALIGNED.search(
-        syntax.data, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
+        syntax.code, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
     ):
         raise DeclinedError("its declaration is of a form that is not rewritten")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
-    stars = syntax.data[declared.declarator.start_byte : declared.name.start_byte]
+    stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
         raise DeclinedError("its declaration is of a form that is not rewritten")
     if b"*" in stars and len(words) and (b"const" in words or b"volatile" in words):
@@ -257,7 +259,7 @@ def local_variable(target: Target) -> LocalArray:
 def is_for_device(function: Node, syntax: Syntax) -> bool:
     """Whether a function says itself that it is the device's: a macro may be empty for the host."""
     body = function.child_by_field_name("body")
-    head = syntax.data[function.start_byte : body.start_byte] if body is not None else b""
+    head = syntax.code[function.start_byte : body.start_byte] if body is not None else b""
     return bool({b"__device__", b"__global__"} & set(_SPLIT.findall(head)))
 
 
@@ -265,7 +267,7 @@ def is_for_host(target: Target, declared: Declared) -> bool:
     """Whether a variable's function, or a lambda in it, is compiled for the host too, or may be."""
     nodes = [declared.function, *around(declared.statement, "lambda_expression")]
     text = b" ".join(
-        target.syntax.data[node.start_byte : body.start_byte]
+        target.syntax.code[node.start_byte : body.start_byte]
         for node in nodes
         for body in [node.child_by_field_name("body")]
         if body is not None
@@ -307,7 +309,7 @@ def is_reference_to_element(use: Use, syntax: Syntax, meanings: Meanings) -> boo
     if returned is not None and returned.type == "return_statement":
         made = next(around(returned, *FUNCTIONS), None)
         body = made.child_by_field_name("body") if made is not None else None
-        head = syntax.data[made.start_byte : body.start_byte] if made and body else b"&"
+        head = syntax.code[made.start_byte : body.start_byte] if made and body else b"&"
         if made is not None and made.type == "lambda_expression":
             head = head.partition(b"->")[2]
         if is_reference(head.partition(b"(")[0], meanings) or b"decltype" in head:

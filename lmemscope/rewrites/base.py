@@ -126,10 +126,13 @@ class Target:
     def meanings(self) -> Meanings:
         """What names mean in these files."""
         sources = self.hits[0].case.sources
-        others = (sources.code(one).encode() for one in self.files if one != self.path)
+        others = [one for one in self.files if one != self.path]
         given = (one if "=" in one else f"{one}=1" for one in self.defines)
-        said = "".join(f"#define {one.replace('=', ' ', 1)}\n" for one in given)
-        return Meanings((self.syntax.data, *others, said.encode()))
+        said = "".join(f"#define {one.replace('=', ' ', 1)}\n" for one in given).encode()
+        return Meanings(
+            (self.syntax.code, *(sources.code(one).encode() for one in others), said),
+            (self.syntax.uncommented, *(sources.uncommented(one).encode() for one in others), said),
+        )
 
     def edit(self, start: int, end: int, text: bytes) -> Edit:
         """An edit of the target's file."""

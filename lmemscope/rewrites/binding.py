@@ -124,7 +124,7 @@ def _is_called_variable(above: Node, syntax: Syntax) -> bool:
     if function is None:
         return False
     bound = re.compile(rb"\b%b\s*=\s*\[" % re.escape(name))
-    if bound.search(syntax.text(function)) is not None:
+    if bound.search(syntax.code_of(function)) is not None:
         return False  # A lambda, which is looked up by its name.
     return any(
         one.type == "identifier" and syntax.text(one) == name and is_declared_name(one)

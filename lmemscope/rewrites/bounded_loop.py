@@ -7,9 +7,10 @@ that counts down from a run-time number counts down from N - 1, and skips what i
 It is safe where every turn begins by using element `i`, of this array or another local one of its
 size, before anything that could leave the loop or the thread: a loop to more than N would then have
 been undefined before. Otherwise it is unsafe:
-its user promises that the bound never exceeds N. Declined where a macro or another variable may
-give the bound, the extent or the body another meaning. It costs the code of N turns, and a
-comparison in each.
+its user promises that the bound never exceeds N. Declined where the loop asks its own counter
+before each use (`if (i < N)`), for then the array's size says nothing of how often it runs, and
+where a macro or another variable may give the bound, the extent or the body another meaning. It
+costs the code of N turns, and a comparison in each.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
+from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
     counters,
@@ -136,7 +138,17 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
     promise = b"`" + syntax.text(right) + b"` " + _unlike(target, loop, counter, right) + never
     is_sure = is_sure or _is_below(target, loop, right, extent)
+    if not is_sure and _says_itself(target, loop):
+        return None
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _says_itself(target: Target, loop: Node) -> bool:
+    """Whether a loop asks its counter before each use: the array's size bounds no turns then."""
+    uses = [
+        one for one in _uses(target) if any(outer == loop for outer in around(one, "for_statement"))
+    ]
+    return all(is_guarded(one, loop, target.syntax) for one in uses)
 
 
 def _unlike(target: Target, loop: Node, counter: bytes, bound: Node) -> bytes:
@@ -181,6 +193,8 @@ def _lowered(target: Target, loop: Node) -> _Bounded | None:
     edits = _guarded(target, loop, head.counter, begun, above, b"continue")
     begun_at = start if head.is_exact else b"(" + head.type + b")(" + start + b")"
     promise = b"`" + begun_at + b"` never reaches"
+    if not is_sure and _says_itself(target, loop):
+        return None
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
 
 

@@ -214,7 +214,7 @@ class Carrier:
             made += self._body(uses[0], passing)
         made += _inlined(home, function, syntax)
         end = syntax.lines_end()
-        copy = patched(syntax.text(item), made, item.start_byte)
+        copy = patched(syntax.source(item), made, item.start_byte)
         self._edits += self._before(home, syntax, function)
         # Another array's rewriting may bring the same copy.
         self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy, "file"))
@@ -258,7 +258,7 @@ class Carrier:
         found: list[tuple[str, Syntax, Node]] = []
         for file in dict.fromkeys((path, *map(os.path.abspath, self._target.files))):
             syntax = self._target.tree(file)
-            if syntax is None or name.encode() not in syntax.data:
+            if syntax is None or name.encode() not in syntax.code:
                 continue
             found += [
                 (file, syntax, one)
@@ -383,7 +383,7 @@ def _inlined(path: str, function: Node, syntax: Syntax) -> list[Edit]:
     type_ = function.child_by_field_name("type")
     if declarator is None or type_ is None:
         return []
-    head = syntax.data[function.start_byte : declarator.start_byte]
+    head = syntax.code[function.start_byte : declarator.start_byte]
     found = _INLINING.search(head)
     if found is not None and found[0].startswith(b"__force"):
         return []
@@ -394,7 +394,7 @@ def _inlined(path: str, function: Node, syntax: Syntax) -> list[Edit]:
     if plain is not None:
         start = function.start_byte + plain.start()
         return [Edit(path, start, start + len(b"inline"), b"__forceinline__")]
-    before = syntax.data[function.start_byte : type_.start_byte]
+    before = syntax.code[function.start_byte : type_.start_byte]
     words = set(re.findall(rb"[A-Za-z_]\w*", before))
     if words - _SPECIFIERS or any(one.type == "ERROR" for one in function.children):
         return []  # A macro, which may say it already.

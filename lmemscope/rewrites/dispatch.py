@@ -8,10 +8,11 @@ counter of another. No turn asks whether it is one too many, as those of bounded
 proposal keeps the compiler from unrolling the loops around them (`#pragma unroll 1`).
 
 It is unsafe: its user promises that the number is one of these. With any other the kernel traps,
-and the host gets an error. Declined where the body has variables that live longer than a call, for
-each version would have its own, where something may change the parameter, of templates, and where
-the versions would be more than 64 KB of source. It costs the code of all of them, of which a launch
-runs one.
+and the host gets an error. Declined where the loop asks its counter before it uses the array (`if
+(i < 8)`), for then the array's size says nothing of how often the loop runs, where the body has
+variables that live longer than a call, for each version would have its own, where something may
+change the parameter, of templates, and where the versions would be more than 64 KB of source. It
+costs the code of all of them, of which a launch runs one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
     counters,
@@ -219,7 +221,11 @@ def _is_given(number: Number, target: Target) -> bool:
 
 
 def _extents(target: Target, loop: Node, counter: bytes) -> list[int]:
-    """Extents of the array that a loop's counter alone indexes; none where it is not known."""
+    """Extents of the array that a loop's counter alone indexes.
+
+    None where it is not known, or where the loop asks its counter before it uses an element: then
+    the array's size says nothing of how often it runs.
+    """
     declared, found = target.declared, []
     assert declared is not None
     types = {hit.finding.type for hit in target.hits}
@@ -232,7 +238,8 @@ def _extents(target: Target, loop: Node, counter: bytes) -> list[int]:
             node = node.parent
             given = node.child_by_field_name("indices")
             is_own = given is not None and target.syntax.text(given)[1:-1].strip() == counter
-            if is_own and loop.start_byte <= node.start_byte < loop.end_byte:
+            is_within = loop.start_byte <= node.start_byte < loop.end_byte
+            if is_own and is_within and not is_guarded(node, loop, target.syntax):
                 found.append(numbers[position])
             position += 1
     return found

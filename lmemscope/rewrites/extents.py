@@ -77,7 +77,7 @@ class Extents:
 
     def _is_int(self, name: bytes) -> bool:
         """Whether a constant is seen to be an ``int``."""
-        text, name = self._target.syntax.data, re.escape(name)
+        text, name = self._target.syntax.code, re.escape(name)
         head = rb"(?:static[ \t]+)?(?:const|constexpr)[ \t]+(?:static[ \t]+)?int[ \t]+"
         return (
             re.search(head + name + rb"\b", text) is not None

@@ -62,7 +62,7 @@ def falling(loop: Node, target: Target) -> Falling | None:
         return None
     if not _is_fixed(start, loop, target):
         return None
-    kind = syntax.data[initial.start_byte : made[0].start_byte].strip()
+    kind = syntax.code[initial.start_byte : made[0].start_byte].strip()
     is_exact = _is_exact(start, kind, is_wide=number.is_wide, target=target)
     end = syntax.text(condition).replace(b" ", b"")[len(counter) :]
     return Falling(counter, kind, start, is_exact, not end.startswith((b">=-", b">-")))

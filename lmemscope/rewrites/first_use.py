@@ -28,10 +28,8 @@ _BARE = (
 )
 _NUMBERS = ("primitive_type", "sized_type_specifier", "placeholder_type_specifier")
 _VECTORS = re.compile(rb"u?(?:char|short|int|long|longlong|float|double)[1-4]")
-_ENDING = re.compile(
-    rb"\b(?:asm|__asm__|__asm)\b[^;]*\b(?:exit|trap|brkpt)\b|\b__(?:trap|brkpt)\s*\("
-)
-"""What ends a thread, where no call is seen: in an operator, or a constructor."""
+_ENDING = re.compile(rb"\b(?:asm|__asm__|__asm)\b|\b__(?:trap|brkpt)\s*\(")
+"""What may end a thread, where no call is seen: in an operator, or a constructor."""
 
 
 def begins_with_use(

@@ -221,7 +221,7 @@ def _head(target: Target, node: Node) -> tuple[int, bytes]:
 
 def _forbids(target: Target) -> bytes:
     """A pattern of what keeps a function from being inlined, macros of the file included."""
-    named = [re.escape(found[1]) for found in _DEFINED.finditer(target.syntax.data)]
+    named = [re.escape(found[1]) for found in _DEFINED.finditer(target.syntax.code)]
     words = b"".join(rb"|(?<!\w)" + name + rb"(?!\w)" for name in named)
     return rb"(?:" + _FORBIDS + words + rb")"
 

@@ -151,10 +151,10 @@ def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:
 
 
 def _arguments(target: Target, bounds: Node) -> list[_Argument]:
-    """The arguments; none where a comment is among them. The grammar knows no third."""
+    """The arguments. The grammar knows no third."""
     text = target.syntax.text(bounds)
     opened = text.find(b"(")
-    if b"//" in text or b"/*" in text or opened < 0 or not text.endswith(b")"):
+    if opened < 0 or not text.endswith(b")"):
         return []
     found, at = [], opened + 1
     for part in parts_of(text[opened + 1 : -1].decode("latin-1")):
@@ -170,13 +170,13 @@ def _caps(target: Target, name: bytes) -> Iterator[Edit]:
 
     The grammar does not know them, and reads what is around them in many ways.
     """
-    data = target.syntax.data
+    data = target.syntax.code
     for found in _CAP.finditer(data):
         begin = max(data.rfind(mark, 0, found.start()) for mark in (b";", b"{", b"}", b"\n#"))
         ends = [data.find(mark, found.end()) for mark in (b";", b"{")]
         end = min((one for one in ends if one >= 0), default=len(data))
         head = data[begin + 1 : end]
-        if b"//" in head or b"/*" in head or b"__global__" not in head:
+        if b"__global__" not in head:
             continue
         if re.search(rb"\b" + re.escape(name) + rb"\s*\(", head) is not None:
             yield target.edit(found.start(), found.end(), b"")

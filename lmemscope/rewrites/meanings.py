@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from lmemscope.rewrites.references import ADDRESS, Reference, Taking, closed, references, taking_of
+from lmemscope.model.blanked import closed, is_balanced
+from lmemscope.rewrites.references import ADDRESS, Reference, Taking, references, taking_of
+from lmemscope.rewrites.seen import BODY, is_in_sight, is_library, named, pastes
 
 _DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
@@ -26,8 +28,13 @@ _CONDITIONAL = re.compile(
     rb"|decltype|noexcept|typeid|asm)\b"
 )
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*+|:[^;{}]*+)*+\{")
-_CLASS = re.compile(rb"\b(?:struct|class|union)\b[^;{}()=]*\{")
+_CLASS = re.compile(rb"\b(?:struct|class|union)\b(?:[^;{}()=]|\((?:[^()]|\([^()]*\))*\))*\{")
+_CLASS_HEAD = (
+    rb"\b(?:struct|class|union)\s+"
+    rb"(?:\w+\s*\((?:[^()]|\([^()]*\))*\)\s*|\[\[[^\]]*\]\]\s*|\w+\s+(?=\w))*"
+)
+"""A class up to its name, with attributes and macros between."""
+_NAMED_CLASS = re.compile(_CLASS_HEAD + rb"(\w+)[^;{}()=]*\{")
 _OPERATOR = re.compile(
     rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
 )
@@ -39,7 +46,7 @@ _MUTABLE_OPERATOR = re.compile(
 _COPYING = re.compile(
     rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
 )
-_CALLED = re.compile(rb"\b(\w+)\s*\(")
+_CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?\(")
 
 _ALIASES = 4
 """Names of types that stand for each other, at most."""
@@ -49,13 +56,19 @@ class Meanings:
     """What can be seen.
 
     Attributes:
-        texts: of the target's file and of the headers around it.
+        texts: of the target's file and of the headers around it, blanked.
+
+    Args:
+        texts: these.
+        quoted: the same with what stands in quotes.
     """
 
-    def __init__(self, texts: Iterable[bytes]) -> None:
+    def __init__(self, texts: Iterable[bytes], quoted: Iterable[bytes] = ()) -> None:
         self.texts = tuple(dict.fromkeys(texts))
+        self._quoted = tuple(dict.fromkeys(quoted))
         self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
         self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
+        self._unseen: dict[bytes, bool] = {}
 
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -64,6 +77,26 @@ class Meanings:
             for name, _, body in _DEFINE.findall(text):
                 found.setdefault(name, []).append(body)
         return {name: tuple(bodies) for name, bodies in found.items()}
+
+    @cached_property
+    def halves(self) -> frozenset[bytes]:
+        """Macros that open what they do not close, or close what they did not open."""
+        found = {
+            name
+            for name, bodies in self._macros.items()
+            if not all(is_balanced(body) for body in bodies)
+        }
+        grown = True
+        while grown:
+            more = {
+                name
+                for name, bodies in self._macros.items()
+                for body in bodies
+                if found & set(re.findall(rb"[A-Za-z_]\w*", body))
+            }
+            grown = not more <= found
+            found |= more
+        return frozenset(found)
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -89,9 +122,31 @@ class Meanings:
             for _, parameters, body in _DEFINE.findall(text)
         )
 
-    def has(self, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a pattern is found in any of the texts."""
-        return any(pattern.search(text) is not None for text in self.texts)
+    def may_name(self, words: Iterable[bytes], name: bytes) -> bool:
+        """Whether a macro among some words, or one of its body, says a name, or pastes it together.
+
+        What is pasted of arguments alone may be any name.
+        """
+        pending, seen = set(words) & self._macros.keys(), set[bytes]()
+        while pending:
+            seen |= pending
+            bodies = [body for one in pending for body in self._macros[one]]
+            inside = {word for body in bodies for word in re.findall(rb"[A-Za-z_]\w*", body)}
+            pending = (inside & self._macros.keys()) - seen
+        for text in self.texts:
+            for one, parameters, body in _DEFINE.findall(text):
+                own = set(re.findall(rb"[A-Za-z_]\w*", parameters))
+                if one in seen and (
+                    (name in re.findall(rb"[A-Za-z_]\w*", body) and name not in own)
+                    or pastes(body, own, name)
+                ):
+                    return True
+        return False
+
+    def has(self, pattern: re.Pattern[bytes], *, in_quotes: bool = False) -> bool:
+        """Whether a pattern is found in any of the texts, or in what they quote, too."""
+        texts = self._quoted if in_quotes else self.texts
+        return any(pattern.search(text) is not None for text in texts)
 
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.
@@ -117,7 +172,7 @@ class Meanings:
 
     def is_volatile_to(self, name: bytes) -> bool:
         """Whether a function of a name may tell what is volatile."""
-        pattern = re.compile(rb"\b%b\s*\(" % re.escape(name))
+        pattern = named(name)
         return any(
             b"volatile" in text[start.end() : closed(text, start.end(), b"()")]
             for text in self.texts
@@ -160,7 +215,7 @@ class Meanings:
         """Whether a class of a name holds references, or its constructors take any."""
         if {"mutable", "const", "anything"} & self.taking(name):
             return True
-        pattern = re.compile(rb"\b(?:struct|class)\s+%b\b[^;{}()]*\{" % re.escape(name))
+        pattern = _class_of(name)
         return any(
             b"&" in text[start.end() : closed(text, start.end(), b"{}")]
             for text in self.texts
@@ -220,8 +275,7 @@ class Meanings:
     def _lists(self, name: bytes) -> tuple[tuple[tuple[Taking, bytes], ...], ...]:
         """What stands in brackets behind a name: the parameters of functions, and of calls."""
         if name not in self._taking:
-            lambda_ = rb"(?:=\s*\[[^\]]*\]\s*)?"
-            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*" + lambda_ + rb"\(")
+            pattern = named(name)
             self._taking[name] = tuple(
                 tuple(taking_of(text, start.end()))
                 for text in self.texts
@@ -232,8 +286,7 @@ class Meanings:
     @cached_property
     def classes(self) -> frozenset[bytes]:
         """Names of the program's classes, which their constructors have, too."""
-        named = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)[^;{}()=]*\{")
-        return frozenset(name for text in self.texts for name in named.findall(text))
+        return frozenset(name for text in self.texts for name in _NAMED_CLASS.findall(text))
 
     def references(self, name: bytes | None, element: bytes) -> tuple[Reference, ...]:
         """The functions of a name, or all, that may take an element of a type by reference."""
@@ -245,7 +298,7 @@ class Meanings:
 
     def is_held(self, name: bytes) -> bool:
         """Whether a class of a name has a member that is a reference."""
-        pattern = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?%b\b[^;{}()]*\{" % re.escape(name))
+        pattern = _class_of(name)
         return bool(name) and any(
             re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : closed(text, start.end(), b"{}")])
             for text in self.texts
@@ -255,8 +308,7 @@ class Meanings:
     def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
         """Whether a function that gets a reference takes an address, or a macro: of that, maybe.
 
-        Functions that it calls count. One that cannot be seen does not: those of the language's
-        libraries reach no further than what they are given.
+        Functions that it calls count, and one that cannot be seen may (`is_unseen`).
         """
         if name in seen:
             return False
@@ -265,7 +317,36 @@ class Meanings:
             bodies += self._bodies(name)
         called = {one for body in bodies for one in _CALLED.findall(body)}
         return any(ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
-            self.takes_addresses(one, seen | {name}) for one in called
+            self.is_unseen(one) or self.takes_addresses(one, seen | {name}) for one in called
+        )
+
+    def is_unseen(self, called: bytes) -> bool:
+        """Whether what is called may be a function that these texts do not have."""
+        name = re.split(rb"::|\.|->", called.partition(b"<")[0])[-1].strip()
+        if name not in self._unseen:
+            self._unseen[name] = not (
+                name in self._macros
+                or name in self.classes
+                or is_in_sight(name, self.texts)
+                or self.is_type(name)
+            )
+        return self._unseen[name] and not is_library(called)
+
+    def points_to_taking(self, names: Iterable[bytes]) -> bool:
+        """Whether pointers to functions of some names, or types of such, may take references."""
+        pointers = [
+            re.compile(rb"\(\s*(?:\w+\s*::\s*)?[*&][^()]*\b%b\b[^()]*\)\s*\(" % re.escape(one))
+            for one in names
+        ]
+        pointers += [
+            re.compile(rb"\busing\s+%b\s*=[^;(]*(?:\([^()]*\)\s*)?\(" % re.escape(one))
+            for one in names
+        ]
+        return any(
+            b"&" in text[start.end() : closed(text, start.end(), b"()")]
+            for pattern in pointers
+            for text in self.texts
+            for start in pattern.finditer(text)
         )
 
     def reached(self, names: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -326,14 +407,14 @@ class Meanings:
     def _bodies(self, name: bytes) -> tuple[bytes, ...]:
         """What functions, constructors and lambdas of a name do, as far as they can be seen."""
         spelled = re.escape(name)
-        pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % spelled)
+        pattern = named(name)
         bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
         found = [
             text[end : closed(text, body.end(), b"{}")]
             for text in self.texts
             for start in pattern.finditer(text)
             for end in [closed(text, start.end(), b"()")]
-            for body in [_BODY.match(text, end)]
+            for body in [BODY.match(text, end)]
             if body is not None
         ]
         found += [
@@ -352,6 +433,11 @@ class Meanings:
             or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
             for body in self._macros.get(word, ())
         )
+
+
+def _class_of(name: bytes) -> re.Pattern[bytes]:
+    """The head of a class of a name, up to its brace."""
+    return re.compile(_CLASS_HEAD + rb"%b\b[^;{}()]*\{" % re.escape(name))
 
 
 def _array_of(kind: bytes) -> re.Pattern[bytes]:

@@ -50,7 +50,7 @@ _BUILTIN_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
 
-_WORD = re.compile(rb"(?:\s|//[^\n]*+|/\*.*?\*/)*+([A-Za-z_]\w*)", re.DOTALL)
+_WORD = re.compile(rb"\s*([A-Za-z_]\w*)")
 _ELSE = re.compile(rb"\belse\b")
 
 
@@ -233,7 +233,7 @@ def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]
 
 def _has_else(target: Target, last: Node) -> bool:
     """Whether a macro behind a statement may be an `else`, which would go with another `if`."""
-    word = _WORD.match(target.syntax.data, last.end_byte)
+    word = _WORD.match(target.syntax.code, last.end_byte)
     return word is not None and _ELSE.search(target.meanings.definitions((word[1],))) is not None
 
 

@@ -101,7 +101,7 @@ def _is_handed(call: Node, use: Use, function: Node, syntax: Syntax) -> bool:
         for node in _whole(one)
         for word in [syntax.text(node)]
     }
-    head = syntax.text(function)
+    head = syntax.code_of(function)
     return any(
         re.search(rb"\bconst\b[^;,(){}=]*\*[\s\w]*\b%b\b" % re.escape(one), head) is None
         for one in through & handed
@@ -124,7 +124,7 @@ def _is_addressed(name: bytes, function: Node, syntax: Syntax) -> bool:
         spelled,
         spelled,
     )
-    return re.search(pattern, syntax.text(function)) is not None
+    return re.search(pattern, syntax.code_of(function)) is not None
 
 
 def _is_own(node: Node) -> bool:

@@ -168,7 +168,7 @@ _HOLDING = ("compound_statement", "case_statement", "for_statement")
 
 def _of(statement: Node, name: bytes, syntax: Syntax) -> tuple[Node | None] | None:
     """The array if a statement declares something of a name; None in it of what is no array."""
-    head = syntax.data[
+    head = syntax.code[
         statement.start_byte : statement.children_by_field_name("declarator")[0].start_byte
     ]
     for declarator in statement.children_by_field_name("declarator"):

@@ -30,7 +30,7 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
     syntax = target.syntax
     name = syntax.function_name(function)
     body = function.child_by_field_name("body")
-    head = syntax.data[function.start_byte : body.start_byte if body is not None else None]
+    head = syntax.code[function.start_byte : body.start_byte if body is not None else None]
     if name is None:
         return None
     if b"__global__" in _WORD.findall(head):
@@ -63,7 +63,7 @@ def may_call_itself(target: Target, function: Node, place: Node) -> bool:
             return True  # Lambdas call themselves by what they are given.
     own = syntax.function_name(function)
     body = function.child_by_field_name("body")
-    head = syntax.data[function.start_byte : body.start_byte if body is not None else None]
+    head = syntax.code[function.start_byte : body.start_byte if body is not None else None]
     if own is None:
         return True
     if b"__global__" in _WORD.findall(head):
@@ -82,7 +82,7 @@ def may_call_itself(target: Target, function: Node, place: Node) -> bool:
         for node in walk(tree.root):
             name = tree.function_name(node) if node.type == "function_definition" else None
             if name is not None:
-                words = set(_WORD.findall(tree.text(node)))
+                words = set(_WORD.findall(tree.code_of(node)))
                 calls.setdefault(name, set()).update(_called(node, tree), words & macros.keys())
             if node.type == "argument_list":
                 handed |= {tree.text(one) for one in node.named_children}
@@ -121,20 +121,16 @@ def _parameters(function: Node, syntax: Syntax) -> set[bytes]:
 
 
 def _words_of(function: Node, syntax: Syntax) -> frozenset[bytes]:
-    """Names in a function; comments name what they please."""
-    text = syntax.text(function)
-    for one in walk(function):
-        if one.type == "comment":
-            text = text.replace(syntax.text(one), b" ")
-    return frozenset(_WORD.findall(text))
+    """Names in a function."""
+    return frozenset(_WORD.findall(syntax.code_of(function)))
 
 
 def _only_launches(function: Node, syntax: Syntax) -> bool:
     """Whether a function is the host's, and launches kernels: what calls it runs none of them."""
     body = function.child_by_field_name("body")
-    if body is None or b"<<<" not in syntax.text(body):
+    if body is None or b"<<<" not in syntax.code_of(body):
         return False
-    head = set(_WORD.findall(syntax.data[function.start_byte : body.start_byte]))
+    head = set(_WORD.findall(syntax.code[function.start_byte : body.start_byte]))
     return head.isdisjoint((b"__global__", b"__device__"))
 
 
@@ -149,7 +145,7 @@ def _callers(target: Target, name: bytes) -> set[bytes]:
             own = syntax.function_name(node) if node.type == "function_definition" else None
             if own is not None and not _only_launches(node, syntax):
                 bodies.append((own, _words_of(node, syntax)))
-        for macro, text in _DEFINE.findall(syntax.data):
+        for macro, text in _DEFINE.findall(syntax.code):
             bodies.append((macro, frozenset(_WORD.findall(text))))
     found, grown = {name}, True
     while grown:

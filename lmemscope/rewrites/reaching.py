@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import Use, is_reference
 from lmemscope.rewrites.meanings import Meanings
-from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, walk
+from lmemscope.rewrites.places import is_declared_name
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,6 +22,7 @@ _THROUGH = {
     "comma_expression": "right",
 }
 """Expressions that are what one of their parts is: that element, or something within it."""
+_TEMPLATES = ("template_function", "dependent_name")
 _HANDING = frozenset((b"max", b"min", b"clamp", b"forward", b"move", b"as_const", b"exchange"))
 """Functions of the standard library that return a reference to what they are given."""
 _OWN = re.compile(
@@ -113,7 +115,7 @@ def _returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bo
     body = made.child_by_field_name("body") if made is not None else None
     if made is None or body is None:
         return True
-    head = syntax.data[made.start_byte : body.start_byte]
+    head = syntax.code[made.start_byte : body.start_byte]
     if made.type == "lambda_expression":
         return is_reference(head.partition(b"->")[2], meanings)
     return is_reference(head.partition(b"(")[0], meanings)
@@ -154,4 +156,27 @@ def _is_taken(given: Node, syntax: Syntax, meanings: Meanings) -> bool:
     text = syntax.text(called)
     if text.startswith((b"reinterpret_cast", b"static_cast", b"const_cast")):
         return is_reference(text, meanings)
+    is_call = above is not None and above.type == "call_expression"
+    if is_call and called.type in ("identifier", "qualified_identifier", *_TEMPLATES):
+        kinds = _kinds_of(called, syntax)
+        if kinds is None and meanings.is_unseen(text):
+            return True
+        if kinds is not None and meanings.points_to_taking({text, *kinds}):
+            return True
+    elif is_call and called.type == "field_expression" and meanings.is_unseen(text):
+        return True
     return any(map(meanings.takes_addresses, _WORD.findall(text)))
+
+
+def _kinds_of(called: Node, syntax: Syntax) -> set[bytes] | None:
+    """Words of the type of a variable that is called; None where no variable is."""
+    function, name = outermost(called, FUNCTIONS), syntax.text(called)
+    found: set[bytes] | None = None
+    for one in walk(function) if function is not None else ():
+        if one.type == "identifier" and syntax.text(one) == name and is_declared_name(one):
+            made = next(around(one, "declaration", "parameter_declaration"), one)
+            kind = made.child_by_field_name("type")
+            found = (found or set()) | set(
+                _WORD.findall(b"" if kind is None else syntax.text(kind))
+            )
+    return found

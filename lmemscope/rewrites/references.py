@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmemscope.formats.statements import parts_of
+from lmemscope.model.blanked import closed
+from lmemscope.rewrites.seen import BODY, named
 
 Taking = Literal["value", "const", "mutable", "anything"]
 """How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
@@ -17,7 +19,6 @@ ADDRESS = re.compile(
     rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
 )
 """Code that takes an address; a parameter's `&` stands behind its type."""
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}]*+|:[^;{}]*+)*+\{")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUALIFIERS = frozenset(b"const volatile __restrict__ register typename struct class".split())
 _PRIMITIVE = frozenset(b"unsigned signed char short int long float double bool wchar_t".split())
@@ -74,7 +75,7 @@ def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Refe
         if name is None and own and own[-1] in _NO_FUNCTION:
             continue
         end = closed(text, found.end(), b"()", found.end() + _LONGEST)
-        body = _BODY.match(text, end)
+        body = BODY.match(text, end)
         inside = b"" if body is None else text[end : closed(text, body.end(), b"{}")]
         if name is None and body is None:
             continue
@@ -93,21 +94,11 @@ def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Refe
             yield Reference(name or b"", taking, is_kept)
 
 
-def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
-    """Where what was opened before a place is closed."""
-    depth, at = 1, start
-    opening, closing = marks[:1], marks[1:]
-    while depth and at < min(len(text), last or len(text)):
-        depth += (text[at : at + 1] == opening) - (text[at : at + 1] == closing)
-        at += 1
-    return at
-
-
 def _named(name: bytes | None) -> re.Pattern[bytes]:
     if name is None:
         return _ANY
     if not name.startswith(b"operator") or name[8:9].isalnum():
-        return re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
+        return named(name)
     sign = rb"\s*".join(re.escape(name[at : at + 1]) for at in range(8, len(name)))
     return re.compile(rb"\boperator\s*%b\s*\(" % sign)
 

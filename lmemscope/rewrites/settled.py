@@ -80,7 +80,7 @@ def _value(
     statement = above.parent
     if value is None or statement is None:
         return None
-    words = words_of([syntax.data[statement.start_byte : name.start_byte]])
+    words = words_of([syntax.code[statement.start_byte : name.start_byte]])
     if above.type == "init_declarator" and not {b"const", b"constexpr"} & words:
         return None
     if any(not syntax.is_guard(one) for one in around(name, *BRANCHES)):

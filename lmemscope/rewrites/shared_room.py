@@ -90,19 +90,23 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             bounds = (one.launch_bounds for one in run)
             most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
             most = _whole_warps(launched) if launched is not None and launched > most else most
-        if size * most > STATIC_BYTES - _asked_dynamically(target):
-            raise RuledOutError(f"{size} bytes for each of {count(most, 'thread')} do not fit")
+        if size * most > _free(target):
+            raise RuledOutError(
+                f"{size} bytes for each of {count(most, 'thread')} do not fit{_beside(target)}"
+            )
         return Room(most, (), _caveat(target, declared, most))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
-    room = STATIC_BYTES - _asked_dynamically(target)
+    room = _free(target)
     fitting = [one for whole in (frame, size) for one in blocks if whole * one <= room]
     threads = next(iter(fitting), None)
     if threads is None:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
         launches = " that the project launches it with, by whole warps," if launched else ""
-        raise RuledOutError(f"{size} bytes for each of {which}{launches} do not fit")
+        raise RuledOutError(
+            f"{size} bytes for each of {which}{launches} do not fit{_beside(target)}"
+        )
     edits = _bounded(target, threads, run)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
@@ -116,6 +120,22 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     if any(may_be_dynamic(target, hit) for hit in target.hits):
         caveat += "; dynamic shared memory comes on top"
     return Room(threads, edits, caveat)
+
+
+def _free(target: Target) -> int:
+    """Bytes of static shared memory that the kernels leave."""
+    return STATIC_BYTES - _taken(target) - _asked_dynamically(target)
+
+
+def _taken(target: Target) -> int:
+    """Bytes of it that one of the kernels uses already, at most."""
+    figures = (hit.facts.ptxas for hit in target.hits)
+    return max((one.shared or 0 for one in figures if one is not None), default=0)
+
+
+def _beside(target: Target) -> str:
+    taken = _taken(target)
+    return f" beside the {count(taken, 'byte')} that its kernel has there" if taken else ""
 
 
 def _asked_dynamically(target: Target) -> int:
@@ -148,7 +168,7 @@ def _is_in_host(node: Node, target: Target) -> bool:
     return any(
         (body := function.child_by_field_name("body")) is not None
         and body.start_byte <= node.start_byte < body.end_byte
-        and not _OF_DEVICE & set(target.syntax.data[function.start_byte : body.start_byte].split())
+        and not _OF_DEVICE & set(target.syntax.code[function.start_byte : body.start_byte].split())
         for function in around(node, "function_definition")
     )
 

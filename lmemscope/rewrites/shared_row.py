@@ -70,7 +70,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     whole = replace(target, name=root[1], type=target.type if root[1] == target.name else None)
     variable = local_variable(whole)
     room = room_for(variable, target)
-    if target.meanings.has(LOCAL):
+    if target.meanings.has(LOCAL, in_quotes=True):
         raise DeclinedError("a pointer may be taken for one into local memory")
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
     if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):
@@ -121,7 +121,7 @@ def _value(variable: LocalArray, end: bytes) -> bytes | None:
         return b""
     if (
         value.type in ("argument_list", "initializer_list")
-        and syntax.data[variable.declared.name.end_byte : value.start_byte].strip() != b"="
+        and syntax.code[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
         return None
     if variable.target.meanings.copies_otherwise():

@@ -106,7 +106,7 @@ def _plain_array(target: Target) -> LocalArray:
         raise DeclinedError("its elements are pointers")
     if array.is_volatile or array.values is None:
         raise DeclinedError("it is volatile" if array.is_volatile else "its list has directives")
-    if target.meanings.has(LOCAL):
+    if target.meanings.has(LOCAL, in_quotes=True):
         raise DeclinedError("a pointer may be taken for one into local memory")
     uses = array.syntax.uses(array.declared.name, array.declared.scope)
     if any(True for use in uses for _ in around(use, "decltype")):
@@ -125,7 +125,7 @@ def _check_place(target: Target, declared: Declared) -> None:
     declarator = function.child_by_field_name("declarator")
     if body is None or declarator is None or function.type != "function_definition":
         raise DeclinedError("its function has no body of its own")
-    head = syntax.data[function.start_byte : declarator.start_byte]
+    head = syntax.code[function.start_byte : declarator.start_byte]
     if b"__global__" not in words_of([head]):
         raise DeclinedError("its function is no kernel, whose threads all begin together")
     if syntax.text(body)[:1] != b"{":
@@ -148,7 +148,7 @@ def _check_place(target: Target, declared: Declared) -> None:
         and node != declared.name
         and is_declared_name(node)
     }
-    before = syntax.data[body.start_byte : declared.statement.start_byte]
+    before = syntax.code[body.start_byte : declared.statement.start_byte]
     own.update(_DEFINED.findall(before))
     if words & own or target.meanings.is_redefined(words) or words & _COUNTING:
         raise DeclinedError("its declaration has names that mean something else before it")

@@ -57,18 +57,16 @@ _LEAVING = (
     "gnu_asm_expression",
     "lambda_expression",
 )
-_PARTS = re.compile(rb"\b(?:return|break|continue|goto|asm|__trap|__exit)\b")
+_PARTS = re.compile(rb"\b(?:return|break|continue|goto|asm|__asm|__asm__|__trap|__exit)\b")
 _MADE = re.compile(_PARTS.pattern + rb"|#")
 """What leaves, and what makes words of others: a macro pastes them, or makes a string of them."""
-_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'')
-_ENDS = re.compile(rb"\basm\b[^;]*\b(?:exit|trap|bra|brx)\b|\b__(?:trap|exit)\b")
-"""What in a function that is called ends the thread."""
+_ENDS = re.compile(rb"\b(?:asm|__asm|__asm__|__trap|__exit)\b")
+"""What in a function that is called may end the thread."""
 _WAITS = re.compile(
     rb"\b(?:volatile|atomicCAS\w*|atomicExch\w*|__nanosleep|compare_exchange_\w+|acquire"
     rb"|test_and_set|__ld(?:cv|cg))\b"
 )
 """What a lane waits with for another: that one may wait for it where all have to come."""
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;]*>\s*)?\(")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOGETHER = frozenset(
@@ -176,17 +174,17 @@ def _check_kernel(array: LocalArray) -> None:
         is_read = not (node.is_error or node.is_missing or node.type.startswith("preproc"))
         if not is_read:
             raise DeclinedError(f"line {node.start_point.row + 1} is not read in all ways")
-    bare = _COMMENT.sub(b" ", _STRING.sub(b"0", syntax.text(body)))
-    left = _PARTS.search(bare)
+    left = _PARTS.search(syntax.code_of(body))
     if left is not None:
         raise DeclinedError(f"`{left[0].decode()}` in its kernel may part the lanes of a warp")
-    words, meanings = set(_WORD.findall(syntax.text(body))), array.target.meanings
+    words, meanings = set(_WORD.findall(syntax.code_of(body))), array.target.meanings
     if meanings.is_conditional(words) or _MADE.search(meanings.definitions(words)) is not None:
         raise DeclinedError("a macro in its kernel may part the lanes of a warp")
-    reached = (syntax.text(body), *meanings.reached(_CALLED.findall(syntax.text(body))))
+    inside = syntax.code_of(body)
+    reached = (inside, *meanings.reached(_CALLED.findall(inside)))
     if any(_ENDS.search(one) is not None for one in reached):
         raise DeclinedError("a function that its kernel calls may end a thread")
-    if any(_WAITS.search(_COMMENT.sub(b" ", one)) is not None for one in reached):
+    if any(_WAITS.search(one) is not None for one in reached):
         raise DeclinedError("its lanes may wait for each other")
     for name in (array.name + b"_lane", array.name + b"_own"):
         if name in array.target.meanings.words:
@@ -197,8 +195,8 @@ def _is_kernel(array: LocalArray) -> bool:
     """Whether the function is said to be a kernel, by a macro maybe."""
     function, syntax = array.declared.function, array.syntax
     body = function.child_by_field_name("body")
-    head = syntax.data[function.start_byte : function.end_byte if body is None else body.start_byte]
-    words = set(_WORD.findall(_COMMENT.sub(b" ", head)))
+    head = syntax.code[function.start_byte : function.end_byte if body is None else body.start_byte]
+    words = set(_WORD.findall(head))
     return b"__global__" in words or b"__global__" in array.target.meanings.definitions(words)
 
 
@@ -293,7 +291,7 @@ def _is_fixed(name: Node, array: LocalArray) -> bool:
 def _is_only_read(name: Node, array: LocalArray) -> bool:
     """Whether all that the function says of a name is what reads it: it may be a local's, too."""
     syntax, function = array.syntax, array.declared.function
-    text = _COMMENT.sub(b" ", _STRING.sub(b"0", syntax.text(function)))
+    text = syntax.code_of(function)
     word = re.escape(syntax.text(name))
     every = re.findall(rb"(?<![\w.])%b(?!\w)" % word, text)
     read = re.findall(

@@ -86,13 +86,13 @@ def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]]
     """What makes the elements const: a word before the declaration, or behind the last star."""
     syntax = target.syntax
     begin = declared.declarator.start_byte
-    head = syntax.data[declared.statement.start_byte : begin]
+    head = syntax.code[declared.statement.start_byte : begin]
     words = head.replace(b"*", b" ").split()
     if any(word in words for word in _STORED) or any(mark in head for mark in (b"//", b"/*")):
         return None
     if b"constexpr" in words:
         return b"", ()
-    stars = syntax.data[begin : declared.name.start_byte]
+    stars = syntax.code[begin : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
         return (b"", ()) if re.fullmatch(rb"\s*\*\s*const\s*", stars) else None
     if b"*" in stars:
@@ -113,7 +113,7 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     is_plain = kind is not None and kind.type in PLAIN_TYPES
     if not is_plain and b"mutable" in target.meanings.words:
         return False
-    head = syntax.data[declared.statement.start_byte : declared.declarator.start_byte]
+    head = syntax.code[declared.statement.start_byte : declared.declarator.start_byte]
     is_const = bool({b"const", b"constexpr"} & set(head.split()))
     if not is_const and not is_plain and target.meanings.tells_const():
         return False

@@ -192,7 +192,7 @@ class _Writer:
                 Edit(self._target.path, one.start_byte, one.end_byte, _TURN)
                 for one in self._compared(node)
             ]
-        return patched(self._syntax.text(node), edits, node.start_byte)
+        return patched(self._syntax.source(node), edits, node.start_byte)
 
     def _compared(self, node: Node) -> Iterator[Node]:
         """Where the index itself is compared with a number, before it is stepped."""

@@ -180,7 +180,7 @@ def _declared(
         if plain != named[0] or named[0].parent not in (declarator, statement):
             return (None,)
         first = statement.children_by_field_name("declarator")[0]
-        head = syntax.data[statement.start_byte : first.start_byte]
+        head = syntax.code[statement.start_byte : first.start_byte]
         return (_number(named[0], head, scope, value),)
     return None
 
@@ -191,7 +191,7 @@ def _parameter(function: Node, name: bytes, syntax: Syntax) -> Number | None:
         if declarator is None or declarator.type != "identifier":
             continue
         if syntax.text(declarator) == name:
-            head = syntax.data[one.start_byte : declarator.start_byte]
+            head = syntax.code[one.start_byte : declarator.start_byte]
             return _number(declarator, head, function, None)
     return None
 

@@ -83,8 +83,8 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
         if text.lstrip().startswith("#"):
             continue  # `#define THREADS BLOCK_SIZE` declares neither.
         here = SourceLocation(place.file, number)
-        outer = depth
-        depth = max(depth + text.count("}") - text.count("{"), 0)
+        outer, code = depth, sources.code_line(place.file, number)
+        depth = max(depth + code.count("}") - code.count("{"), 0)
         if outer and depth:
             continue
         listed = _enumerated(name, text, here)

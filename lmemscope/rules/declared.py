@@ -184,13 +184,13 @@ def _said(name: str, files: Iterable[str], sources: SourceText) -> Iterator[str]
 def whole_statement(sources: SourceText, file: str, line: int) -> str:
     """The text of a line without its comment, stripped; empty where it is no whole statement."""
     text = sources.line(file, line).strip()
-    whole = text.endswith(";") and text.count("(") == text.count(")")
-    return text if whole and "{" not in text and "}" not in text else ""
+    code = sources.code_line(file, line)
+    whole = text.endswith(";") and code.count("(") == code.count(")")
+    return text if whole and "{" not in code and "}" not in code else ""
 
 
 _STATEMENT_LINES = 12
 _BLOCK_LINES = 2000
-_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.|\\\n)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
 
 
 def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
@@ -204,9 +204,11 @@ def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
     lines: list[str] = []
     for number in range(place.line, place.line + _STATEMENT_LINES):
         lines.append(sources.raw(place.file, number).rstrip())
-        bare = _LITERAL.sub("_", "\n".join(lines))
-        if "//" in bare or "/*" in bare or "{" in bare or "}" in bare:
-            return None
+        inside = range(place.line, number + 1)
+        bare = "\n".join(sources.code_line(place.file, one) for one in inside).rstrip()
+        whole = "\n".join(sources.uncommented_line(place.file, one) for one in inside)
+        if whole.rstrip() != "\n".join(lines) or "{" in bare or "}" in bare:
+            return None  # A comment would go with it.
         if bare.endswith(";") and bare.count("(") == bare.count(")"):
             if bare.count(";") > 1:
                 return None
@@ -241,7 +243,11 @@ def rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> s
         return ""
     lines, depth = [first[found.end() :]], 0
     for number in range(declared.line + 1, declared.line + _BLOCK_LINES):
-        for brace in re.findall("[{}]", lines[-1]):
+        code = sources.code_line(declared.file, number - 1)
+        if number == declared.line + 1:
+            own = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", code)
+            code = code[own.end() :] if own is not None else code
+        for brace in re.findall("[{}]", code):
             depth += 1 if brace == "{" else -1
             if depth < 0:
                 return "\n".join(lines)

@@ -12,7 +12,6 @@ from lmemscope.rules.remembered import Remembered
 _REACH = 1500
 """Lines above a line on which the beginning of its function is looked for."""
 _SAYS_HOST = re.compile(r"#\s*define\s+(?P<name>\w+)\b.*\b__host__\b")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 _NO_FUNCTION = re.compile(
     r"\s*(?:(?:else\s+)?(?:if|for|while|switch|catch)\b|else\s*$|do\s*$|try\s*$|$"
     r"|(?:namespace|struct|class|union|enum|extern)\b[^()]*$)"
@@ -142,27 +141,22 @@ def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int
     """The lines of a function that begins on a line, numbered, up to its closing brace."""
     depth, opened = 0, False
     for number in range(place.line, min(place.line + _REACH, len(sources.lines(place.file)) + 1)):
-        text = sources.line(place.file, number)
+        text, code = sources.line(place.file, number), sources.code_line(place.file, number)
         yield number, text
-        depth += text.count("{") - text.count("}")
-        opened = opened or "{" in text
+        depth += code.count("{") - code.count("}")
+        opened = opened or "{" in code
         if (opened and depth <= 0) or (not opened and text.rstrip().endswith(";")):
             return
 
 
 def _rows(sources: SourceText, place: SourceLocation) -> list[str]:
     """The lines up to one, without comments, literals and directives; of its own up to a brace."""
-    lines = sources.bare_lines(place.file)
-    rows, commented, continued = [], False, False
-    for line in lines[max(0, place.line - 1 - _REACH) : place.line]:
-        row = _QUOTED.sub("_", line) if '"' in line or "'" in line else line
-        if commented:
-            commented, row = "*/" not in row, row.partition("*/")[2]
-        if "/*" in row:
-            commented, row = True, row.partition("/*")[0]
+    lines = sources.code_lines(place.file)
+    rows, continued = [], False
+    for row in lines[max(0, place.line - 1 - _REACH) : place.line]:
         directive = continued or row.lstrip().startswith("#")
         rows.append("" if directive else row)
-        continued = directive and line.rstrip().endswith("\\")
+        continued = directive and row.rstrip().endswith("\\")
     if rows and len(lines) >= place.line:
         rows[-1] = rows[-1][: rows[-1].rfind("{") + 1]
     return rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.statements import parts_of
-from lmemscope.model import SourceLocation, SourceText, count
+from lmemscope.model import KernelFacts, SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
 from lmemscope.rules.callers import kernels_running
 from lmemscope.rules.constants import meaning, number_of
@@ -25,7 +25,16 @@ _ASKS = re.compile(
 )
 """A call that asks or sets something of a kernel, and does not launch it."""
 _CHEVRONS = re.compile(r"<\s*<\s*<")
-_ASSIGNED = re.compile(r"=\s*&?\s*$")
+_ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?:\w+\s*::\s*)*$")
+"""What hands on the value behind it."""
+_KEPT = re.compile(
+    r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\)\s*\([^;{}=]*\)\s*)?(?:=(?!=)|(?<!\))\{)"
+    r"\s*\{?\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?&?\s*(?:\w+\s*::\s*)*$"
+)
+"""A variable that the value behind it is given to: ``auto k =``, ``void (*k)(int) =``, ``K k{``."""
+_DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
+"""``(*k)``: a pointer's declaration, or a call by it."""
+_DEFINES = re.compile(r"#\s*define\s+\w+(?:\([^)]*\))?\s.*$")
 _LONGEST = 300
 """Characters of such a call before the kernel's name."""
 _REACH = 60
@@ -98,10 +107,10 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
         kernel: its plain name.
         own: template arguments of the instance that is meant; none are those of any.
     """
-    launches = _launches(case, kernel, own)
+    launches = _launches(case.facts, case.sources, kernel, own)
     if launches is None:
         return None
-    sizes = _sizes(case, launches)
+    sizes = _sizes(case.sources, launches)
     dynamic = any(len(one.shape) > 2 and one.shape[2].strip() != "0" for one in launches)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
@@ -131,16 +140,37 @@ def sizes_in_sight(case: Case) -> frozenset[int]:
     """Threads of blocks that launches in sight give a kernel, as far as they are known."""
     if case.facts.kind != "entry":
         return frozenset()
-    launches = _launches(case, plain_name(case.facts.demangled), _own_arguments(case))
-    return frozenset(size for size in _sizes(case, launches or ()) if size is not None)
+    kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
+    launches = _launches(case.facts, case.sources, kernel, own)
+    return frozenset(size for size in _sizes(case.sources, launches or ()) if size is not None)
 
 
-def _sizes(case: Case, launches: Iterable[_Launch]) -> set[int | None]:
+def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | None:
+    """Threads of the blocks of all launches of a kernel that its files have.
+
+    None where a launch's block is not known, where the kernel's address or its name in quotes goes
+    to whoever launches it, and where nothing in sight launches it.
+    """
+    kernel, own = plain_name(facts.demangled), template_arguments(short_name(facts.demangled))
+    launches = _launches(facts, sources, kernel, own)
+    if not launches or any(_is_quoted(kernel, one, sources) for one in _files(facts, sources)):
+        return None
+    sizes = _sizes(sources, launches)
+    known = frozenset(size for size in sizes if size is not None)
+    return known if len(known) == len(sizes) else None
+
+
+def _is_quoted(kernel: str, file: str, sources: SourceText) -> bool:
+    """Whether a string has a kernel's name."""
+    word = re.compile(rf"(?<!\w){re.escape(kernel)}(?!\w)")
+    counts = [len(word.findall(text)) for text in (sources.code(file), sources.uncommented(file))]
+    return counts[0] != counts[1]
+
+
+def _sizes(sources: SourceText, launches: Iterable[_Launch]) -> set[int | None]:
     """Threads of the blocks of launches; None among them for those that are not known."""
     return {
-        _product(one.shape[1], case.sources, one.place, one.given, _DEPTH)
-        if one.shape[1:]
-        else None
+        _product(one.shape[1], sources, one.place, one.given, _DEPTH) if one.shape[1:] else None
         for one in launches
     }
 
@@ -169,16 +199,24 @@ def _own_arguments(case: Case) -> tuple[str, ...]:
     return template_arguments(short_name(case.facts.demangled))
 
 
-def _launches(case: Case, kernel: str, own: tuple[str, ...]) -> list[_Launch] | None:
-    """Those in sight; None where others may launch it."""
-    home, sources = case.facts.home, case.sources
+def _files(facts: KernelFacts, sources: SourceText) -> tuple[str, ...]:
+    """A kernel's own file, the source that includes it, and the headers that these quote."""
+    home = facts.home
     if home is None:
-        return None
+        return ()
     main = sources.main or home
+    quoted = (*sources.quoted(home, searched=True), *sources.quoted(main, searched=True))
+    return tuple(dict.fromkeys((home, main, *quoted)))
+
+
+def _launches(
+    facts: KernelFacts, sources: SourceText, kernel: str, own: tuple[str, ...]
+) -> list[_Launch] | None:
+    """Those in sight; None where others may launch it."""
+    if facts.home is None:
+        return None
     result = []
-    for file in dict.fromkeys(
-        (home, main, *sources.quoted(home, searched=True), *sources.quoted(main, searched=True))
-    ):
+    for file in _files(facts, sources):
         written = _written(sources, file, kernel)
         if written is None:
             return None
@@ -206,19 +244,38 @@ def _written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...
     return _WRITTEN.of(sources, (file, kernel), lambda: _find_written(sources, file, kernel))
 
 
-def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...] | None:
+def _find_written(
+    sources: SourceText, file: str, kernel: str, depth: int = 2
+) -> tuple[_Written, ...] | None:
+    """The launches of a kernel that a file has; None where it may hand the kernel on.
+
+    A variable that is given its address launches it, too.
+    """
     called, text = _word(kernel), sources.code(file)
+    by_others: tuple[_Written, ...] = ()
     if kernel not in text:
         return ()
     launches = launches_of(kernel).finditer(text) if has_launches(sources, file) else ()
-    handed_on = re.compile(rf"{called}\s*(?:<[^;<>]*>\s*)?(?P<end>[,);])")
+    handed_on = re.compile(rf"{called}\s*(?:<[^;<>]*>\s*)?(?P<end>[,);:}}\]]|(?=\n))")
     for found in handed_on.finditer(text):
         before = text[max(0, found.start() - _LONGEST) : found.start()]
+        last = before.rpartition("\n")[2]
+        if not found["end"] and _DEFINES.search(last) is None:
+            continue
+        if found["end"] == ":" and (text[found.end()] == ":" or "?" not in before):
+            continue
         if found["end"] == ";" and _ASSIGNED.search(before) is None:
             continue
-        if _ASKS.search(before) is None:
+        if _ASKS.search(before) is not None or _DECLARED.search(before + found[0]) is not None:
+            continue
+        other = _KEPT.search(before)
+        by_it = None
+        if other is not None and found["end"] in ";}," and other["name"] != kernel and depth:
+            by_it = _find_written(sources, file, other["name"], depth - 1)
+        if by_it is None:
             return None  # Its address goes to whoever launches it.
-    return tuple(
+        by_others += by_it
+    return *by_others, *(
         _Written(
             found["instance"],
             (*parts_of(found["shape"]),),
@@ -226,6 +283,14 @@ def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written
         )
         for found in launches
     )
+
+
+def kept_in(kernel: str, text: str) -> frozenset[str]:
+    """Names of variables that a blanked text gives a kernel's address: ``auto k = kernel;``."""
+    called = re.compile(rf"{_word(kernel)}\s*(?:<[^;<>]*>\s*)?[;}},]")
+    ends = (text[max(0, one.start() - _LONGEST) : one.start()] for one in called.finditer(text))
+    found = (_KEPT.search(before) for before in ends)
+    return frozenset(one["name"] for one in found if one is not None)
 
 
 _HAS_LAUNCHES: Remembered[str, bool] = Remembered()

@@ -22,6 +22,7 @@ from lmemscope.rules.launched import (
     LARGEST_BLOCK,
     arguments_given,
     has_launches,
+    kept_in,
     launches_of,
     template_arguments,
     threads_of,
@@ -118,7 +119,16 @@ class _Project:
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
         if not any(has_launches(self._sources, one) for one in self._holding(name)):
             return
-        for file, found in self._matches(name, launches_of(name)):
+        aliases = {
+            (one, alias)
+            for one in self._holding(name)
+            for alias in kept_in(name, self._sources.code(one))
+        }
+        every = [*self._matches(name, launches_of(name))]
+        for one, alias in sorted(aliases):
+            code = self._sources.code(one)
+            every += [(one, found) for found in launches_of(alias).finditer(code)]
+        for file, found in every:
             parts, place = [*parts_of(found["shape"])], self._place(file, found.start())
             given = arguments_given(found["instance"], own, self._sources, place)
             if given is None or len(parts) < 2 or self._is_namesake(name, file):

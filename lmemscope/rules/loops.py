@@ -98,7 +98,8 @@ def counting_loops(case: Case) -> list[Loop]:
         text = case.sources.line(place.file, line).strip()
         loop = loop_at(case.sources, place.file, line)
         if line < place.line:
-            depth += text.count("{") - text.count("}")
+            code = case.sources.code_line(place.file, line)
+            depth += code.count("{") - code.count("}")
             # Without braces, only the statement below a header belongs to the loop.
             bare = bare and (loop is not None or not text or text.startswith("#"))
         around = line == place.line or depth > 0 or (bare and loop is not None and not loop.rest)
@@ -116,8 +117,8 @@ def body_of(sources: SourceText, loop: Loop) -> list[str]:
     for number in range(loop.line + 1, loop.line + _LINES_LOOKED_AT):
         if opened and depth <= 0:
             break
-        text = sources.line(loop.file, number)
-        depth += text.count("{") - text.count("}")
+        text, code = sources.line(loop.file, number), sources.code_line(loop.file, number)
+        depth += code.count("{") - code.count("}")
         opened = opened or "{" in text or text.rstrip().endswith(";")
         lines.append(text)
     return lines
@@ -137,7 +138,7 @@ def early_exit(sources: SourceText, file: str, line: int) -> int | None:
     depth, inner = 0, [0]  # Depths at which what has a break of its own is open; first the loop's.
     inside = False
     for number in range(line, line + _LINES_LOOKED_AT):
-        text = sources.line(file, number)
+        text = sources.code_line(file, number)
         for found in _LEAVES.finditer(text):
             if found["inner"]:
                 inside = number > line or inside or bool(depth)

@@ -14,6 +14,7 @@ from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.callers import Running, function_name, kernels_running
+from lmemscope.rules.captured import is_captured
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import (
     Declaration,
@@ -68,15 +69,15 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of the launches or of ``__launch_bounds__``. Where neither is known, or where the
-    bounds allow more than fits, the text says up to which block it holds. What is accessed as
+    block is that of the launches or of ``__launch_bounds__``; of others the text says up to which
+    it holds. What is accessed as
     another type, or in a library, too, cannot be laid out by threads, and of several variables of
     one name nobody knows which is meant.
     """
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
-    if is_reinterpreted(case, but_for_name=True) or namesakes(case):
+    if is_reinterpreted(case, but_for_name=True) or namesakes(case) or is_captured(case):
         return ()
     lines = (access.chain[0].location for access in (*case.accesses, *case.generic) if access.chain)
     if any(is_library(line.file) for line in lines):
@@ -93,15 +94,14 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         known = None
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
-    if not fits and ((known is not None and known.is_exact) or size * usual > room):
+    if not fits and (known is not None or size * usual > room):
         return ()
-    if not fits:
-        threads = room // size // _WARP * _WARP
+    threads = threads if fits else room // size // _WARP * _WARP
     if threads <= 0 or (known is None and threads < _FEW):
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
     amount = f"{_amount(size * threads)} of 48 KB{beside}"
-    if known is not None and fits:
+    if known is not None:
         text = (
             f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × "
             f"{known.described} = {amount}."

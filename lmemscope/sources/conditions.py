@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from lmemscope.model.blanked import blanked
+
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b([^\n]*)", re.MULTILINE)
 _ARCHITECTURE = re.compile(
     r"(!?)\s*+(?:defined\s*+)?\(?\s*+__CUDA_ARCH__\s*\)?\s*((?:>=?|!=)\s*\d+)?"
@@ -33,6 +35,7 @@ def branches(text: str) -> list[Branch]:
     opened: list[tuple[int, int, bool | None]] = []
     """Of each condition: its number, the line of the branch, whether that is the device's."""
     groups, line, position = 0, 1, 0
+    text = blanked(text).code
     for match in _CONDITION.finditer(text):
         word, rest = match.groups()
         line += text.count("\n", position, match.start())
@@ -51,7 +54,7 @@ def branches(text: str) -> list[Branch]:
 
 def _is_devices(word: str, condition: str) -> bool | None:
     """Whether a condition holds in device compilations alone, or in the host's; None for others."""
-    text = condition.partition("//")[0].partition("/*")[0].strip()
+    text = condition.strip()
     if word in ("ifdef", "ifndef"):
         return (word == "ifdef") if text == "__CUDA_ARCH__" else None
     while text.startswith("(") and text.endswith(")"):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from lmemscope.model import UNKNOWN_DIMENSIONS, Dimensions
+from lmemscope.model.blanked import blanked
 from lmemscope.sources.code import Code, Token
 
 _LONGEST = 400
@@ -38,8 +39,8 @@ class Constants:
 
     def __init__(self, text: str) -> None:
         self._macros: dict[str, str] = {}
-        for match in _DEFINE.finditer(text):
-            value = match[2].partition("//")[0].partition("/*")[0].strip()
+        for match in _DEFINE.finditer(blanked(text).code):
+            value = match[2].strip()
             # One that is defined twice may be either.
             self._macros[match[1]] = "" if match[1] in self._macros else value
         self._numbers: dict[str, int | None] = {}

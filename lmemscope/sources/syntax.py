@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lmemscope.model.blanked import blanked_bytes
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
@@ -25,8 +27,6 @@ _DECLARATORS = (
     "attributed_declarator",
 )
 _NAMES = ("identifier", "field_identifier")
-_COMMENT = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Comments, and strings, which may hold what looks like one."""
 _PRAGMA = re.compile(rb"^([ \t]*)#(?:[ \t](?=[ \t]*pragma\b)|p(?=ragma\b))", re.MULTILINE)
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
@@ -82,7 +82,14 @@ class Declared:
 
 
 class Syntax:
-    """A file's tree.
+    """A file's tree, without what is in comments and in branches that are never compiled.
+
+    Attributes:
+        data: the file's bytes: what a patch keeps or moves.
+        code: the same without comments and without what stands in quotes, each byte where it was:
+            what is searched, counted or matched.
+        uncommented: the same with what stands in quotes.
+        odd_line: the first line whose tokens are not read here; None of other files.
 
     Args:
         data: the file's bytes.
@@ -90,12 +97,21 @@ class Syntax:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.code, self.uncommented, self.odd_line = blanked_bytes(data)
         # A pragma may stand between any two tokens, as a comment may; the grammar knows it between
         # statements alone, and ends the head of a loop that one follows there.
-        self.root = _parser().parse(_PRAGMA.sub(rb"\1//", data)).root_node
+        self.root = _parser().parse(_PRAGMA.sub(rb"\1//", self.uncommented)).root_node
 
     def text(self, node: Node) -> bytes:
-        """The bytes of a node."""
+        """What a node says, with blanks for comments."""
+        return self.uncommented[node.start_byte : node.end_byte]
+
+    def code_of(self, node: Node) -> bytes:
+        """The text of a node, with blanks for comments and for what stands in quotes."""
+        return self.code[node.start_byte : node.end_byte]
+
+    def source(self, node: Node) -> bytes:
+        """The bytes of a node as they stand in the file."""
         return self.data[node.start_byte : node.end_byte]
 
     def lines_end(self) -> bytes:
@@ -253,18 +269,13 @@ class Syntax:
         for node in walk(self.root):
             if node.type in ("preproc_def", "preproc_function_def"):
                 value = node.child_by_field_name("value")
-                body = _COMMENT.sub(_without, self.text(value)) if value is not None else b""
+                body = self.text(value) if value is not None else b""
                 found |= set(re.findall(rb"[A-Za-z_]\w*", body))
         return frozenset(found)
 
     def words(self) -> frozenset[bytes]:
         """Every word of the file."""
-        return frozenset(re.findall(rb"[A-Za-z_]\w*", self.data))
-
-
-def _without(found: re.Match[bytes]) -> bytes:
-    """A string as it is, and nothing of a comment."""
-    return b" " if found[0].startswith(b"/") else found[0]
+        return frozenset(re.findall(rb"[A-Za-z_]\w*", self.code))
 
 
 def is_broken(node: Node, name: bytes) -> bool:

@@ -1,0 +1,179 @@
+"""Whether blocks that a kernel could be launched with still fit a multiprocessor.
+
+A rewrite that keeps in registers, or in shared memory, what local memory held may leave room for
+smaller blocks alone, and a launch of a larger one then fails. It is safe only where no launch has
+such blocks: ``__launch_bounds__`` forbid them, or all launches are in sight and have fewer threads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from lmemscope.analysis.occupancy import resident_warps
+from lmemscope.fixing.attempts import Attempt
+from lmemscope.formats.demangle import plain_name, short_name
+from lmemscope.formats.kernel_names import stable_name
+from lmemscope.model import KernelFacts, Rewriting, SourceText, UnitReport, count
+from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.dynamic import may_be_dynamic
+from lmemscope.rules.launched import LARGEST_BLOCK, every_block
+from lmemscope.rules.shared import STATIC_BYTES
+from lmemscope.sources.lines import from_disk
+
+_WARP = 32
+_MAIN = re.compile(r"\bmain\s*\(")
+_STATIC = re.compile(r"\bstatic\b")
+_INTERNAL = re.compile(r"_GLOBAL__N_|_INTERNAL_|__nv_static_|\A_ZL")
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Blocks of a kernel that no longer fit.
+
+    Attributes:
+        kernel: its mangled name.
+        most: threads of the largest block that still fits.
+        text: what a user promises who takes the rewriting.
+        in_sight: threads of a block that a launch in sight has, and that does not fit.
+    """
+
+    kernel: str
+    most: int
+    text: str
+    in_sight: int | None
+
+
+def largest_block(facts: KernelFacts, arch: str) -> int | None:
+    """Threads of the largest block that registers and shared memory leave room for."""
+    shared = _shared(facts)
+    if facts.registers is None:
+        return None
+    for threads in range(LARGEST_BLOCK, 0, -_WARP):
+        warps = resident_warps(arch, threads, facts.registers, shared)
+        if warps is None:
+            return None
+        if warps:
+            return threads
+    return 0
+
+
+def lost_blocks(
+    before: UnitReport, after: UnitReport, arch: str, sources: SourceText
+) -> Iterator[Lost]:
+    """The kernels of a unit whose larger blocks a rewriting leaves no room for.
+
+    Args:
+        before, after: the unit without and with it.
+        arch: that they are compiled for.
+        sources: the text of the unit's files, and of the project around them.
+    """
+    later = {stable_name(one.facts.name): one.facts for one in after.kernels}
+    for was in (one.facts for one in before.kernels):
+        made = later.get(stable_name(was.name))
+        if was.kind != "entry" or made is None:
+            continue
+        could, can = largest_block(was, arch), largest_block(made, arch)
+        if could is None or can is None:
+            continue
+        bounds = [one.launch_bounds for one in (was, made)]
+        allowed = min([could, *(one.max_threads for one in bounds if one and one.max_threads)])
+        if can >= allowed:
+            continue
+        blocks = every_block(was, sources)
+        largest = max(blocks, default=None) if blocks else None
+        if largest is not None and largest <= can and _is_closed(was, sources):
+            continue
+        text = f"no block of {short_name(was.demangled)} has more than {count(can, 'thread')}: "
+        text += f"{_why(was, made)} leave no room for more, and a larger launch fails"
+        in_sight = largest if largest is not None and can < largest <= allowed else None
+        yield Lost(was.name, can, text, in_sight)
+
+
+def with_caveat(rewriting: Rewriting, lost: Iterable[Lost]) -> Rewriting:
+    """A rewriting that promises what blocks the launches have, where it has to."""
+    said = dict.fromkeys(one.text for one in lost)
+    if not said:
+        return rewriting
+    caveat = "; ".join([*([rewriting.caveat] if rewriting.caveat else []), *said])
+    return replace(rewriting, applicability="unsafe", caveat=caveat, promises=())
+
+
+def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
+    """An attempt with what its rewriting promises of launches, and why it is worse, or None."""
+    hits = attempt.target.hits
+    sources = hits[0].case.sources
+    lost: list[Lost] = []
+    for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
+        own = from_disk(None, unit.input, unit.options, sources.mentioning)
+        if outcome.report is not None:
+            lost += lost_blocks(report, outcome.report, unit.arch, own)
+            lost += _lost_dynamic(attempt, report, outcome.report)
+    unfit = next((one.in_sight for one in lost if one.in_sight is not None), None)
+    why = None
+    if unfit is not None:
+        why = f"a launch in sight has blocks of {count(unfit, 'thread')}, which do not fit with it"
+    return replace(attempt, rewriting=with_caveat(attempt.rewriting, lost)), why
+
+
+def _lost_dynamic(attempt: Attempt, before: UnitReport, after: UnitReport) -> Iterator[Lost]:
+    """The same of dynamic shared memory that launches may ask for, beside what is static."""
+    target = attempt.target
+    if not isinstance(target, Target) or attempt.rewriting.applicability == "unsafe":
+        return  # Who promises something of shared memory promises this, too.
+    later = {one.facts.name: one.facts for one in after.kernels}
+    for hit in target.hits:
+        made = later.get(hit.facts.name)
+        taken = _shared(made) if made is not None else 0
+        if taken > _shared(hit.facts) and may_be_dynamic(target, hit):
+            left = STATIC_BYTES - taken
+            text = f"no launch of {short_name(hit.facts.demangled)} asks for more than {left} "
+            text += f"bytes of dynamic shared memory: {count(taken, 'byte')} are static"
+            yield Lost(hit.facts.name, LARGEST_BLOCK, text, None)
+
+
+def loses_more(lost: Iterable[Lost], alone: Iterable[Lost]) -> Lost | None:
+    """What several rewritings lose together that none of them loses alone; None if nothing."""
+    known: dict[str, int] = {}
+    for one in alone:
+        known[one.kernel] = min(one.most, known.get(one.kernel, one.most))
+    return next((one for one in lost if one.most < known.get(one.kernel, LARGEST_BLOCK + 1)), None)
+
+
+def _why(was: KernelFacts, made: KernelFacts) -> str:
+    said = []
+    if (made.registers or 0) > (was.registers or 0):
+        said.append(f"{count(made.registers or 0, 'register')} each ({was.registers} before)")
+    shared = [_shared(one) for one in (was, made)]
+    if shared[1] > shared[0]:
+        said.append(f"{count(shared[1], 'byte')} of shared memory ({shared[0]} before)")
+    return " and ".join(said) or "its registers"
+
+
+def _shared(facts: KernelFacts) -> int:
+    return (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
+
+
+def _is_closed(facts: KernelFacts, sources: SourceText) -> bool:
+    """Whether nothing but the files in sight can launch a kernel.
+
+    It is internal to its unit, or the unit is a program of its own, and no other source of the
+    project has the kernel's name.
+    """
+    home, name = facts.home, plain_name(facts.demangled)
+    if home is None:
+        return False
+    if _INTERNAL.search(facts.name) is not None:
+        return True
+    main = sources.main or home
+    head = re.compile(rf"(?:[^;{{}}]*)\b{re.escape(name)}\s*\(")
+    heads = [found[0] for found in head.finditer(sources.code(home)) if "__global__" in found[0]]
+    if main.endswith(".cu") and heads and all(_STATIC.search(one) for one in heads):
+        return True
+    if _MAIN.search(sources.code(main)) is None:
+        return False
+    own = {main, home, *sources.quoted(main, searched=True), *sources.quoted(home, searched=True)}
+    known = {os.path.abspath(one) for one in own}
+    return all(one in known for one in sources.mentioning(os.path.abspath(main), name))

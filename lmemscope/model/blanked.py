@@ -1,0 +1,326 @@
+"""C++ text with blanks for what is no code, of the same length: the text in which braces match.
+
+Comments, what stands in quotes, and branches that no compiler takes (``#if 0``) may hold braces,
+names and directives that mean nothing. Whoever matches brackets or looks for names does so here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_PIECE = re.compile(
+    r"(?:/(?:/(?P<line>(?:\\\r?\n|[^\n])*)|\*(?P<block>.*?(?:\*/|\Z)))"
+    r"|\"(?P<string>(?:[^\"\\\n]|\\\r?\n|\\.)*+\")"
+    r"|'(?:(?<!\w')|(?<=\bu8')|(?<=\b[uUL]'))(?P<char>(?:[^'\\\n]|\\\r?\n|\\.)*+')"
+    r"|\"(?P<open>)|'(?P<single>(?<!\w'))"
+    r"|\#(?P<directive>[ \t]*(?P<word>\w*)[ \t]*)"
+    r"|\\(?P<splice>[ \t]*\r?\n)|\\(?P<escape>[uU][0-9a-fA-F{]))",
+    re.DOTALL,
+)
+_RAW = re.compile(r"\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)", re.DOTALL)
+_RAW_PREFIX = re.compile(r"(?<!\w)(?:u8|[uUL])?R")
+_OTHER = re.compile(
+    r"\b(?:and|or|not|xor|bitand|bitor|compl|and_eq|or_eq|xor_eq|not_eq)\b"
+    r"|<%|%>|<:(?!:[^:>])|:>|%:|\?\?[=/'()!<>-]"
+)
+_SPELLED = {
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "xor": "^",
+    "bitand": "&",
+    "bitor": "|",
+    "compl": "~",
+    "and_eq": "&=",
+    "or_eq": "|=",
+    "xor_eq": "^=",
+    "not_eq": "!=",
+    "<%": "{",
+    "%>": "}",
+    "<:": "[",
+    ":>": "]",
+}
+"""Other spellings of tokens, which a preprocessor takes for the same."""
+_LOOSE_SPLICE = re.compile(r"\\[ \t]+\r?\n|\?\?/[ \t]*\r?\n")
+_CONSTANT = re.compile(
+    r"(0|1|false|true)[ \t]*(?=//[^\n\\]*(?:\n|\Z)|/\*[^\n]*?\*/[ \t]*\r?\n|\r?\n|\Z)"
+)
+_FREE_TEXT = ("error", "warning")
+_OPENING = ("if", "ifdef", "ifndef")
+_NEXT = ("elif", "elifdef", "elifndef", "else")
+_APART = frozenset((*" \t\r\n(){}[],;", ""))
+"""What two tokens may stand beside without becoming one."""
+_VISIBLE = re.compile(r"[^\r\n]")
+_BRACKET = re.compile(
+    rb"[][(){}]|^[ \t]*#[ \t]*(?P<word>\w*)(?:[^\n\\]|\\\r?\n|\\.)*+", re.MULTILINE
+)
+_PAIRS = {b")": b"(", b"]": b"[", b"}": b"{"}
+
+
+@dataclass(frozen=True, slots=True)
+class Blanked:
+    """A text without what is no code.
+
+    Attributes:
+        code: with blanks for comments, the insides of quotes, and branches never compiled. Every
+            line and every column is where it was; alternative tokens have their usual spelling.
+        uncommented: the same, but with what stands in quotes.
+        odd_line: the first line (1-based) whose tokens are not read here, such as a name that a
+            backslash divides; None of other texts.
+    """
+
+    code: str
+    uncommented: str
+    odd_line: int | None
+
+
+def blanked(text: str) -> Blanked:
+    """A C++ text without comments, literals and dead branches, as long as it was."""
+    return _Reader(text).read()
+
+
+def blanked_bytes(data: bytes) -> tuple[bytes, bytes, int | None]:
+    """The fields of `Blanked`, of a file's bytes."""
+    made = blanked(data.decode("latin-1"))
+    return made.code.encode("latin-1"), made.uncommented.encode("latin-1"), made.odd_line
+
+
+def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
+    """Where what was opened before a place is closed; the text's end where that is not certain.
+
+    Directives' own brackets do not count. It is not certain where branches of a condition open or
+    close something, for not all of them are compiled.
+
+    Args:
+        text: blanked.
+        start: behind the bracket that is open.
+        marks: both brackets.
+        last: where the search ends.
+    """
+    depth, branches = 1, list[int]()
+    opening, closing = marks[:1], marks[1:]
+    end = min(len(text), last or len(text))
+    for found in _BRACKET.finditer(text, start, end):
+        word = found["word"]
+        if word is None:
+            depth += (found[0] == opening) - (found[0] == closing)
+            if not depth:
+                return len(text) if branches else found.end()
+        elif word.decode() in _OPENING:
+            branches.append(depth)
+        elif word.decode() in (*_NEXT, "endif"):
+            if not branches or branches[-1] != depth:
+                return len(text)
+            if word == b"endif":
+                branches.pop()
+    return end
+
+
+def is_balanced(text: bytes) -> bool:
+    """Whether all brackets of a blanked text match, in each branch of its conditions alone, too."""
+    opened: list[bytes] = []
+    branches: list[int] = []
+    for found in _BRACKET.finditer(text):
+        word = found["word"]
+        if word is None and found[0] in _PAIRS:
+            floor = branches[-1] if branches else 0
+            if len(opened) <= floor or opened.pop() != _PAIRS[found[0]]:
+                return False
+        elif word is None:
+            opened.append(found[0])
+        elif word.decode() in _OPENING:
+            branches.append(len(opened))
+        elif word.decode() in (*_NEXT, "endif"):
+            if not branches or branches[-1] != len(opened):
+                return False
+            if word == b"endif":
+                branches.pop()
+    return not opened and not branches
+
+
+@dataclass(slots=True)
+class _Chain:
+    """An open condition: the branches from ``#if`` to ``#endif``.
+
+    Attributes:
+        lives: whether the branch at hand is compiled; None where that is not known.
+        is_taken: whether an earlier branch certainly was.
+        is_known: whether all conditions so far are constants.
+        lines: where its directives stand.
+    """
+
+    lives: bool | None
+    is_taken: bool
+    is_known: bool
+    lines: list[tuple[int, int]]
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._code: list[str] = []
+        self._uncommented: list[str] = []
+        self._chains: list[_Chain] = []
+        self._constant: list[tuple[int, int]] = []
+        """Directives whose conditions are constants: they are blanked in the end."""
+        self._odd: int | None = None
+        """Where the first token stands that is not read."""
+        self._dead = 0
+        """Open branches that are never compiled."""
+        self._at = 0
+        self._is_line_start, self._is_directive = True, False
+
+    def read(self) -> Blanked:
+        text, at = self._text, 0
+        while (found := _PIECE.search(text, at)) is not None:
+            self._keep(found.start())
+            at = self._one(found)
+        self._keep(len(text))
+        code = "".join(self._code)
+        instead = [(start, end, _hidden(text[start:end])) for start, end in self._constant]
+        for found in _OTHER.finditer(code):
+            spelled = _SPELLED.get(found[0])
+            if spelled is not None:
+                instead.append((*found.span(), spelled.ljust(len(found[0]))))
+            elif self._odd is None or found.start() < self._odd:
+                self._odd = found.start()
+        instead.sort()
+        uncommented = _replaced("".join(self._uncommented), instead)
+        line = None if self._odd is None else 1 + text.count("\n", 0, self._odd)
+        return Blanked(_replaced(code, instead), uncommented, line)
+
+    @property
+    def _is_dead(self) -> bool:
+        return self._dead > 0
+
+    def _keep(self, end: int) -> None:
+        """Text up to a place, without comments and quotes."""
+        piece = self._text[self._at : end]
+        _, newline, last = piece.rpartition("\n")
+        self._is_line_start = (self._is_line_start or bool(newline)) and not last.strip()
+        self._is_directive = self._is_directive and not newline
+        self._write(piece, piece)
+
+    def _write(self, code: str, uncommented: str) -> None:
+        self._at += len(code)
+        if self._is_dead:
+            code = uncommented = _hidden(code)
+        self._code.append(code)
+        self._uncommented.append(uncommented)
+
+    def _note_odd(self, at: int) -> None:
+        if self._odd is None and not self._is_dead:
+            self._odd = at
+
+    def _one(self, found: re.Match[str]) -> int:
+        """Write a piece, and say where the next may begin."""
+        piece, kind = found[0], found.lastgroup
+        if kind in ("line", "block"):
+            if kind == "line" and _LOOSE_SPLICE.search(piece + "\n") is not None:
+                self._note_odd(self._at)
+            self._write(_hidden(piece), _hidden(piece))
+            return found.end()
+        if found["directive"] is not None and self._is_line_start:
+            return self._directive(found)
+        self._is_line_start = False
+        if kind == "splice":
+            self._splice(found)
+        elif kind in ("string", "open") and (raw := self._raw(found.start())) is not None:
+            self._quoted(raw)
+            return found.start() + len(raw)
+        elif kind in ("string", "char"):
+            self._quoted(piece)
+        else:
+            if found["directive"] is None:
+                self._note_odd(self._at)
+            self._write(piece, piece)
+        return found.end()
+
+    def _raw(self, at: int) -> str | None:
+        """The raw string whose quote stands at a place; None where none does."""
+        prefix = self._text[max(0, at - 4) : at]
+        is_raw = prefix.endswith("R") and any(
+            one.end() == len(prefix) for one in _RAW_PREFIX.finditer(prefix)
+        )
+        found = _RAW.match(self._text, at) if is_raw else None
+        return None if found is None else found[0]
+
+    def _quoted(self, piece: str) -> None:
+        self._write(piece[0] + _hidden(piece[1:-1]) + piece[-1], piece)
+
+    def _splice(self, found: re.Match[str]) -> None:
+        """A backslash at a line's end; in a directive it stays, for it makes the line longer."""
+        is_loose = found[0][1] in " \t"
+        if self._is_directive:
+            if is_loose:
+                self._note_odd(self._at)
+            self._write(found[0], found[0])
+            return
+        before, behind = self._text[max(self._at - 1, 0) : self._at], self._text[found.end() :][:1]
+        if is_loose or (before not in _APART and behind not in _APART):
+            self._note_odd(self._at)
+        hidden = found[0].replace("\\", " ")
+        self._write(hidden, hidden)
+
+    def _directive(self, found: re.Match[str]) -> int:
+        word = found["word"]
+        self._is_line_start, self._is_directive = False, True
+        if word in (*_OPENING, *_NEXT, "endif"):
+            return self._condition(found)
+        self._write(found[0], found[0])
+        if word not in _FREE_TEXT:
+            return found.end()
+        end = self._text.find("\n", found.end()) % (len(self._text) + 1)
+        said = self._text[found.end() : end]
+        if "/*" in said or said.rstrip().endswith("\\"):
+            self._note_odd(self._at)
+        self._write(_hidden(said), _hidden(said))
+        return end
+
+    def _condition(self, found: re.Match[str]) -> int:
+        """A line of a condition: it stands in the branch around it, and begins a new one."""
+        word = found["word"]
+        constant = _CONSTANT.match(self._text, found.end()) if word == "if" else None
+        chain = None
+        if word not in _OPENING and self._chains:
+            chain = self._chains.pop()
+            self._dead -= chain.lives is False
+        end = found.end() if constant is None else constant.end(1)
+        line = self._text[found.start() : end]
+        at = found.start()
+        self._write(line, line)
+        if word in _OPENING:
+            value = None if constant is None else constant[1] in ("1", "true")
+            self._chains.append(_Chain(value, value is True, value is not None, [(at, end)]))
+            self._dead += value is False
+        elif chain is not None:
+            chain.lines.append((at, end))
+            if word == "endif":
+                self._constant += chain.lines if chain.is_known else []
+            else:
+                self._next(word, chain)
+        return end
+
+    def _next(self, word: str, chain: _Chain) -> None:
+        """The next branch of a chain of conditions."""
+        chain.is_known = chain.is_known and word == "else"
+        is_last = word == "else" and chain.is_known
+        chain.lives = False if chain.is_taken else True if is_last else None
+        self._chains.append(chain)
+        self._dead += chain.lives is False
+
+
+def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
+    """A text with others of the same length in some places, which are in order."""
+    parts, at = [], 0
+    for start, end, other in instead:
+        if start >= at:
+            parts += [text[at:start], other]
+            at = end
+    return "".join((*parts, text[at:]))
+
+
+def _hidden(text: str) -> str:
+    """Blanks, line for line."""
+    return _VISIBLE.sub(" ", text)
