@@ -14,13 +14,13 @@ from lmemscope.analysis.layout import dimensions_to_pointers
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.copying import is_copying
-from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject, computed
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
+from lmemscope.formats.ptx_isa import registers_of
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     IndexFacts,

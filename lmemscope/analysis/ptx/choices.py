@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_isa import registers_of
 
 if TYPE_CHECKING:
     from lmemscope.analysis.ptx.objects import FunctionObjects

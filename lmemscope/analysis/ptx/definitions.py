@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
-from lmemscope.analysis.ptx.flow import written
-from lmemscope.analysis.ptx.graph import ControlFlow, registers_of
+from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.formats.ptx import PtxFunction
-from lmemscope.formats.ptx_body import Address
+from lmemscope.formats.ptx_isa import defined, read
 
 
 class Definitions:
@@ -27,7 +26,7 @@ class Definitions:
         self._reads: dict[int, tuple[str, ...]] = {}
         self.definitions: dict[str, list[int]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
-            for register in written(instruction):
+            for register in defined(instruction):
                 self.definitions[register].append(index)
 
     @cached_property
@@ -46,17 +45,5 @@ class Definitions:
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""
         if index not in self._reads:
-            self._reads[index] = self._find_reads(index)
+            self._reads[index] = read(self.body.instructions[index])
         return self._reads[index]
-
-    def _find_reads(self, index: int) -> tuple[str, ...]:
-        instruction = self.body.instructions[index]
-        found: list[str] = []
-        if instruction.predicate is not None:
-            found += registers_of(instruction.predicate)
-        destinations = set(written(instruction))
-        for position, operand in enumerate(instruction.operands):
-            if position == 0 and destinations and not isinstance(operand, Address):
-                continue
-            found += registers_of(operand)
-        return tuple(found)
