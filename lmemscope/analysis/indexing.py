@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
@@ -115,6 +115,7 @@ class IndexReader:
         found: StackObject,
         named: ObjectName | None,
         called: LocalNames,
+        executed: Collection[int] | None = None,
     ) -> IndexFacts | None:
         """How an object is indexed at run time, or None where it is not.
 
@@ -124,18 +125,21 @@ class IndexReader:
             found: the object.
             named: its name, where known.
             called: names of the function's stack objects.
+            executed: PTX lines of the accesses that the machine code still has.
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
         # What chooses between addresses is no index, nor is what a compiler copies the whole by.
-        own = computed(
-            [
-                a
-                for a in found.accesses
-                if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
-            ]
-        )
-        indexed = [*own, *theirs]
+        every = [
+            a
+            for a in found.accesses
+            if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
+        ]
+        own = computed(every)
+        # A choice between constant places counts beside a computed index where it is executed.
+        lines = executed or ()
+        beside = [a for a in every if objects.body.instructions[a.index].line in lines]
+        indexed = [*dict.fromkeys((*own, *beside)), *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
         if not leaves:

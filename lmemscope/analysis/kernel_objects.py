@@ -88,6 +88,8 @@ def find_objects(
         return result
     reader, lines = IndexReader(layers, names, sources), layers.lines
     handing = Handing(layers, names)
+    reached = (layers.origins.of(kernel, site).ptx_line for site in kernel.sites)
+    executed = {line for line in reached if line is not None}
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
     callees = sorted(inside - {kernel.name})
@@ -119,7 +121,9 @@ def find_objects(
                     member, proven = replace(member, name=None, extent=None), behind
                 if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
-                index = reader.read(kernel.name, objects, member.found, member.name, called)
+                index = reader.read(
+                    kernel.name, objects, member.found, member.name, called, executed
+                )
                 escape = handing.escape(
                     kernel.name, objects, member.found, member.name, proven.evidence
                 )

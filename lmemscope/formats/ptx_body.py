@@ -407,8 +407,8 @@ def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
             # Two destinations, as of setp, shfl and tex: %p1|%p2, {%r1,%r2}|%p.
             position += 1
             first = operands.pop() if operands and not parts else Vector(("".join(parts),))
-            items = first.items if isinstance(first, Vector) else ()
-            operands.append(Vector((*items, tokens[position][1])))
+            both = first.items if isinstance(first, Vector) else ()
+            operands.append(Vector((*both, tokens[position][1])))
             parts = []
         else:
             parts.append(text)
