@@ -13,11 +13,16 @@ from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
+from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
-from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
+from lmemscope.analysis.ptx.uniformity import (
+    places_in,
+    requests_per_access,
+    sectors_per_request,
+)
 from lmemscope.analysis.result_buffers import result_buffers
 from lmemscope.analysis.saves import Saves
 from lmemscope.formats.cubin import CubinFunction
@@ -109,6 +114,7 @@ class _Kernel:
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
         self._alignments: dict[str, int] = {}
+        self._loops: dict[str, MachineLoops | None] = {}
 
     def access(self, site: Site) -> LocalAccess:
         """A site with its place, its cause and its cost."""
@@ -119,6 +125,9 @@ class _Kernel:
         uniformity = found.uniformity
         if site.is_uniform and site.base is None:
             uniformity = "uniform"
+        numbers = () if found.object is None else (found.object, *found.others)
+        touched = [self.objects.listed[number] for number in numbers]
+        places = sum(places_in(one.offset, one.span, site.width) for one in touched)
         return LocalAccess(
             pc=site.pc,
             opcode=site.opcode,
@@ -127,11 +136,11 @@ class _Kernel:
             function=body.name,
             ptx_line=origin.ptx_line,
             chain=self._lines.of_site(function, body, site),
-            loop_depth=self._loop_depth(origin) if not _is_kept(found, body, origin) else 0,
+            loop_depth=0 if _is_kept(found, body, origin) else self._loop_depth(body, site, origin),
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
             uniformity=uniformity,
-            sectors=sectors_per_request(uniformity),
+            sectors=sectors_per_request(uniformity, places or None),
             requests=requests_per_access(site.width),
             evidence=found.evidence,
             others=found.others,
@@ -152,8 +161,18 @@ class _Kernel:
                     result.append(access)
         return tuple(result)
 
-    def _loop_depth(self, origin: Origin) -> int:
-        """How many loops are around the PTX line."""
+    def _loop_depth(self, body: CubinFunction, site: Site, origin: Origin) -> int:
+        """How many loops are around a site; around its PTX line where the code does not tell."""
+        if body.name not in self._loops:
+            branches = self._layers.cubin.branches(body)
+            known = branches is not None
+            self._loops[body.name] = (
+                MachineLoops(branches or (), body.start, body.end) if known else None
+            )
+        loops = self._loops[body.name]
+        depth = loops.depth(site.pc) if loops is not None else None
+        if depth is not None:
+            return depth
         flow = self._layers.flow
         if flow is None or origin.function is None or origin.ptx_line is None:
             return 0

@@ -88,7 +88,7 @@ def find_objects(
         return result
     reader, lines = IndexReader(layers, names, sources), layers.lines
     handing = Handing(layers, names)
-    reached = (layers.origins.of(kernel, site).ptx_line for site in kernel.sites)
+    reached = (layers.origins.of(kernel, site).ptx_line for site in kernel.all_sites)
     executed = {line for line in reached if line is not None}
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
