@@ -195,7 +195,7 @@ barrier.cta.red.and.pred %p1, %r1, %r2, !%p2 | p1 | r1 r2 p2
 mma.sync.aligned.m16n8k8.row.col.f32 {%f1, %f2}, {%r1}, {%r2}, {%f3, %f4} | f1 f2 | r1 r2 f3 f4
 movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2 | r1 | r2
 wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1}, {%r1}, {%r2}, {%f2} | f1 | r1 r2 f2
-wgmma.mma_async.sync.aligned.m64n8k16.f32 {%f1, %f2}, %rd1, %rd2, %p1, 1, 1 | f1 f2 | f1 f2 rd1 rd2 p1
+wgmma.mma_async.sync.m64n8k16.f32 {%f1, %f2}, %rd1, %rd2, %p1, 1, 1 | f1 f2 | f1 f2 rd1 rd2 p1
 call (retval0), f, (param0) | |
 call (%r1), f, (%r2, %r3) | r1 | r2 r3
 call f, (param0) | |

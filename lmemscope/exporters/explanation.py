@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import LiteralString
 
+from lmemscope.analysis.ptx.uniformity import places_in, sectors_per_request
 from lmemscope.exporters import escape_terminal, layout, proven
 from lmemscope.exporters.escape_terminal import Part, Shown, document, styled
 from lmemscope.formats.demangle import demangle, short_name
@@ -76,7 +77,7 @@ class Explainer:
         lines += self._annotated(unit, kernel)
         lines += self._frame(kernel)
         for number, finding in enumerate(kernel.findings, start=1):
-            lines += self._finding(number, finding)
+            lines += self._finding(number, kernel, finding)
             if finding.fix is not None:
                 lines += self._fix(finding.fix, f"{name} on {unit.arch}")
         lines += self._quotes(kernel)
@@ -163,7 +164,8 @@ class Explainer:
                 what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
             sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
             if sectors:
-                upto = "" if all(a.uniformity == "uniform" for a in group) else "up to "
+                same = len(set(sectors)) == 1 and all(a.uniformity == "uniform" for a in group)
+                upto = "" if same else "up to "
                 what += f"; {upto}{count(max(sectors), 'sector')} per warp and access"
             notes.append(what)
         return notes
@@ -207,14 +209,14 @@ class Explainer:
             lines.append(f"{title:<{column}}{cells}…  {(word * 32 + 31) * 4}")
         return lines
 
-    def _finding(self, number: int, finding: Finding) -> list[Part]:
+    def _finding(self, number: int, kernel: KernelReport, finding: Finding) -> list[Part]:
         head = f"{number}. {finding.severity} {finding.rule} {finding.name}"
         lines: list[Part] = ["", self._styled(head, finding.severity)]
         lines += self._wrapped(_sentence(finding.message), "   ")
         if finding.location is not None:
             lines.append(f"   at {finding.location.file}:{finding.location.line}")
         if finding.index is not None:
-            lines += self._wrapped(_index(finding.index), "   ")
+            lines += self._wrapped(index_sentence(finding.index, _places(kernel, finding)), "   ")
         if finding.evidence:
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.also:
@@ -375,23 +377,40 @@ def _sentence(text: str) -> str:
     return first if first.endswith(".") else f"{first}."
 
 
-def _index(index: IndexFacts) -> str:
-    said = f"The index {_in_lanes(index.uniformity, index.sources)}."
+def index_sentence(index: IndexFacts, places: int | None) -> str:
+    """What an index means for what accesses cost; ``places`` are its object's words."""
+    said = f"The index {_in_lanes(index.uniformity, index.sources, places)}."
     if index.other_uniformity is not None:
-        said += f" Another {_in_lanes(index.other_uniformity, index.all_sources)}."
+        said += f" Another {_in_lanes(index.other_uniformity, index.all_sources, places)}."
     return said
 
 
-def _in_lanes(uniformity: Uniformity, sources: Sequence[IndexSource]) -> str:
-    """What uniformity means for what an access costs."""
+def _places(kernel: KernelReport, finding: Finding) -> int | None:
+    """How many words the object of a finding has; None where it is not known which it is."""
+    found = [
+        places_in(one.offset, one.span)
+        for one in kernel.facts.objects
+        if one.name == finding.object and one.size == finding.bytes
+    ]
+    return max(found, default=None)
+
+
+def _in_lanes(
+    uniformity: Uniformity, sources: Sequence[IndexSource], places: int | None = None
+) -> str:
+    """What uniformity means for what an access costs; ``places`` are the object's words."""
     kinds = {source.kind for source in sources}
-    if uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
-        return "differs between lanes: up to 32 sectors per request"
+    sectors = f"up to {sectors_per_request('lane-varying', places)} sectors per request"
+    threads = {source.name for source in sources if source.kind == "thread-id"}
+    if uniformity == "lane-varying" and threads and kinds <= _COMPUTED:
+        if threads <= _ROWS:
+            return f"may vary within a warp unless blockDim.x is a multiple of 32: {sectors}"
+        return f"differs between lanes: {sectors}"
     warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
     return {
         "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",
-        "lane-varying": "may differ from lane to lane: up to 32 sectors per request",
-        "data-dependent": "is from data, so lanes may differ: up to 32 sectors per request",
+        "lane-varying": f"may differ from lane to lane: {sectors}",
+        "data-dependent": f"is from data, so lanes may differ: {sectors}",
         "unknown": f"is not known to be the same in all lanes: it {_unknown(kinds)}",
     }[uniformity]
 
@@ -405,6 +424,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
     return "is read from memory whose contents are not known"
 
 
+_ROWS = frozenset({"threadIdx.y", "threadIdx.z"})
 _COMPUTED: frozenset[SourceKind] = frozenset(
     {"parameter", "thread-id", "block-id", "loop-counter", "copy", "symbol"}
 )

@@ -6,8 +6,12 @@ from collections import defaultdict
 from functools import cached_property
 
 from lmemscope.analysis.ptx.graph import ControlFlow
+from lmemscope.analysis.ptx.leaves import Leaf, special
 from lmemscope.formats.ptx import PtxFunction
 from lmemscope.formats.ptx_isa import defined, read
+from lmemscope.model import Uniformity
+
+_ROWS = frozenset({"%tid.y", "%tid.z"})
 
 
 class Definitions:
@@ -15,12 +19,15 @@ class Definitions:
 
     Attributes:
         function, body: the function, parsed.
+        rows: whether a warp is 32 neighbours in x: all blocks have one dimension, or a multiple of
+            32 threads in x. None where that is not known.
         flow: its control flow.
         definitions: instruction indices that write each register, ascending.
     """
 
-    def __init__(self, function: PtxFunction) -> None:
+    def __init__(self, function: PtxFunction, rows: bool | None = None) -> None:
         self.function = function
+        self.rows = rows
         self.body = function.body
         self.flow = ControlFlow(self.body)
         self._reads: dict[int, tuple[str, ...]] = {}
@@ -41,6 +48,13 @@ class Definitions:
     def parameters(self) -> frozenset[str]:
         """Names of the function's own parameters."""
         return frozenset(name for name, _, _ in self.function.parameters)
+
+    def special(self, register: str) -> tuple[Leaf, Uniformity] | None:
+        """What a special register is, and whether lanes read one value; None of another one."""
+        known = special(register)
+        if known is not None and self.rows and register in _ROWS:
+            return known[0], "uniform"
+        return known
 
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""

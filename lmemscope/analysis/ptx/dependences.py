@@ -205,7 +205,7 @@ class Dependences:
             leaves.add(Leaf("other", instruction.operation))
             level = "unknown"
         for register in registers:
-            known = special(register)
+            known = self._code.special(register)
             if known is not None:
                 leaves.add(known[0])
                 level = worst((level, known[1]))
