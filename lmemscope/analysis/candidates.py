@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
-from lmemscope.model import Variable, is_library
+from lmemscope.model import SourceLocation, Variable, is_library
 
 PADDING = 16
 """The next object begins at most so many bytes, less one, behind the end of one: alignment."""
@@ -64,6 +64,7 @@ class Candidate:
         is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
         is_copied: whether it is the parameter that the object is filled from, or is constructed
             where it is declared.
+        is_begun: whether it is stored to on the line of its declaration.
     """
 
     variable: Variable
@@ -75,6 +76,7 @@ class Candidate:
     coverage: float = 1.0
     is_reached: bool = True
     is_copied: bool = False
+    is_begun: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -104,7 +106,7 @@ class Candidate:
     @property
     def score(self) -> float:
         """Orders candidates: lines count most, then types, then sizes."""
-        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * self.is_copied
+        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * (self.is_copied or self.is_begun)
         score += 3.0 * self.is_exact + 3.5 * self.is_aggregate + self.coverage
         return score - 0.01 * abs(self.slack) - 0.02 * bool(self.part.path)
 
@@ -167,6 +169,7 @@ def candidates_of(
                 continue
         repeats = variable.function != owner
         coverage = mentions.coverage(owner, lines, variable) if repeats else 1.0
+        is_begun = is_begun_on(owner, lines, variable)
         is_reached = not indexed.chains or mentions.reaches(owner, indexed, variable)
         for part in parts:
             left = shape.size - spare - part.size
@@ -182,9 +185,30 @@ def candidates_of(
             if part.path and not mentions.any_says(lines, part.path.rpartition(".")[2]):
                 said *= _UNSAID
             result.append(
-                Candidate(variable, part, left, said, fit, repeats, coverage, is_reached, is_copied)
+                Candidate(
+                    variable,
+                    part,
+                    left,
+                    said,
+                    fit,
+                    repeats,
+                    coverage,
+                    is_reached,
+                    is_copied,
+                    is_begun,
+                )
             )
     return result
+
+
+def is_begun_on(owner: str, lines: AccessLines, variable: Variable) -> bool:
+    """Whether anything is stored on the line that declares a function's own variable."""
+    declared = SourceLocation(variable.file, variable.line)
+    return not variable.is_parameter and any(
+        is_store and (frame.function or owner) == variable.function and frame.location == declared
+        for chain, is_store, _ in lines.chains
+        for frame in chain
+    )
 
 
 def _fit(parts: Sequence[Part], whole: Part, shape: Shape) -> float:
