@@ -114,3 +114,54 @@ def test_a_store_on_the_line_of_the_declaration_is_the_variables(
     assert lines == {8}
     assert None in named
     assert written_on(facts.objects[named[None]], named[None], facts.accesses) == {9}
+
+
+LIKE = """
+#define LS 32
+template <class T, int N> struct sel {
+  T e[N];
+  __device__ __forceinline__ T get(int i) const { T v = e[0];
+    #pragma unroll
+    for (int k = 0; k < N; ++k) v = i == k ? e[k] : v;
+    return v; }
+  __device__ __forceinline__ void set(int i, T v) {
+    #pragma unroll
+    for (int k = 0; k < N; ++k) e[k] = i == k ? v : e[k]; }
+};
+extern "C" __global__ void first(float *v, const float *w, int n, int st) {
+  sel<float, LS> s3; float s4[LS];
+  int g = threadIdx.x;
+  for (int i = 0; i < n; ++i) { s3.set(i, w[g + i]); s4[i] = w[g + i + st]; }
+  for (int i = n - 1; i >= 0; --i) { v[g + i] = s3.get(i); v[g + i + st] = s4[i]; }
+}
+extern "C" __global__ void last(float *v, const float *w, int n, int st) {
+  float s1[LS]; sel<float, LS> s2;
+  int g = threadIdx.x;
+  for (int i = 0; i < n; ++i) { s1[i] = w[g + i]; s2.set(i, w[g + i + st]); }
+  for (int i = n - 1; i >= 0; --i) { v[g + i] = s1[i]; v[g + i + st] = s2.get(i); }
+}
+extern "C" __global__ void constant(float *v, const float *w, int n, int st) {
+  float a[LS], b[LS];
+  int g = threadIdx.x;
+  for (int i = 0; i < n; ++i) { a[0] = w[g + i]; b[i] = w[g + i + st] + a[3]; a[3] = b[i / 2]; }
+  for (int i = n - 1; i >= 0; --i) { v[g + i] = a[0] + a[3]; v[g + i + st] = b[i]; }
+}
+extern "C" __global__ void both(float *v, const float *w, int n, int st) {
+  float a[LS], b[LS];
+  int g = threadIdx.x;
+  for (int i = 0; i < n; ++i) { a[i] = w[g + i]; b[n - i] = w[g + i + st]; }
+  for (int i = n - 1; i >= 0; --i) { v[g + i] = a[i] + b[i]; }
+}
+"""
+INDEXED = {"first": {"s4"}, "last": {"s1"}, "constant": {"b"}, "both": {"a", "b"}}
+
+
+@pytest.mark.toolchain
+def test_a_run_time_subscript_decides_between_like_arrays(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    file = tmp_path_factory.mktemp("like") / "a.cu"
+    file.write_text(LIKE)
+    kernels = {one.facts.name: one.facts for one in scan(file).units[0].kernels}
+    named = {name: {one.name for one in facts.objects} for name, facts in kernels.items()}
+    assert named == INDEXED
