@@ -22,6 +22,7 @@ from lmemscope.model import (
     UnitReport,
     Verdict,
     VerdictName,
+    count,
     verdict_kind,
 )
 
@@ -143,6 +144,19 @@ def grouped(rows: Iterable[Row]) -> tuple[Group, ...]:
 def distinct_kernels(rows: Iterable[Row]) -> int:
     """How many kernels there are, each counted once for all architectures and routes."""
     return len({(unit.input, stable_name(kernel.facts.name)) for unit, kernel in rows})
+
+
+def counted(rows: Iterable[Row]) -> str:
+    """How many kernels there are, and functions that are compiled by themselves, in words.
+
+    Relocatable code and debug builds have such functions.
+    """
+    listed = list(rows)
+    kernels = [row for row in listed if row[1].facts.kind == "entry"]
+    functions = [row for row in listed if row[1].facts.kind != "entry"]
+    said = [count(distinct_kernels(kernels), "kernel")] if kernels or not functions else []
+    said += [count(distinct_kernels(functions), "function")] if functions else []
+    return " and ".join(said)
 
 
 def arch_order(arch: str) -> tuple[int, str]:

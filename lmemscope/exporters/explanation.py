@@ -90,11 +90,15 @@ class Explainer:
         facts = kernel.facts
         parts = [f"{layout.number(facts.registers)} register{'' if facts.registers == 1 else 's'}"]
         parts.append(f"stack frame of {layout.number(facts.stack_frame)} bytes per thread")
-        stores, loads = facts.spill_stores, facts.spill_loads
+        stores, loads = facts.all_spill_stores, facts.all_spill_loads
         if stores is None or loads is None:
             parts.append("spills not known")
         elif stores or loads:
-            parts.append(f"spills {stores} bytes by stores and {loads} by loads")
+            called = (stores, loads) != (facts.spill_stores, facts.spill_loads)
+            parts.append(
+                f"spills {stores} bytes by stores and {loads} by loads"
+                + (", those of functions that it calls included" if called else "")
+            )
         else:
             parts.append("no spills")
         if facts.sass is not None:

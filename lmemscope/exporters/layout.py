@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
-from lmemscope.analysis.groups import Group, arch_order
+from lmemscope.analysis.groups import Group, arch_order, counted
 from lmemscope.analysis.groups import Row as Row
 from lmemscope.exporters import escape_terminal, proven
 from lmemscope.exporters.escape_terminal import Shown
@@ -203,14 +203,14 @@ def summary(report: Report) -> str:
     using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
     if kinds:
         on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
-        parts = [f"{count(len(kinds), 'kernel')}{on} in {count(files, 'file')}"]
+        parts = [f"{counted(rows(report))}{on} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]
     for one in reversed(VERDICT_KINDS):
-        counted = sum(one.name in found for found in kinds.values())
-        if one.counted is not None and counted:
-            parts.append(f"{counted} {one.counted}")
+        having = sum(one.name in found for found in kinds.values())
+        if one.counted is not None and having:
+            parts.append(f"{having} {one.counted}")
     failed = sum(unit.failure is not None for unit in report.units)
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")

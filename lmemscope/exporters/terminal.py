@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.analysis.groups import Group, distinct_kernels, totals
+from lmemscope.analysis.groups import Group, counted, distinct_kernels, totals
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled
@@ -134,9 +134,9 @@ def _left(
     """What the table does not show, and how to see it."""
     lines = []
     if unshown:
-        kernels = _kernels_of(unshown)
+        kernels = counted(row for entry in unshown for row in entry.kernels)
         lines.append(
-            f"{count(len(unshown), 'more row')} ({count(kernels, 'kernel')}) with "
+            f"{count(len(unshown), 'more row')} ({kernels}) with "
             f"local memory: --top {total} shows {'it' if len(unshown) == 1 else 'them'}."
         )
     if folded:
@@ -173,7 +173,7 @@ def _cells(entry: Group) -> list[str]:
     worst = facts[0]
     ptx = worst.ptx
     local = "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-")
-    spill = layout.pair(worst.spill_stores, worst.spill_loads)
+    spill = layout.pair(worst.all_spill_stores, worst.all_spill_loads)
     return [
         " ".join(entry.archs) if len(entry.archs) <= _NAMED_ARCHS else f"{len(entry.archs)} archs",
         layout.span([one.registers for one in facts]),
@@ -198,7 +198,7 @@ def _sites(facts: Sequence[KernelFacts]) -> str:
 
 
 def _alike(facts: Sequence[KernelFacts]) -> bool:
-    return len({(one.spill_stores, one.spill_loads) for one in facts}) == 1
+    return len({(one.all_spill_stores, one.all_spill_loads) for one in facts}) == 1
 
 
 def _verdict(entry: Group) -> str:
@@ -215,7 +215,7 @@ def _causes_of(entry: Group) -> str:
         doubt = "?" if objects and objects[0].confidence == "possible" else ""
         size = f"{objects[0].size} B" if objects else f"{one.frame} B" if one.frame.most else ""
         if traits_of(one.cause).verdict == "spill":
-            size = f"{layout.pair(facts.spill_stores, facts.spill_loads)} B"
+            size = f"{layout.pair(facts.all_spill_stores, facts.all_spill_loads)} B"
         what = " ".join(part for part in (f"{one.object or ''}{doubt}", size) if part)
         said.setdefault(one.cause, []).extend([what] if what else [])
     parts = [f"{cause}{': ' if found else ''}{', '.join(found)}" for cause, found in said.items()]
