@@ -7,6 +7,7 @@ a function that is called, the frame of a call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.frame import Placement, frame_map
@@ -26,10 +27,11 @@ from lmemscope.analysis.ptx.uniformity import (
 from lmemscope.analysis.result_buffers import result_buffers
 from lmemscope.analysis.saves import Saves
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.sites import Site
+from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
     Cause,
     Evidence,
+    FrameRange,
     KernelFacts,
     LocalAccess,
     SourceText,
@@ -54,13 +56,16 @@ def attribute(
         facts: the kernel's.
     """
     kernel = _Kernel(layers, names, sources, function, facts)
-    accesses = tuple(kernel.access(site) for site in function.all_sites)
+    sites = function.all_sites
+    accesses = tuple(kernel.access(site) for site in sites)
     objects = tuple(kernel.objects.listed)
     known = (facts.stack_frame, function, accesses, objects, kernel.placements)
     frame = frame_map(*known)
     if layers.flow is not None and any(part.owner == "unknown" for part in frame):
         read = ((site, layers.origins.of(function, site)) for site in function.sites)
         frame = frame_map(*known, result_buffers(layers.flow, function, read))
+    placed = zip(accesses, sites, strict=True)
+    accesses = tuple(kernel.of_members(access, site, frame) for access, site in placed)
     return replace(
         facts,
         objects=objects,
@@ -114,6 +119,7 @@ class _Kernel:
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
         self._alignments: dict[str, int] = {}
+        self._of_members: set[int] = set()
         self._loops: dict[str, MachineLoops | None] = {}
 
     def access(self, site: Site) -> LocalAccess:
@@ -145,6 +151,33 @@ class _Kernel:
             evidence=found.evidence,
             others=found.others,
         )
+
+    def of_members(
+        self, access: LocalAccess, site: Site, frame: Sequence[FrameRange]
+    ) -> LocalAccess:
+        """An access of a whole structure, with the members that lie where it goes.
+
+        A loop that copies or clears the whole is written out: then each store has its place.
+        """
+        number = access.object
+        members = self.objects.members(number) if number is not None else ()
+        if (
+            len(members) < 2
+            or access.pc in self._of_members
+            or access.function != self._function.name
+        ):
+            return access
+        touched: list[int] = []
+        if site.base == STACK_POINTER and site.uniform_base is None:
+            end = site.displacement + site.width
+            touched = [
+                part.object
+                for part in frame
+                if part.offset < end and site.displacement < part.offset + part.size
+                if part.object is not None and part.object in members
+            ]
+        first, *others = dict.fromkeys(touched or members)
+        return replace(access, object=first, others=tuple(others))
 
     def generic(self) -> tuple[LocalAccess, ...]:
         """``LD``/``ST`` at PTX accesses whose address is local on every path."""
@@ -222,6 +255,8 @@ class _Kernel:
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
         access_key = (origin.function, origin.instruction)
         numbers = {self.objects.number(key, access_key) for key in owners}
+        if any(self.objects.is_own(key, access_key) for key in owners):
+            self._of_members.add(site.pc)
         known = sorted(number for number in numbers if number is not None)
         if len(known) == 1:
             if access.offset is not None and body is self._function:
