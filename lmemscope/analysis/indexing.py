@@ -136,10 +136,10 @@ class IndexReader:
             if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
         ]
         own = computed(every)
-        # A choice between constant places counts beside a computed index where it is executed.
+        # A choice between constant places costs something beside an index where it is executed.
         lines = executed or ()
         beside = [a for a in every if objects.body.instructions[a.index].line in lines]
-        indexed = [*dict.fromkeys((*own, *beside)), *theirs]
+        indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
         if not leaves:
@@ -155,9 +155,12 @@ class IndexReader:
         if expression is not None and loop is not None and named is not None:
             expression = self._of_loop(expression, loop, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
-        others = self._made_of(objects, _telling(indexed), theirs, called) - sources
+        # Once loops are written out compilers take it apart; other indices stay.
+        stays = any(leaf.is_dynamic for leaf in leaves)
+        telling = [*_telling(indexed), *(beside if stays else ())]
+        others = self._made_of(objects, telling, theirs, called) - sources
         uniformity = worst(access.uniformity for access in alike or deciding)
-        least = worst((uniformity, *(access.uniformity for access in deciding)))
+        least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
             expression=expression,
             sources=tuple(sorted(sources, key=str)),
