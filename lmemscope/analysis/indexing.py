@@ -138,7 +138,8 @@ class IndexReader:
         own = computed(every)
         # A choice between constant places costs something beside an index where it is executed.
         lines = executed or ()
-        beside = [a for a in every if objects.body.instructions[a.index].line in lines]
+        instructions = objects.body.instructions
+        beside = [a for a in every if a.is_choice and instructions[a.index].line in lines]
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
