@@ -193,6 +193,7 @@ def _analysed(
     from lmemscope.analysis.work import works_of
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
+    from lmemscope.rules.launched import shapes_in_sight
     from lmemscope.rules.verdict import judge
     from lmemscope.sources.lines import from_disk, quoted_lines
 
@@ -201,6 +202,8 @@ def _analysed(
     sources = from_disk(read, main, unit.options, projects.mentioning)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
+    if layers.flow is not None:
+        layers.flow.shape(shapes_in_sight(facts, sources))
     # Without names, so that a trial's work, which has none, compares with the original's.
     plain = explain_facts(layers, facts, None, sources) if wanted.work else ()
     if wanted.causes:

@@ -338,6 +338,9 @@ class StandInCubin:
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         return self.generic
 
+    def branches(self, function: CubinFunction) -> None:
+        return None
+
     def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
         return {}
 

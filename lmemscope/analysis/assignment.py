@@ -70,7 +70,27 @@ class _Assignment:
         _exchange(self._allowed, self._chosen)
         while any(self._take_left_over(n) for n, c in enumerate(self._chosen) if c is None):
             pass
+        for number in [n for n, c in enumerate(self._chosen) if c is not None]:
+            if self._has_equal(number):
+                self._chosen[number] = None
         return self._chosen
+
+    def _has_equal(self, number: int) -> bool:
+        """Whether an object without a name could be another one's variable just as well.
+
+        Then nothing says which of the two it is.
+        """
+        mine = self._chosen[number]
+        assert mine is not None
+        return not mine.repeats and any(
+            self._chosen[other] is None
+            and candidate.variable == mine.variable
+            and candidate.part == mine.part
+            and candidate.score >= mine.score
+            for other, candidates in enumerate(self._allowed)
+            if other != number
+            for candidate in candidates
+        )
 
     def _score(self, candidate: Candidate) -> float:
         return candidate.score - _REPETITION * self._uses[candidate.variable] * candidate.repeats

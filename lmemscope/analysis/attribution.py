@@ -7,24 +7,31 @@ a function that is called, the frame of a call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
+from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
-from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
+from lmemscope.analysis.ptx.uniformity import (
+    places_in,
+    requests_per_access,
+    sectors_per_request,
+)
 from lmemscope.analysis.result_buffers import result_buffers
 from lmemscope.analysis.saves import Saves
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.sites import Site
+from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
     Cause,
     Evidence,
+    FrameRange,
     KernelFacts,
     LocalAccess,
     SourceText,
@@ -49,13 +56,16 @@ def attribute(
         facts: the kernel's.
     """
     kernel = _Kernel(layers, names, sources, function, facts)
-    accesses = tuple(kernel.access(site) for site in function.all_sites)
+    sites = function.all_sites
+    accesses = tuple(kernel.access(site) for site in sites)
     objects = tuple(kernel.objects.listed)
     known = (facts.stack_frame, function, accesses, objects, kernel.placements)
     frame = frame_map(*known)
     if layers.flow is not None and any(part.owner == "unknown" for part in frame):
         read = ((site, layers.origins.of(function, site)) for site in function.sites)
         frame = frame_map(*known, result_buffers(layers.flow, function, read))
+    placed = zip(accesses, sites, strict=True)
+    accesses = tuple(kernel.of_members(access, site, frame) for access, site in placed)
     return replace(
         facts,
         objects=objects,
@@ -109,6 +119,8 @@ class _Kernel:
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
         self._alignments: dict[str, int] = {}
+        self._of_members: set[int] = set()
+        self._loops: dict[str, MachineLoops | None] = {}
 
     def access(self, site: Site) -> LocalAccess:
         """A site with its place, its cause and its cost."""
@@ -119,6 +131,9 @@ class _Kernel:
         uniformity = found.uniformity
         if site.is_uniform and site.base is None:
             uniformity = "uniform"
+        numbers = () if found.object is None else (found.object, *found.others)
+        touched = [self.objects.listed[number] for number in numbers]
+        places = sum(places_in(one.offset, one.span, site.width) for one in touched)
         return LocalAccess(
             pc=site.pc,
             opcode=site.opcode,
@@ -127,15 +142,42 @@ class _Kernel:
             function=body.name,
             ptx_line=origin.ptx_line,
             chain=self._lines.of_site(function, body, site),
-            loop_depth=self._loop_depth(origin) if not _is_kept(found, body, origin) else 0,
+            loop_depth=0 if _is_kept(found, body, origin) else self._loop_depth(body, site, origin),
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
             uniformity=uniformity,
-            sectors=sectors_per_request(uniformity),
+            sectors=sectors_per_request(uniformity, places or None),
             requests=requests_per_access(site.width),
             evidence=found.evidence,
             others=found.others,
         )
+
+    def of_members(
+        self, access: LocalAccess, site: Site, frame: Sequence[FrameRange]
+    ) -> LocalAccess:
+        """An access of a whole structure, with the members that lie where it goes.
+
+        A loop that copies or clears the whole is written out: then each store has its place.
+        """
+        number = access.object
+        members = self.objects.members(number) if number is not None else ()
+        if (
+            len(members) < 2
+            or access.pc in self._of_members
+            or access.function != self._function.name
+        ):
+            return access
+        touched: list[int] = []
+        if site.base == STACK_POINTER and site.uniform_base is None:
+            end = site.displacement + site.width
+            touched = [
+                part.object
+                for part in frame
+                if part.offset < end and site.displacement < part.offset + part.size
+                if part.object is not None and part.object in members
+            ]
+        first, *others = dict.fromkeys(touched or members)
+        return replace(access, object=first, others=tuple(others))
 
     def generic(self) -> tuple[LocalAccess, ...]:
         """``LD``/``ST`` at PTX accesses whose address is local on every path."""
@@ -152,8 +194,18 @@ class _Kernel:
                     result.append(access)
         return tuple(result)
 
-    def _loop_depth(self, origin: Origin) -> int:
-        """How many loops are around the PTX line."""
+    def _loop_depth(self, body: CubinFunction, site: Site, origin: Origin) -> int:
+        """How many loops are around a site; around its PTX line where the code does not tell."""
+        if body.name not in self._loops:
+            branches = self._layers.cubin.branches(body)
+            known = branches is not None
+            self._loops[body.name] = (
+                MachineLoops(branches or (), body.start, body.end) if known else None
+            )
+        loops = self._loops[body.name]
+        depth = loops.depth(site.pc) if loops is not None else None
+        if depth is not None:
+            return depth
         flow = self._layers.flow
         if flow is None or origin.function is None or origin.ptx_line is None:
             return 0
@@ -203,6 +255,8 @@ class _Kernel:
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
         access_key = (origin.function, origin.instruction)
         numbers = {self.objects.number(key, access_key) for key in owners}
+        if any(self.objects.is_own(key, access_key) for key in owners):
+            self._of_members.add(site.pc)
         known = sorted(number for number in numbers if number is not None)
         if len(known) == 1:
             if access.offset is not None and body is self._function:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
-from lmemscope.model import Variable, is_library
+from lmemscope.formats.statements import Statement, Subscript
+from lmemscope.model import SourceLocation, Variable, is_library
 
 PADDING = 16
 """The next object begins at most so many bytes, less one, behind the end of one: alignment."""
@@ -64,6 +66,8 @@ class Candidate:
         is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
         is_copied: whether it is the parameter that the object is filled from, or is constructed
             where it is declared.
+        is_begun: whether it is stored to on the line of its declaration.
+        is_subscripted: whether a run-time subscript of it stands where an index is computed.
     """
 
     variable: Variable
@@ -75,6 +79,8 @@ class Candidate:
     coverage: float = 1.0
     is_reached: bool = True
     is_copied: bool = False
+    is_begun: bool = False
+    is_subscripted: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -104,8 +110,9 @@ class Candidate:
     @property
     def score(self) -> float:
         """Orders candidates: lines count most, then types, then sizes."""
-        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * self.is_copied
+        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * (self.is_copied or self.is_begun)
         score += 3.0 * self.is_exact + 3.5 * self.is_aggregate + self.coverage
+        score += 0.75 * self.is_subscripted
         return score - 0.01 * abs(self.slack) - 0.02 * bool(self.part.path)
 
 
@@ -167,6 +174,8 @@ def candidates_of(
                 continue
         repeats = variable.function != owner
         coverage = mentions.coverage(owner, lines, variable) if repeats else 1.0
+        is_subscripted = is_indexed and is_subscripted_on(owner, indexed, variable, mentions)
+        is_begun = is_begun_on(owner, lines, variable)
         is_reached = not indexed.chains or mentions.reaches(owner, indexed, variable)
         for part in parts:
             left = shape.size - spare - part.size
@@ -182,9 +191,58 @@ def candidates_of(
             if part.path and not mentions.any_says(lines, part.path.rpartition(".")[2]):
                 said *= _UNSAID
             result.append(
-                Candidate(variable, part, left, said, fit, repeats, coverage, is_reached, is_copied)
+                Candidate(
+                    variable,
+                    part,
+                    left,
+                    said,
+                    fit,
+                    repeats,
+                    coverage,
+                    is_reached,
+                    is_copied,
+                    is_begun,
+                    is_subscripted,
+                )
             )
     return result
+
+
+def is_subscripted_on(
+    owner: str, indexed: AccessLines, variable: Variable, mentions: Mentions
+) -> bool:
+    """Whether a line of an indexed access subscripts a variable of its function at run time.
+
+    What an operator of a class subscripts is accessed on the operator's lines.
+    """
+    names = mentions.spellings(variable)
+    is_class = bool(variable.members) and "[" not in variable.type
+    frames = [chain[0] for chain, _, _ in indexed.chains if chain]
+    return any(
+        subscript.path[0] in names
+        and not subscript.is_constant
+        and not (is_class and subscript.path == (variable.name,))
+        for frame in frames
+        if (frame.function or owner) == variable.function
+        for text in (mentions.statement(frame), *mentions.levels(frame))
+        for subscript in subscripts_of(text)
+    )
+
+
+@lru_cache(maxsize=1 << 10)
+def subscripts_of(text: str) -> tuple[Subscript, ...]:
+    """The subscripts in a line or a statement."""
+    return Statement(text, [0], 1).subscripts
+
+
+def is_begun_on(owner: str, lines: AccessLines, variable: Variable) -> bool:
+    """Whether anything is stored on the line that declares a function's own variable."""
+    declared = SourceLocation(variable.file, variable.line)
+    return not variable.is_parameter and any(
+        is_store and (frame.function or owner) == variable.function and frame.location == declared
+        for chain, is_store, _ in lines.chains
+        for frame in chain
+    )
 
 
 def _fit(parts: Sequence[Part], whole: Part, shape: Shape) -> float:

@@ -256,7 +256,7 @@ class _Reasons:
             return ProvenCause("address-taken", (shown,), others)
         chosen = next((a for a in self._own if self._objects.choices.is_chosen(a.index)), None)
         if chosen is not None:
-            return ProvenCause("address-taken", (self._choice(chosen.index),))
+            return ProvenCause("address-taken", (self._choice(chosen.index),), self._others())
         others = self._others()
         # With constant indices it is in registers itself, whatever it holds.
         if self._contents.are_addresses and "rolled-loop" not in others:
@@ -322,8 +322,15 @@ class _Reasons:
         return used is None or used > REGISTER_FILE_BYTES
 
     def _indexed(self) -> list[PtxAccess]:
-        """Its accesses with an index, without what copies the whole, or chooses beside one."""
-        own = computed([access for access in self._own if access.leaves])
+        """Its accesses with an index, without what copies the whole, or chooses beside one.
+
+        What only chooses between this object and other memory is no index into it.
+        """
+        choices = self._objects.choices
+        indexed = (one for one in self._own if one.leaves)
+        own = computed(
+            [a for a in indexed if not choices.is_chosen(a.index) or choices.is_indexed(a.index)]
+        )
         return [access for access in own if not is_copying(self._objects, access)]
 
     def _choice(self, index: int) -> Evidence:

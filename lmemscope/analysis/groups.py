@@ -29,6 +29,7 @@ from lmemscope.model import (
     SiteClass,
     Verdict,
     VerdictName,
+    count,
     traits_of,
     verdict_kind,
 )
@@ -181,6 +182,19 @@ def group_severity(group: Group) -> tuple[object, ...]:
 def distinct_kernels(rows: Iterable[Row]) -> int:
     """How many kernels there are, each counted once for all architectures and routes."""
     return len({(unit.input, stable_name(kernel.facts.name)) for unit, kernel in rows})
+
+
+def counted(rows: Iterable[Row]) -> str:
+    """How many kernels there are, and functions that are compiled by themselves, in words.
+
+    Relocatable code and debug builds have such functions.
+    """
+    listed = list(rows)
+    kernels = [row for row in listed if row[1].facts.kind == "entry"]
+    functions = [row for row in listed if row[1].facts.kind != "entry"]
+    said = [count(distinct_kernels(kernels), "kernel")] if kernels or not functions else []
+    said += [count(distinct_kernels(functions), "function")] if functions else []
+    return " and ".join(said)
 
 
 def template_name(demangled: str) -> str:

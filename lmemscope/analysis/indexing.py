@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
@@ -14,13 +14,13 @@ from lmemscope.analysis.layout import dimensions_to_pointers
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.copying import is_copying
-from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject, computed
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
+from lmemscope.formats.ptx_isa import registers_of
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     IndexFacts,
@@ -115,6 +115,7 @@ class IndexReader:
         found: StackObject,
         named: ObjectName | None,
         called: LocalNames,
+        executed: Collection[int] | None = None,
     ) -> IndexFacts | None:
         """How an object is indexed at run time, or None where it is not.
 
@@ -124,17 +125,21 @@ class IndexReader:
             found: the object.
             named: its name, where known.
             called: names of the function's stack objects.
+            executed: PTX lines of the accesses that the machine code still has.
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
         # What chooses between addresses is no index, nor is what a compiler copies the whole by.
-        own = computed(
-            [
-                a
-                for a in found.accesses
-                if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
-            ]
-        )
+        every = [
+            a
+            for a in found.accesses
+            if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
+        ]
+        own = computed(every)
+        # A choice between constant places costs something beside an index where it is executed.
+        lines = executed or ()
+        instructions = objects.body.instructions
+        beside = [a for a in every if a.is_choice and instructions[a.index].line in lines]
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
@@ -151,9 +156,12 @@ class IndexReader:
         if expression is not None and loop is not None and named is not None:
             expression = self._of_loop(expression, loop, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
-        others = self._made_of(objects, _telling(indexed), theirs, called) - sources
+        # Once loops are written out compilers take it apart; other indices stay.
+        stays = any(leaf.is_dynamic for leaf in leaves)
+        telling = [*_telling(indexed), *(beside if stays else ())]
+        others = self._made_of(objects, telling, theirs, called) - sources
         uniformity = worst(access.uniformity for access in alike or deciding)
-        least = worst((uniformity, *(access.uniformity for access in deciding)))
+        least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
             expression=expression,
             sources=tuple(sorted(sources, key=str)),

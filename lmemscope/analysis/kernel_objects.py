@@ -41,6 +41,7 @@ class KernelObjects:
     def __init__(self) -> None:
         self.listed: list[LocalObject] = []
         self._numbers: dict[ObjectKey, int] = {}
+        self._members: dict[int, list[int]] = {}
         self._of_accesses: dict[tuple[ObjectKey, tuple[str, int]], int] = {}
 
     def number(self, key: ObjectKey, access: tuple[str, int] | None = None) -> int | None:
@@ -55,6 +56,19 @@ class KernelObjects:
             return number
         return self._of_accesses.get((key, access), number)
 
+    def members(self, number: int) -> Sequence[int]:
+        """What one structure is divided in, of which an object is one: itself where it is whole.
+
+        Variables that have one place in turn are no such parts.
+        """
+        found = self._members[number]
+        names = {(self.listed[one].name or "").partition(".")[0] for one in found}
+        return found if len(names) == 1 and "" not in names else (number,)
+
+    def is_own(self, key: ObjectKey, access: tuple[str, int]) -> bool:
+        """Whether an access is one member's and no other's."""
+        return (key, access) in self._of_accesses
+
     def add(
         self, made: LocalObject, keys: Sequence[ObjectKey], accesses: Iterable[tuple[str, int]]
     ) -> None:
@@ -67,6 +81,9 @@ class KernelObjects:
         """
         number = len(self.listed)
         self.listed.append(made)
+        members = self._members.get(self._numbers.get(keys[0], number), [])
+        members.append(number)
+        self._members[number] = members
         self._numbers |= dict.fromkeys(keys, number)
         self._of_accesses |= {(key, one): number for one in accesses for key in keys}
 
@@ -88,6 +105,8 @@ def find_objects(
         return result
     reader, lines = IndexReader(layers, names, sources), layers.lines
     handing = Handing(layers, names)
+    reached = (layers.origins.of(kernel, site).ptx_line for site in kernel.all_sites)
+    executed = {line for line in reached if line is not None}
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
     callees = sorted(inside - {kernel.name})
@@ -119,7 +138,9 @@ def find_objects(
                     member, proven = replace(member, name=None, extent=None), behind
                 if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
-                index = reader.read(kernel.name, objects, member.found, member.name, called)
+                index = reader.read(
+                    kernel.name, objects, member.found, member.name, called, executed
+                )
                 escape = handing.escape(
                     kernel.name, objects, member.found, member.name, proven.evidence
                 )
@@ -139,7 +160,10 @@ def find_objects(
                     escape=escape,
                     handed_at=handing.handed_at(objects, member.found),
                 )
-                alone = member.found.accesses if len(members) > 1 else ()
+                alone = member.found.accesses if len(members) > 1 else []
+                if member.extent == "rest":
+                    # What goes through the whole is no member's own.
+                    alone = [one for one in alone if one.offset is not None]
                 result.add(made, keys, ((name, one.index) for one in alone))
     return result
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from lmemscope.analysis.lines import Chain, Lines
-from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx_isa import registers_of
 from lmemscope.model import SourceLocation, SourceText, reader_line
 
 _REACH = 100

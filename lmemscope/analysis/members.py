@@ -68,8 +68,10 @@ def split(names: Names | None, objects: FunctionObjects, named: NamedObject) -> 
     inside: dict[Part, list[int]] = defaultdict(list)
     for number, access in enumerate(found.accesses):
         array = indexed.get(access.index)
-        start = relative(places.of(access), found).start
-        if array is None and start is not None:
+        place = relative(places.of(access), found)
+        start = place.start
+        # What a loop copies or clears goes on behind the array that it begins in.
+        if array is None and start is not None and not place.step:
             array = next((part for part in arrays if part.offset <= start < part.end), None)
         if array is not None:
             inside[array].append(number)

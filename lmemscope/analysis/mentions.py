@@ -156,7 +156,7 @@ class Mentions:
         """Whether an instruction's line names a variable, on the side that it accesses."""
         chain = self.chain(instruction)
         at = _position(owner, chain, variable)
-        if at is None or not self._names(chain, at, variable, self._names_of(variable)):
+        if at is None or not self._names(chain, at, variable, self.spellings(variable)):
             return False
         is_store = _STORES.get(instruction.operation)
         return self._agreement(chain, at, is_store, variable) > _OTHER_SIDE
@@ -165,7 +165,7 @@ class Mentions:
         self, chain: _Chain, at: int, is_store: bool | None, variable: Variable
     ) -> float:
         """How well a line that names a variable fits an access: it says which side is stored."""
-        named = self._handed_in(chain, at, self._names_of(variable))
+        named = self._handed_in(chain, at, self.spellings(variable))
         if named is not None and named[0]:
             return _OUTSIDE
         if named is None or is_store is None:
@@ -183,7 +183,7 @@ class Mentions:
         """
         if is_closure(variable):
             return tuple(_copies(variable))
-        words = self._names_of(variable)
+        words = self.spellings(variable)
         held = self._by_function.get(variable.function, ())
         closures = [one for one in held if is_closure(one)]
         copies = {name for one in closures for name in _copies(one)}
@@ -203,7 +203,7 @@ class Mentions:
         place = chain[at].location
         if not self._scopes.holds(variable, place.file, place.line):
             return False  # What has the name there is another variable.
-        words = self._names_of(variable)
+        words = self.spellings(variable)
         if self._handed_in(chain, at, words) is not None:
             return True
         if not at and self._declares(chain[0], variable):
@@ -368,7 +368,8 @@ class Mentions:
             self._texts[place] = self._sources.line(place.file, place.line)
         return self._texts[place]
 
-    def _names_of(self, variable: Variable) -> tuple[str, ...]:
+    def spellings(self, variable: Variable) -> tuple[str, ...]:
+        """Its name and what refers to it under another, in its function."""
         if variable not in self._spellings:
             own = [variable.name]
             if has_no_name(variable):

@@ -22,10 +22,12 @@ from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, is_pointer, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.passed import (
+    class_name,
     classes_of,
     constructed,
     passed_names,
     passed_temporaries,
+    without_results,
     without_temporaries,
 )
 from lmemscope.analysis.pieces import Joined, join_pieces
@@ -294,7 +296,7 @@ class Names:
         classes = classes_of(found)
         if classes:
             # It is no number and no pointer; a class may be called by another name.
-            variables = [v for v in variables if v.members or _base(v.type) in classes]
+            variables = [v for v in variables if v.members or class_name(v.type) in classes]
         variables = [
             one
             for one in variables
@@ -364,7 +366,10 @@ class Names:
             and not is_reference(one.type)
             and 0 <= found.size - one.size < PADDING
         ]
-        return passed if len({(one.function, one.name) for one in passed}) == 1 else variables
+        if len({(one.function, one.name) for one in passed}) == 1:
+            return passed
+        instructions = objects.body.instructions
+        return without_results(owner, found, instructions, self._mentions, variables)
 
 
 def _is_said(variable: Variable, arguments: Collection[str]) -> bool:
@@ -372,12 +377,6 @@ def _is_said(variable: Variable, arguments: Collection[str]) -> bool:
     if f"&{variable.name}" in arguments:
         return True
     return variable.name in arguments and not is_pointer(variable.type)
-
-
-def _base(kind: str) -> str:
-    """A type's name without qualifiers, scopes and template arguments."""
-    words = re.findall(r"[\w:]+", kind.partition("<")[0])
-    return words[-1].rpartition("::")[2] if words and not kind.endswith(("*", "&")) else ""
 
 
 def _spare(objects: FunctionObjects, found: StackObject) -> int:

@@ -7,17 +7,20 @@ of it. A reference parameter that is bound to the temporary, and handed on, is i
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lmemscope.analysis.candidates import PADDING
+from lmemscope.analysis.candidates import PADDING, is_begun_on
 from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
+from lmemscope.analysis.taken import type_taken
 from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.operators import is_computed, operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import closed_at, is_made
 from lmemscope.formats.words import last_word
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
@@ -26,6 +29,10 @@ _STATEMENT = 20
 """Lines that a declaration may go on over."""
 _PLAIN = re.compile(r"\s*+(&?)\s*+([A-Za-z_]\w*)\s*")
 """A variable, or its address."""
+_RESULT = re.compile(r"\s*(?:\w+::)*(\w+)\s*\(")
+_PASSING_ON = frozenset({"move", "forward", "as_const", "launder", "min", "max", "clamp"})
+"""Functions of the standard library that return a reference to an argument."""
+_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]")
 _MADE = re.compile(r"\s*(?:[\w:]*::)?(\w+)\s*[({<]")
 """The name of the type that a value is made of."""
 _MEMBER = re.compile(r"\s*(\w+)(?:(?:\.|->)\w+)*(?:\.|->)\w+\s*\(")
@@ -102,6 +109,54 @@ def passed_names(
     return names
 
 
+def without_results(
+    owner: str,
+    found: StackObject,
+    instructions: Sequence[Instruction],
+    mentions: Mentions,
+    variables: Sequence[Variable],
+) -> list[Variable]:
+    """The variables that an object may be, where calls may get other calls' results.
+
+    ``larger(d, scaled(e))`` hands over a temporary, unless ``scaled`` returns a reference. Then it
+    may be ``e``, if that begins with what the object begins with.
+
+    Args:
+        owner, found, instructions, mentions: as in `passed_temporaries`.
+        variables: to choose among.
+    """
+    lines = mentions.lines(owner, (instructions[one.index] for one in found.accesses))
+    texts: dict[str, list[str]] = defaultdict(list)
+    plain: set[str] = set()
+    for call, position in found.passed_to:
+        chain = mentions.chain(instructions[call.index])
+        argument = _Passing(owner, mentions, chain, found.size).argument(call, position)
+        function = chain[0].function or owner if chain else owner
+        if argument is not None and _is_result(argument):
+            texts[function].append(argument)
+        else:
+            plain.add(function)
+    return [
+        one
+        for one in variables
+        if one.is_parameter
+        or one.function in plain
+        or one.function not in texts
+        or (
+            any(contains(text, one.name) for text in texts[one.function])
+            and is_begun_on(owner, lines, one)
+        )
+    ]
+
+
+def _is_result(argument: str) -> bool:
+    """Whether an argument is a call, of no function that hands its own argument on."""
+    called = _RESULT.match(argument)
+    if called is None or called[1] in _PASSING_ON:
+        return False
+    return closed_at(argument, called.end() - 1) == len(argument.rstrip())
+
+
 def constructed(
     found: StackObject,
     instructions: Sequence[Instruction],
@@ -138,6 +193,12 @@ def classes_of(found: StackObject) -> frozenset[str]:
     symbols = [one for one in called if one is not None]
     made = (_scopes(one) for one in symbols if _is_constructor(one) or _is_destructor(one))
     return frozenset(scopes[-2] for scopes in made)
+
+
+def class_name(kind: str) -> str:
+    """A type's name without qualifiers, scopes and template arguments."""
+    words = re.findall(r"[\w:]+", kind.partition("<")[0])
+    return words[-1].rpartition("::")[2] if words and not kind.endswith(("*", "&")) else ""
 
 
 def _is_constructor(symbol: str) -> bool:
@@ -191,7 +252,10 @@ class _Passing:
             found = list(self._calls(0, callee, number)) if at >= 0 and self.chain else []
             if found:
                 reference = self._referent(callee, number, at)
-                return self._references(0, reference, [of[at] for of in found])
+                kind = _kind(reference) if reference is not None else None
+                # What is compiled elsewhere has no variables here; its name has their types.
+                kind = kind or _plain(type_taken(call, position) or "")
+                return self._references(0, reference, kind, [of[at] for of in found])
         return None
 
     def _referent(self, callee: str | None, count: int, at: int) -> Variable | None:
@@ -202,12 +266,12 @@ class _Passing:
         return parameters[at].referent if len(parameters) == count and at >= 0 else None
 
     def _references(
-        self, at: int, reference: Variable | None, arguments: Sequence[str]
+        self, at: int, reference: Variable | None, kind: str, arguments: Sequence[str]
     ) -> list[Variable] | None:
         """The references through which an argument is handed that is made further out."""
         if not arguments:
             return None
-        if all(self._is_value(at, argument, reference) for argument in arguments):
+        if all(self._is_value(at, argument, reference, kind) for argument in arguments):
             return []
         function = self.chain[at].function
         names = {argument.strip() for argument in arguments}
@@ -218,7 +282,7 @@ class _Passing:
             if one.name in names and one.referent is not None:
                 calls = self._calls(at + 1, function, len(parameters))
                 outer = [arguments[number] for arguments in calls]
-                further = self._references(at + 1, one.referent, outer)
+                further = self._references(at + 1, one.referent, _kind(one.referent), outer)
                 return None if further is None else [one.referent, *further]
         return None
 
@@ -239,35 +303,41 @@ class _Passing:
                 if start <= len(line):
                     yield operands
 
-    def _is_value(self, at: int, argument: str, reference: Variable | None) -> bool:
+    def _is_value(self, at: int, argument: str, reference: Variable | None, kind: str) -> bool:
         """Whether an argument makes a value.
 
-        What functions return, but for constructors, may be a reference. What a member returns is
+        What functions return, but for constructors and CUDA's ``make_float2`` and its like, may be
+        a reference. What a member returns is
         none to the object that it is called on if that is of another type, nor to what is inside
         of one if the object that is passed is no larger.
         """
         if is_computed(argument) or (is_made(argument) and argument.lstrip().startswith("{")):
             return True
-        if reference is None:
-            return False
-        kind = _plain(reference)
         made = _MADE.match(argument)
         if made is not None and is_made(argument):
-            return made[1] == kind
+            is_vector = _VECTOR.fullmatch(kind) is not None
+            return made[1] == kind or (is_vector and made[1] == f"make_{kind}")
+        if reference is None:
+            return False
         called = _MEMBER.match(argument)
         if called is None or not 0 <= self.size - reference.size < PADDING:
             return False
         if closed_at(argument, called.end() - 1) != len(argument.rstrip()):
             return False
         known = self.mentions.declared_in(self.chain[at].function or self.owner)
-        return not any(one.name == called[1] and _plain(one) == kind for one in known)
+        return not any(one.name == called[1] and _kind(one) == kind for one in known)
 
 
 def _operator(callee: str | None) -> str | None:
     return None if callee is None else operator_of(demangle(callee))
 
 
-def _plain(variable: Variable) -> str:
-    """The name of a variable's type without namespaces, arguments and qualifiers."""
-    words = (variable.referent or variable).type.partition("<")[0].split()
+def _kind(variable: Variable) -> str:
+    """The name of a variable's type, as `_plain` gives it; of a reference, what it refers to."""
+    return _plain((variable.referent or variable).type)
+
+
+def _plain(kind: str) -> str:
+    """The name of a type without namespaces, arguments and qualifiers."""
+    words = [one for one in kind.partition("<")[0].split() if one not in ("const", "volatile")]
     return words[-1].rpartition("::")[2].rstrip("&*") if words else ""

@@ -40,7 +40,7 @@ def may_be_taken(variable: Variable, found: StackObject) -> bool:
     held = is_pointer(variable.type)
     if variable.members or "[" in kind or not (held or _NUMBER.fullmatch(kind)):
         return True
-    taken = [one for call, position in found.passed_to if (one := _taken(call, position))]
+    taken = [one for call, position in found.passed_to if (one := type_taken(call, position))]
     return not taken or any(
         one in _BYTES or (one.endswith("*") if held else _NUMBER.fullmatch(one) is not None)
         for one in taken
@@ -51,7 +51,7 @@ def _plain(kind: str) -> str:
     return " ".join(_QUALIFIERS.sub(" ", kind).split())
 
 
-def _taken(call: Call, position: int) -> str | None:
+def type_taken(call: Call, position: int) -> str | None:
     """The type that a call's callee takes the address of; None where its name does not tell."""
     spelled = demangle(call.callee) if call.callee is not None else ""
     while (cut := _BEHIND.sub("", spelled)) != spelled:

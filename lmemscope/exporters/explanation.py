@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from lmemscope.analysis.groups import Group, templates
+from lmemscope.analysis.ptx.uniformity import places_in, sectors_per_request
 from lmemscope.exporters import escape_terminal, layout, proven
 from lmemscope.exporters.escape_terminal import Part, Shown, document, styled
 from lmemscope.exporters.figures_text import cut_name, disagreements, figures
@@ -14,6 +15,7 @@ from lmemscope.exporters.template_findings import Gathered, costliest_first, gat
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
     Cause,
+    Finding,
     FrameRange,
     IndexFacts,
     IndexSource,
@@ -91,8 +93,9 @@ class Explainer:
             lines += self._once(_INTRODUCTION)
         lines += self._annotated(unit, kernel)
         lines += self._frame(kernel)
+        kernels = [one for _, one in group.kernels]
         for number, found in enumerate(gathered(group), start=1):
-            lines += self._finding(number, found, found.label or name)
+            lines += self._finding(number, found, found.label or name, kernels)
             if found.finding.fix is not None:
                 lines += self._fix(found.finding.fix, f"{found.label or name} on {unit.arch}")
         lines += self._quotes(kernel)
@@ -181,7 +184,8 @@ class Explainer:
                 what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
             sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
             if sectors:
-                upto = "" if all(a.uniformity == "uniform" for a in group) else "up to "
+                same = len(set(sectors)) == 1 and all(a.uniformity == "uniform" for a in group)
+                upto = "" if same else "up to "
                 what += f"; {upto}{count(max(sectors), 'sector')} per warp and access"
             notes.append(what)
         return notes
@@ -225,7 +229,9 @@ class Explainer:
             lines.append(f"{title:<{column}}{cells}…  {(word * 32 + 31) * 4}")
         return lines
 
-    def _finding(self, number: int, found: Gathered, name: str) -> list[Part]:
+    def _finding(
+        self, number: int, found: Gathered, name: str, kernels: Sequence[KernelReport]
+    ) -> list[Part]:
         finding = found.finding
         times = f" ×{found.times}" if found.times > 1 else ""
         head = f"{number}. {finding.severity} {finding.rule} {finding.name}{times}"
@@ -236,7 +242,7 @@ class Explainer:
         if finding.location is not None:
             lines.append(f"   at {finding.location.file}:{finding.location.line}")
         if finding.index is not None:
-            lines += self._wrapped(_index(finding.index), "   ")
+            lines += self._wrapped(index_sentence(finding.index, _places(kernels, finding)), "   ")
         if finding.evidence:
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.also:
@@ -379,23 +385,41 @@ def _sentence(text: str) -> str:
     return first if first.endswith(".") else f"{first}."
 
 
-def _index(index: IndexFacts) -> str:
-    said = f"The index {_in_lanes(index.uniformity, index.sources)}."
+def index_sentence(index: IndexFacts, places: int | None) -> str:
+    """What an index means for what accesses cost; ``places`` are its object's words."""
+    said = f"The index {_in_lanes(index.uniformity, index.sources, places)}."
     if index.other_uniformity is not None:
-        said += f" Another {_in_lanes(index.other_uniformity, index.all_sources)}."
+        said += f" Another {_in_lanes(index.other_uniformity, index.all_sources, places)}."
     return said
 
 
-def _in_lanes(uniformity: Uniformity, sources: Sequence[IndexSource]) -> str:
-    """What uniformity means for what an access costs."""
+def _places(kernels: Sequence[KernelReport], finding: Finding) -> int | None:
+    """How many words the object of a finding has; None where it is not known which it is."""
+    found = [
+        places_in(one.offset, one.span)
+        for kernel in kernels
+        for one in kernel.facts.objects
+        if one.name == finding.object and one.size == finding.bytes
+    ]
+    return max(found, default=None)
+
+
+def _in_lanes(
+    uniformity: Uniformity, sources: Sequence[IndexSource], places: int | None = None
+) -> str:
+    """What uniformity means for what an access costs; ``places`` are the object's words."""
     kinds = {source.kind for source in sources}
-    if uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
-        return "differs between lanes: up to 32 sectors per request"
+    sectors = f"up to {sectors_per_request('lane-varying', places)} sectors per request"
+    threads = {source.name for source in sources if source.kind == "thread-id"}
+    if uniformity == "lane-varying" and threads and kinds <= _COMPUTED:
+        if threads <= _ROWS:
+            return f"may vary within a warp unless blockDim.x is a multiple of 32: {sectors}"
+        return f"differs between lanes: {sectors}"
     warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
     return {
         "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",
-        "lane-varying": "may differ from lane to lane: up to 32 sectors per request",
-        "data-dependent": "is from data, so lanes may differ: up to 32 sectors per request",
+        "lane-varying": f"may differ from lane to lane: {sectors}",
+        "data-dependent": f"is from data, so lanes may differ: {sectors}",
         "unknown": f"is not known to be the same in all lanes: it {_unknown(kinds)}",
     }[uniformity]
 
@@ -409,6 +433,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
     return "is read from memory whose contents are not known"
 
 
+_ROWS = frozenset({"threadIdx.y", "threadIdx.z"})
 _COMPUTED: frozenset[SourceKind] = frozenset(
     {"parameter", "thread-id", "block-id", "loop-counter", "copy", "symbol"}
 )

@@ -27,14 +27,19 @@ def figures(kernels: Sequence[KernelFacts]) -> str:
     frame = layout.span([one.stack_frame for one in kernels])
     parts = [f"{registers} register{'' if registers == '1' else 's'}"]
     parts.append(f"stack frame of {frame} bytes per thread")
-    stores = layout.span([one.spill_stores for one in kernels])
-    loads = layout.span([one.spill_loads for one in kernels])
+    stores = layout.span([one.all_spill_stores for one in kernels])
+    loads = layout.span([one.all_spill_loads for one in kernels])
     if "?" in (stores, loads):
         parts.append("spills not known")
     elif (stores, loads) == ("0", "0"):
         parts.append("no spills")
     else:
-        parts.append(f"spills {stores} bytes by stores and {loads} by loads")
+        called = any(
+            (one.all_spill_stores, one.all_spill_loads) != (one.spill_stores, one.spill_loads)
+            for one in kernels
+        )
+        own = ", those of functions that it calls included" if called else ""
+        parts.append(f"spills {stores} bytes by stores and {loads} by loads{own}")
     sites = [one.sass for one in kernels if one.sass is not None]
     if len(sites) == len(kernels):
         ldl = layout.span([one.load_sites for one in sites])

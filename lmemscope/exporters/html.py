@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
-from lmemscope.analysis.groups import CauseTotal, Group, distinct_kernels, groups, totals
+from lmemscope.analysis.groups import CauseTotal, Group, counted, groups, totals
 from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
@@ -223,8 +223,8 @@ def _minor(groups: Sequence[Group], archs: Sequence[str]) -> Iterable[Html]:
 def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:
     if not rest:
         return
-    kernels = distinct_kernels(one for group in rest for one in group.kernels)
-    title = f"{count(kernels, 'kernel')} in {count(len(rest), 'group')}"
+    kernels = counted(one for group in rest for one in group.kernels)
+    title = f"{kernels} in {count(len(rest), 'group')}"
     yield element("h2", "Without local memory")
     yield element(
         "details",

@@ -93,8 +93,8 @@ def _figures(node: LaunchNode) -> Iterator[str]:
     if facts is None:
         return
     yield f"frame {layout.number(facts.stack_frame)} B"
-    if facts.spill_bytes:
-        yield f"spill {facts.spill_stores}/{facts.spill_loads} B"
+    if facts.all_spill_stores or facts.all_spill_loads:
+        yield f"spill {facts.all_spill_stores}/{facts.all_spill_loads} B"
     linked = facts.ptxas.linked_stack if facts.ptxas is not None else None
     if linked is not None:
         yield f"linked stack {linked} B"

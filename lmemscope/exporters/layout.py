@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
-from lmemscope.analysis.groups import Group
+from lmemscope.analysis.groups import Group, counted
 from lmemscope.analysis.ranking import Row as Row
 from lmemscope.analysis.ranking import arch_order, worst_first
 from lmemscope.exporters import escape_terminal, proven
@@ -66,8 +66,8 @@ def span(values: Sequence[int | None]) -> str:
 
 def spills(facts: Sequence[KernelFacts]) -> str:
     """Bytes of spill stores and loads, the least and the most of some kernels."""
-    stores = span([one.spill_stores for one in facts])
-    loads = span([one.spill_loads for one in facts])
+    stores = span([one.all_spill_stores for one in facts])
+    loads = span([one.all_spill_loads for one in facts])
     return "-" if stores == loads == "0" else f"{stores}/{loads}"
 
 
@@ -227,14 +227,14 @@ def summary(report: Report) -> str:
     using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
     if kinds:
         on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
-        parts = [f"{count(len(kinds), 'kernel')}{on} in {count(files, 'file')}"]
+        parts = [f"{counted(rows(report))}{on} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]
     for one in reversed(VERDICT_KINDS):
-        counted = sum(one.name in found for found in kinds.values())
-        if one.counted is not None and counted:
-            parts.append(f"{counted} {one.counted}")
+        having = sum(one.name in found for found in kinds.values())
+        if one.counted is not None and having:
+            parts.append(f"{having} {one.counted}")
     failed = sum(unit.failure is not None for unit in report.units)
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lmemscope.analysis.groups import Group, distinct_kernels, groups
+from lmemscope.analysis.groups import Group, counted, groups
 from lmemscope.exporters import launches, layout, proven, reservation
 from lmemscope.exporters.escape_markdown import (
     Markdown,
@@ -159,8 +159,7 @@ def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
     """What needs no attention, folded: names and how many."""
     if not rest:
         return
-    kernels = distinct_kernels(one for group in rest for one in group.kernels)
-    title = f"{count(kernels, 'kernel')} without local memory"
+    title = f"{counted(one for group in rest for one in group.kernels)} without local memory"
     yield from (_EMPTY, _OPEN, summary(title), _EMPTY)
     yield from (constant("| | kernel | file | verdict |"), constant("|---|---|---|---|"))
     for group, called in zip(rest[:_SHOWN], layout.titles_of(rest), strict=False):
@@ -205,8 +204,9 @@ def _figures(facts: KernelFacts) -> str:
         f"frame {layout.number(facts.stack_frame)} B",
         f"stack with calls {stack}",
     ]
-    if facts.spill_bytes:
-        figures.append(f"spill st/ld {layout.pair(facts.spill_stores, facts.spill_loads)}")
+    if facts.all_spill_stores or facts.all_spill_loads:
+        spills = layout.pair(facts.all_spill_stores, facts.all_spill_loads)
+        figures.append(f"spill st/ld {spills}")
     if facts.sass is not None:
         figures.append(f"LDL/STL {layout.pair(facts.sass.load_sites, facts.sass.store_sites)}")
     if facts.ptx is not None and facts.ptx.local_bytes:

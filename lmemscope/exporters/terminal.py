@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.addressing import pattern_of
-from lmemscope.analysis.groups import Group, distinct_kernels, group_severity, totals
+from lmemscope.analysis.groups import Group, counted, group_severity, totals
 from lmemscope.exporters import layout
 from lmemscope.exporters.cause_text import causes_of, doubt
 from lmemscope.exporters.escape import visible
@@ -142,16 +142,16 @@ def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
     """What the table does not show, and how to see it."""
     lines = []
     if unshown:
-        kernels = _kernels_of(unshown)
+        kernels = counted(row for entry in unshown for row in entry.kernels)
         lines.append(
-            f"{count(len(unshown), 'more row')} ({count(kernels, 'kernel')}) with "
+            f"{count(len(unshown), 'more row')} ({kernels}) with "
             f"local memory hidden (--top {len(found.shown)} shows them)"
         )
     if found.negligible:
         lines.append(f"{negligible(found.negligible)} hidden (--all shows them)")
     if found.clean:
-        kernels = _kernels_of(found.clean)
-        lines.append(f"{count(kernels, 'kernel')} without local memory hidden (--all shows them)")
+        clean = counted(row for entry in found.clean for row in entry.kernels)
+        lines.append(f"{clean} without local memory hidden (--all shows them)")
     return lines
 
 
@@ -164,10 +164,6 @@ def _next(report: Report, entries: Sequence[Group], how: Presentation) -> list[P
     pattern = pattern_of(worst, layout.rows(report))
     command = how.explaining(worst.input.partition("[")[0], pattern)
     return [line("Next: ", command)] if command is not None else []
-
-
-def _kernels_of(entries: Sequence[Group]) -> int:
-    return distinct_kernels(row for entry in entries for row in entry.kernels)
 
 
 def _names(entries: Sequence[Group], width: int | None) -> list[str]:

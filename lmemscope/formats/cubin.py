@@ -26,6 +26,7 @@ from lmemscope.formats.elf import (
     Symbol,
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
+from lmemscope.formats.machine_branches import Branch, find_branches
 from lmemscope.formats.machine_calls import find_calls
 from lmemscope.formats.sites import Site, find_generic_sites, find_sites
 from lmemscope.formats.stack_pointer import find_stack_alignments
@@ -120,6 +121,7 @@ class Cubin:
                 hint="compile for sm_75 or newer",
             )
         self._calls: dict[str, Mapping[int, Sequence[int]]] = {}
+        self._branches: dict[str, tuple[Branch, ...] | None] = {}
         self._global_info = self._read_global_info()
         self.functions = tuple(
             function
@@ -167,6 +169,16 @@ class Cubin:
                 else {}
             )
         return self._calls[kernel.section]
+
+    def branches(self, function: CubinFunction) -> tuple[Branch, ...] | None:
+        """What decides where control goes on in a function's section; None without its code."""
+        if function.section not in self._branches:
+            section = self.elf.section(function.section)
+            number = int(re.sub(r"\D", "", self.arch))
+            content = self.elf.content(section) if section is not None else None
+            found = find_branches(content, number) if content is not None else None
+            self._branches[function.section] = found
+        return self._branches[function.section]
 
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         """Every ``LD``/``ST`` of a function's section, in address order."""

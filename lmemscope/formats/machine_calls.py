@@ -32,13 +32,13 @@ def find_calls(
         if low & _OPCODE_MASK != _CALL:
             continue
         pc = index * INSTRUCTION_BYTES
-        start = pc + INSTRUCTION_BYTES + _distance(low, compute_capability)
+        start = pc + INSTRUCTION_BYTES + distance(low, compute_capability)
         if start in starts:
             found[start].append(pc)
     return found
 
 
-def _distance(low: int, compute_capability: int) -> int:
+def distance(low: int, compute_capability: int) -> int:
     """Signed bytes from the next instruction to the one that is called."""
     if compute_capability < _FIRST_SPLIT_SM:
         bits, distance = 32, low >> 32

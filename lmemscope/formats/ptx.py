@@ -97,6 +97,14 @@ class PtxFunction:
         return next((n for n, word in ((3, b"tid.z"), (2, b"tid.y")) if word in self.text), 1)
 
     @property
+    def has_rows(self) -> bool | None:
+        """Whether ``.reqntid`` makes warps 32 neighbours in x; None where it is not said."""
+        required = self._directives.get(".reqntid")
+        if required is None:
+            return None
+        return required[0] % 32 == 0 or all(extent == 1 for extent in required[1:])
+
+    @property
     def only_prints(self) -> bool:
         """Whether it calls ``vprintf`` and does nothing else that anybody can see.
 

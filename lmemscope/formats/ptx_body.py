@@ -1,8 +1,7 @@
 """The body of a PTX function, tokenised and parsed into instructions.
 
 Grammar: PTX ISA 9, sections 4.1 to 4.6 (source format, statements, identifiers, constants) and
-5 (state spaces). Linear time: one pass of one lexer. Lines are those of the whole PTX text, which
-is what line tables of cubins refer to.
+5 (state spaces). Linear time: one pass of one lexer. Lines are numbered as in cubins' line tables.
 """
 
 from __future__ import annotations
@@ -405,9 +404,11 @@ def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
             operands.append(Vector(tuple(items)))
             position = end
         elif text == "|":
-            # Two destinations, as of setp and shfl: %p1|%p2.
+            # Two destinations, as of setp, shfl and tex: %p1|%p2, {%r1,%r2}|%p.
             position += 1
-            operands.append(Vector(("".join(parts), tokens[position][1])))
+            first = operands.pop() if operands and not parts else Vector(("".join(parts),))
+            both = first.items if isinstance(first, Vector) else ()
+            operands.append(Vector((*both, tokens[position][1])))
             parts = []
         else:
             parts.append(text)

@@ -137,7 +137,7 @@ class LocalAccess:
         function: mangled name of the function whose code it is in (not inlined).
         ptx_line: line in the PTX text, or None.
         chain: source location, innermost first; empty without line information.
-        loop_depth: loops around the PTX instruction.
+        loop_depth: loops around it in the machine code; around its PTX where that does not tell.
         cause: exactly one.
         object: index into the kernel's objects; of several that it may touch the first, if they
             have one cause. None where there is none, and where they have several.

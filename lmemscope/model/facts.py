@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -268,6 +269,22 @@ class KernelFacts:
     def spill_loads(self) -> int | None:
         """Spill-load bytes of the kernel's own body, as ``ptxas -v`` says."""
         return self.ptxas.spill_loads if self.ptxas is not None else None
+
+    @property
+    def all_spill_stores(self) -> int | None:
+        """Spill-store bytes with those of the functions in its code section, which it calls."""
+        return self._with_callees(self.spill_stores, lambda one: one.spill_stores)
+
+    @property
+    def all_spill_loads(self) -> int | None:
+        """Spill-load bytes with those of the functions in its code section, which it calls."""
+        return self._with_callees(self.spill_loads, lambda one: one.spill_loads)
+
+    def _with_callees(
+        self, own: int | None, figure: Callable[[PtxasFacts], int | None]
+    ) -> int | None:
+        said = (one.ptxas for one in self.callees)
+        return None if own is None else own + sum(figure(one) or 0 for one in said if one)
 
     @property
     def spill_bytes(self) -> int | None:

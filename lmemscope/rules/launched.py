@@ -17,6 +17,7 @@ from lmemscope.rules.remembered import Remembered
 
 LARGEST_BLOCK = 1024
 """Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
+_WARP = 32
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4
 """How many definitions of blocks are followed."""
@@ -165,6 +166,38 @@ def _is_quoted(kernel: str, file: str, sources: SourceText) -> bool:
     word = re.compile(rf"(?<!\w){re.escape(kernel)}(?!\w)")
     counts = [len(word.findall(text)) for text in (sources.code(file), sources.uncommented(file))]
     return counts[0] != counts[1]
+
+
+def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mapping[str, bool]:
+    """Whether launches in sight make each warp 32 neighbours in x, by kernel with local memory.
+
+    So do blocks of one dimension, and those with a multiple of 32 threads in x.
+
+    Args:
+        facts: of kernels.
+        sources: the user's files.
+    """
+    asking = [
+        one
+        for one in facts
+        if one.kind == "entry"
+        and (one.uses_local_memory or (one.ptx is not None and one.ptx.local_bytes))
+    ]
+    found = {one.name: _has_rows(one, sources) for one in asking}
+    return {name: rows for name, rows in found.items() if rows is not None}
+
+
+def _has_rows(facts: KernelFacts, sources: SourceText) -> bool | None:
+    """Whether all launches in sight of a kernel do; None where they do not say it."""
+    own = template_arguments(short_name(facts.demangled))
+    launches = _launches(facts, sources, plain_name(facts.demangled), own)
+    shapes = [
+        _extents(one.shape[1], sources, one.place, one.given, _DEPTH) if one.shape[1:] else None
+        for one in launches or ()
+    ]
+    if not shapes or None in shapes:
+        return None
+    return all(s[0] % _WARP == 0 or math.prod(s[1:]) == 1 for s in shapes if s is not None)
 
 
 def _sizes(sources: SourceText, launches: Iterable[_Launch]) -> set[int | None]:
@@ -362,13 +395,24 @@ def _product(
     given: Mapping[str, int],
     depth: int,
 ) -> int | None:
+    """How many are in a block or grid as written; None where it is no constant."""
+    return math.prod(_extents(written, sources, place, given, depth) or (0,)) or None
+
+
+def _extents(
+    written: str,
+    sources: SourceText,
+    place: SourceLocation,
+    given: Mapping[str, int],
+    depth: int,
+) -> tuple[int, ...] | None:
     """A block or grid as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
     text = written.strip()
     shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
     if shape is not None:
         values = [_number(part, sources, place, given, depth) for part in parts_of(shape.group(1))]
         known = [value for value in values if value is not None]
-        return math.prod(known) or None if known and len(known) == len(values) else None
+        return tuple(known) if known and len(known) == len(values) else None
     if depth and _NAME.fullmatch(text) and text not in given:
         found = meaning(text, sources, place)
         if found is None:
@@ -376,8 +420,9 @@ def _product(
         value = found.value
         if found.type == "dim3" and (found.is_made or value.startswith("{")):
             value = f"dim3({value.strip('{}')})"
-        return _product(value, sources, found.place, given, depth - 1)
-    return _number(text, sources, place, given, depth) or None
+        return _extents(value, sources, found.place, given, depth - 1)
+    number = _number(text, sources, place, given, depth)
+    return (number,) if number is not None else None
 
 
 def _of_members(
@@ -386,7 +431,7 @@ def _of_members(
     place: SourceLocation,
     given: Mapping[str, int],
     depth: int,
-) -> int | None:
+) -> tuple[int, ...] | None:
     """A ``dim3`` without a value, of what is assigned to its members before a line, once each."""
     declared = re.compile(rf"\bdim3\s+(?:\w+\s*,\s*)*{name}\s*[;,]")
     assigned = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;,]{{1,{_VALUE}}});")
@@ -399,8 +444,9 @@ def _of_members(
             here = SourceLocation(place.file, number)
             found[member] = _number(value, sources, here, given, depth - 1)
         if declared.search(text):
-            known = [value for value in found.values() if value is not None]
-            return math.prod(known) if known and len(known) == len(found) else None
+            values = [found.get(member, 1) for member in "xyz"]
+            known = [value for value in values if value is not None]
+            return tuple(known) if found and len(known) == len(values) else None
     return None
 
 

@@ -13,7 +13,7 @@ from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.pointees import Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx import PtxFunction, PtxModule
 from lmemscope.formats.ptx_signatures import Signature, prototypes_of, signature_of
 from lmemscope.model import CallFacts, Uniformity
 
@@ -33,6 +33,7 @@ class ModuleFlow:
     def __init__(self, ptx: PtxModule) -> None:
         self.ptx = ptx
         self._library = Library(ptx)
+        self._rows: dict[str, bool] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -55,7 +56,11 @@ class ModuleFlow:
             if function is None:
                 return None
             self._dataflows[name] = Dataflow(
-                function, partial(self._given, name), self._library, self._confined.get(name)
+                function,
+                partial(self._given, name),
+                self._library,
+                self._confined.get(name),
+                self._has_rows(function) if b"%tid." in function.text else None,
             )
         return self._dataflows[name]
 
@@ -79,6 +84,27 @@ class ModuleFlow:
         self._alone.pop(name, None)
         self._levels.clear()
         return True
+
+    def shape(self, rows: Mapping[str, bool]) -> None:
+        """Take warps of kernels to be, or not to be, 32 neighbours in x.
+
+        Args:
+            rows: which, by the kernels' names; of others it is not known.
+        """
+        self._rows |= rows
+        if rows:
+            self.forget()
+
+    def _has_rows(self, function: PtxFunction) -> bool | None:
+        """Whether a function's warps are 32 neighbours in x, in all kernels that reach it."""
+        kernels = [function]
+        if function.kind != "entry":
+            entries = (one for one in self.ptx.functions if one.kind == "entry")
+            kernels = [one for one in entries if function.name in self.reached(one.name)]
+        known = [self._rows.get(one.name, one.has_rows) for one in kernels]
+        if False in known:
+            return False
+        return True if known and None not in known else None
 
     def may_access_local(self, name: str) -> bool:
         """Whether a function has any ``ld`` or ``st`` that may be one of local memory.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from lmemscope.analysis.ptx.flow import written
 from lmemscope.analysis.ptx.promoted import Selection
 from lmemscope.analysis.ptx.timing import chained, waited_for
-from lmemscope.formats.ptx_body import Instruction, Vector
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_isa import defined, read
 from lmemscope.model import STALLS, Stall
 
 _TYPICAL: Mapping[Stall, float] = {
@@ -38,7 +38,7 @@ def longest_chain(
     nothing = (0.0, (0.0,) * len(STALLS))
     longest = nothing
     for one in rows:
-        before = max((chains.get(name, nothing) for name in _read(one)), default=nothing)
+        before = max((chains.get(name, nothing) for name in read(one)), default=nothing)
         stall = waited_for(one)
         number = chained(one)
         if one.line in in_registers:
@@ -53,19 +53,7 @@ def longest_chain(
             counts[0] += number - 1
             total = before[0] + _TYPICAL[stall] + (number - 1) * _TYPICAL["arithmetic"]
             made = (total, tuple(counts))
-        for register in written(one):
+        for register in defined(one):
             chains[register] = made
         longest = max(longest, made)
     return dict(zip(STALLS, longest[1], strict=True))
-
-
-def _read(one: Instruction) -> Iterator[str]:
-    if one.predicate is not None:
-        yield one.predicate.lstrip("!")
-    for operand in one.operands:
-        if isinstance(operand, str):
-            yield operand.lstrip("!-")
-        elif isinstance(operand, Vector):
-            yield from operand.items
-        elif operand.base is not None:
-            yield operand.base

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_isa import read as registers_read
+from lmemscope.formats.ptx_isa import registers_of
 
 if TYPE_CHECKING:
     from lmemscope.analysis.ptx.objects import FunctionObjects
@@ -57,6 +59,14 @@ class Choices:
         if base is None or not self._reaches(base, self._between):
             return False
         return self._objects.dataflow.is_one_of_constants(base, index)
+
+    def is_indexed(self, index: int) -> bool:
+        """Whether an object's address that an access's pointer is chosen from has an index added.
+
+        As of ``flag ? array + i : other``; in ``flag ? &value : other`` nothing is computed.
+        """
+        base = self._base(index)
+        return base is not None and self._reaches(base, partial(self._added, index))
 
     def is_it_or_null(self, index: int) -> bool:
         """Whether an access's pointer can be null, and is wherever it is no object's address."""
@@ -108,6 +118,22 @@ class Choices:
             instruction.operation == "add" and number_of(read[-1]) is not None
         )
         return [one for one in read if one.startswith("%")] if is_moved else []
+
+    def _added(self, access: int, definition: int) -> list[str] | None:
+        """Object pointers that a definition is made of; None where a computed number is added."""
+        if self._objects.is_local_pointer(definition):
+            return []
+        instruction = self._instructions[definition]
+        read = registers_read(instruction)
+        pointers = [one for one in read if self._objects.is_pointer(one)]
+        if instruction.operation in ("add", "sub", "mad") and pointers:
+            if len(read) > len(pointers) or instruction.operation == "mad":
+                return None
+            leaves = self._objects.access_at[access].leaves
+            is_walked = any(leaf.kind == "loop-counter" for leaf in leaves)
+            if is_walked and self._objects.dataflow.flow.depth(definition):
+                return None  # A pointer that moves on with each iteration.
+        return pointers
 
     def _foreign(self, definition: int) -> list[str] | None:
         """Pointers that a definition is made of; None where it may be one to other memory."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import frontiers, immediate_dominators
-from lmemscope.analysis.ptx.graph import ControlFlow, Loop, registers_of
+from lmemscope.analysis.ptx.graph import ControlFlow, Loop
+from lmemscope.formats.ptx_isa import registers_of
 
 
 class Control:

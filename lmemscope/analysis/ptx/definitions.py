@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
-from lmemscope.analysis.ptx.flow import written
-from lmemscope.analysis.ptx.graph import ControlFlow, registers_of
+from lmemscope.analysis.ptx.graph import ControlFlow
+from lmemscope.analysis.ptx.leaves import Leaf, special
 from lmemscope.formats.ptx import PtxFunction
-from lmemscope.formats.ptx_body import Address
+from lmemscope.formats.ptx_isa import defined, read
+from lmemscope.model import Uniformity
+
+_ROWS = frozenset({"%tid.y", "%tid.z"})
 
 
 class Definitions:
@@ -16,18 +19,21 @@ class Definitions:
 
     Attributes:
         function, body: the function, parsed.
+        rows: whether a warp is 32 neighbours in x: all blocks have one dimension, or a multiple of
+            32 threads in x. None where that is not known.
         flow: its control flow.
         definitions: instruction indices that write each register, ascending.
     """
 
-    def __init__(self, function: PtxFunction) -> None:
+    def __init__(self, function: PtxFunction, rows: bool | None = None) -> None:
         self.function = function
+        self.rows = rows
         self.body = function.body
         self.flow = ControlFlow(self.body)
         self._reads: dict[int, tuple[str, ...]] = {}
         self.definitions: dict[str, list[int]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
-            for register in written(instruction):
+            for register in defined(instruction):
                 self.definitions[register].append(index)
 
     @cached_property
@@ -43,20 +49,15 @@ class Definitions:
         """Names of the function's own parameters."""
         return frozenset(name for name, _, _ in self.function.parameters)
 
+    def special(self, register: str) -> tuple[Leaf, Uniformity] | None:
+        """What a special register is, and whether lanes read one value; None of another one."""
+        known = special(register)
+        if known is not None and self.rows and register in _ROWS:
+            return known[0], "uniform"
+        return known
+
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""
         if index not in self._reads:
-            self._reads[index] = self._find_reads(index)
+            self._reads[index] = read(self.body.instructions[index])
         return self._reads[index]
-
-    def _find_reads(self, index: int) -> tuple[str, ...]:
-        instruction = self.body.instructions[index]
-        found: list[str] = []
-        if instruction.predicate is not None:
-            found += registers_of(instruction.predicate)
-        destinations = set(written(instruction))
-        for position, operand in enumerate(instruction.operands):
-            if position == 0 and destinations and not isinstance(operand, Address):
-                continue
-            found += registers_of(operand)
-        return tuple(found)

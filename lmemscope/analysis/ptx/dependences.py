@@ -15,9 +15,9 @@ from lmemscope.analysis.ptx.butterflies import Butterflies
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs, Node
-from lmemscope.analysis.ptx.iterations import CHANGING, MEMORY, Iterations
+from lmemscope.analysis.ptx.iterations import Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
@@ -27,6 +27,7 @@ from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.stored import Stored
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_isa import defined, may_change, opcode_of, registers_of
 from lmemscope.model import Uniformity
 
 _NOTHING = Inputs()
@@ -105,7 +106,7 @@ class Dependences:
             instruction = self._body.instructions[value]
             read = [r for r in self._code.depends_on(value) if r not in _chosen_by(instruction)]
             is_special = any(special(one) is not None for one in read)
-            if instruction.operation in CHANGING or is_special:
+            if may_change(instruction) or is_special:
                 return False
             if instruction.operation == "selp" and once and computed:
                 return False
@@ -190,18 +191,21 @@ class Dependences:
         predicate = registers_of(instruction.predicate) if instruction.predicate else ()
         if predicate:
             # Where the predicate is false the register keeps what it had.
-            kept = instruction.operands[0] if instruction.operands else None
-            self._add(found, index, [*predicate, *registers_of(kept)])
+            self._add(found, index, [*predicate, *defined(instruction)])
         registers = [r for r in self._code.depends_on(index) if r not in predicate]
-        if instruction.operation in MEMORY:
+        origin = opcode_of(instruction).origin
+        if origin == "memory":
             return self._memory(index, instruction, found, registers)
         if instruction.operation == "shfl" and "sync" in instruction.modifiers:
             # The last operand says which lanes take part.
             registers = [r for r in registers if r != instruction.operands[-1]]
         leaves = self._symbols(instruction)
         level: Uniformity = "lane-varying" if instruction.operation == "elect" else "uniform"
+        if origin == "unknown":
+            leaves.add(Leaf("other", instruction.operation))
+            level = "unknown"
         for register in registers:
-            known = special(register)
+            known = self._code.special(register)
             if known is not None:
                 leaves.add(known[0])
                 level = worst((level, known[1]))
@@ -263,7 +267,7 @@ class Dependences:
         reduced = self._reduced(index, roots)
         for at, register in reduced:
             self._add(found, at, [register])
-        leaves = {_memory_leaf(root) for root in roots} or {Leaf("memory")}
+        leaves = {root.loaded() for root in roots} or {Leaf("memory")}
         if reduced:
             leaves = set()
         return Node(
@@ -439,9 +443,3 @@ def _chosen_by(instruction: Instruction) -> list[str]:
     if instruction.operation == "selp":
         found += registers_of(instruction.operands[-1])
     return found
-
-
-def _memory_leaf(root: Root) -> Leaf:
-    if root.offset >= 0:
-        return Leaf("memory", None, offset=root.offset)
-    return Leaf("parameter" if root.is_parameter else "memory", root.name)

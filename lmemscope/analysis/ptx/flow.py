@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import lru_cache
 
-from lmemscope.formats.ptx_body import Address, Body, Instruction, parts_of_opcode
+from lmemscope.formats.ptx_body import Body, Instruction, parts_of_opcode
+from lmemscope.formats.ptx_isa import defined
 
 _FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
 _COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
@@ -66,7 +67,7 @@ def local_addresses(body: Body, loads: Collection[int] = ()) -> frozenset[str]:
     symbols = {declaration.name for declaration in body.locals}
     definitions: dict[str, list[tuple[int, Instruction]]] = defaultdict(list)
     for index, instruction in enumerate(body.instructions):
-        for register in written(instruction):
+        for register in defined(instruction):
             definitions[register].append((index, instruction))
     users: dict[str, list[str]] = defaultdict(list)
     for register, sources in definitions.items():
@@ -74,7 +75,7 @@ def local_addresses(body: Body, loads: Collection[int] = ()) -> frozenset[str]:
             for operand in instruction.operands[1:]:
                 if isinstance(operand, str):
                     users[operand].append(register)
-    loaded = {register for index in loads for register in written(body.instructions[index])}
+    loaded = {register for index in loads for register in defined(body.instructions[index])}
     candidates = symbols | loaded
     work = list(candidates)
     while work:
@@ -106,17 +107,6 @@ def generic_local_accesses(body: Body) -> list[Instruction]:
         and instruction.address is not None
         and instruction.address.base in local
     ]
-
-
-def written(instruction: Instruction) -> Iterable[str]:
-    """Registers that an instruction defines."""
-    operation = instruction.operation
-    if not instruction.operands or operation in ("st", "bra", "ret", "bar", "red", "call", "exit"):
-        return ()
-    first = instruction.operands[0]
-    if isinstance(first, str):
-        return (first,) if first.startswith("%") else ()
-    return () if isinstance(first, Address) else first.items
 
 
 def _derives(instruction: Instruction, local: set[str]) -> bool:

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_float
-from lmemscope.analysis.ptx.graph import Block, registers_of
+from lmemscope.analysis.ptx.graph import Block
+from lmemscope.formats.ptx_isa import registers_of
 
 _ADDED = frozenset({"add", "sub", "shl", "mul"})
 _COMBINED = frozenset({"and", "or", "xor", "not"})

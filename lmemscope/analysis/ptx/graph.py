@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import immediate_dominators, spans
-from lmemscope.formats.ptx_body import Address, Body, Instruction, Vector
+from lmemscope.formats.ptx_body import Body, Instruction, Vector
+from lmemscope.formats.ptx_isa import registers_of
 
 _ENDS = frozenset({"ret", "exit", "trap"})
 
@@ -199,18 +200,6 @@ class ControlFlow:
         if not self.blocks:
             return {}
         return immediate_dominators([block.successors for block in self.blocks], 0)
-
-
-def registers_of(operand: object) -> list[str]:
-    """Registers that an operand names."""
-    if isinstance(operand, Address):
-        return [operand.base] if operand.base is not None and operand.base[:1] == "%" else []
-    if isinstance(operand, Vector):
-        return [item for item in operand.items if item.startswith("%")]
-    if isinstance(operand, str):
-        name = operand.lstrip("!-")
-        return [name] if name.startswith("%") else []
-    return []
 
 
 def _read_call(index: int, instruction: Instruction, stored: dict[str, list[str]]) -> Call:

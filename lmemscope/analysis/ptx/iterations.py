@@ -12,13 +12,10 @@ from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.formats.ptx_isa import may_change
 
-MEMORY = frozenset({"ld", "ldu", "atom", "tex", "tld4", "suld", "ldmatrix", "wmma", "txq", "suq"})
-"""Operations that read memory."""
 _COUNTING = frozenset({"add", "sub", "mov", "cvt", "setp", "and", "or", "not", "min", "max", "neg"})
 """Operations that a counter and its test are made of."""
-CHANGING = MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
-"""What may give another value in each iteration although its operands are the same."""
 
 
 class Iterations:
@@ -194,7 +191,7 @@ class Iterations:
         return join is not None and join.block in self._control.loop_at
 
     def _computed_from(self, value: Value) -> tuple[Value, ...]:
-        if value >= 0 and self._code.body.instructions[value].operation in CHANGING:
+        if value >= 0 and may_change(self._code.body.instructions[value]):
             return ()
         return self.read_by(value)
 
@@ -203,7 +200,7 @@ class Iterations:
         if value < 0:
             return set()
         instruction = self._code.body.instructions[value]
-        if instruction.operation not in CHANGING:
+        if not may_change(instruction):
             return {name for name in self._code.depends_on(value) if special(name) is not None}
         address = instruction.address
         if address is None or address.base is None or instruction.operation not in ("ld", "ldu"):
@@ -244,7 +241,7 @@ class Iterations:
                     return True
             else:
                 instruction = self._code.body.instructions[current]
-                if instruction.operation in CHANGING and "param" not in instruction.modifiers:
+                if may_change(instruction) and "param" not in instruction.modifiers:
                     return True
             work += self.read_by(current)
         return False

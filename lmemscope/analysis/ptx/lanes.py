@@ -1,7 +1,7 @@
 """What single instructions do to the lanes of a warp: share a value, or tell lanes apart.
 
-A warp is taken to hold 32 neighbouring threads in x: blocks of one dimension, or whose x extent is
-a multiple of 32.
+Where nothing else is known, a warp is taken to hold 32 neighbouring threads in x: blocks of one
+dimension, or whose x extent is a multiple of 32.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def _constant(code: Definitions, values: Values, index: int, operand: str) -> in
 def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:
     """Whether a value of ``%tid.x`` has lost the five bits that tell lanes apart."""
     if value < 0 or code.body.instructions[value].operation not in _DROPPING:
+        return False
+    if code.rows is False:
         return False
     return _lane_bits(code, values, value, _STEPS) == 0
 

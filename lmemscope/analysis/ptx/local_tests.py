@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_isa import registers_of
 
 _TEST = ("isspacep", "local")
 

@@ -8,13 +8,14 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.choices import Choices
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
-from lmemscope.analysis.ptx.graph import Call, registers_of
+from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
 from lmemscope.analysis.ptx.local_tests import LocalTests
 from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
 from lmemscope.formats.ptx_body import Address, Instruction, number_of
+from lmemscope.formats.ptx_isa import registers_of
 from lmemscope.model import Uniformity
 
 _MEMORY = frozenset({"ld", "ldu", "st"})

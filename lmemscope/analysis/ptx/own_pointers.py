@@ -7,11 +7,10 @@ pointer loaded from there is the object.
 
 from __future__ import annotations
 
-from lmemscope.analysis.ptx.flow import written
-from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import is_pointer_load
+from lmemscope.formats.ptx_isa import defined, registers_of
 
 _POINTER_BYTES = 8
 _MOVES = frozenset({"add", "mov", "cvta", "mad"})
@@ -30,7 +29,7 @@ def kept_indices(objects: FunctionObjects, found: StackObject) -> list[frozenset
         register
         for access in (objects.accesses if places else ())
         if access.offset in places and is_pointer_load(instructions[access.index])
-        for register in list(written(instructions[access.index]))[:1]
+        for register in defined(instructions[access.index])[:1]
         if len(definitions.get(register, ())) == 1
     }
     made = _made_of(objects, pointers)

@@ -13,9 +13,10 @@ from typing import Literal
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.depot import Depot
-from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, written
+from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.transfers import is_pointer_load, stored_values
 from lmemscope.formats.ptx_body import Address, Instruction
+from lmemscope.formats.ptx_isa import defined
 
 _POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
 
@@ -135,7 +136,7 @@ class Pointees:
                 for holder in self._targets(instruction, pointees)
                 for pointee in held.get(holder, ())
             }
-            for register in written(instruction):
+            for register in defined(instruction):
                 if not found <= pointees[register]:
                     pointees[register] |= found
                     changed.append(register)

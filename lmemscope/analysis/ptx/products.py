@@ -14,12 +14,13 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float, written
+from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.library import Library, is_piece
 from lmemscope.analysis.ptx.roots import Roots
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_isa import defined
 
 _ENOUGH = 4
 """Different words to be met where they are immediates; the smallest reduction has six."""
@@ -107,7 +108,7 @@ class Products:
             operation = instruction.operation
             if operation not in _PRODUCTS | _CARRIES or is_float(instruction):
                 continue
-            made = tuple(written(instruction))
+            made = defined(instruction)
             if operation in _PRODUCTS and any(
                 self._is_factor(str(operand)) for operand in instruction.operands[1:3]
             ):

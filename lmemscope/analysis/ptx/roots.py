@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.depot import Depot
-from lmemscope.analysis.ptx.leaves import is_symbol
+from lmemscope.analysis.ptx.leaves import Leaf, is_symbol
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector
 
@@ -33,6 +33,12 @@ class Root:
     name: str | None
     offset: int = -1
     is_parameter: bool = False
+
+    def loaded(self) -> Leaf:
+        """What a value that is loaded from there comes from."""
+        if self.offset >= 0:
+            return Leaf("memory", None, offset=self.offset)
+        return Leaf("parameter" if self.is_parameter else "memory", self.name)
 
 
 class Roots:

@@ -37,6 +37,7 @@ class Dataflow(Definitions):
         library: what of the module is the mathematical library's; None where that is not known.
         confined: bytes of the depot that loads and stores at a computed place stay in, by the index
             of the instruction, where that is known.
+        rows: whether its warps are 32 neighbours in x, where that is known.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class Dataflow(Definitions):
         given: Callable[[str], Uniformity] | None = None,
         library: Library | None = None,
         confined: Mapping[int, range] | None = None,
+        rows: bool | None = None,
     ) -> None:
-        super().__init__(function)
+        super().__init__(function, rows)
         given = given or (lambda name: "unknown")
         self._graph = Dependences(self, given, library, confined)
         self._trips = TripCounts(self, self._graph.values, self._graph.control)
@@ -120,7 +122,7 @@ class Dataflow(Definitions):
         """Whether the lanes of a warp hold one value; arguments as for `leaves`."""
         read = self._read(register, at)
         levels = [self._level(value) for value in (*read.values, *read.lanes)]
-        known = special(register)
+        known = self.special(register)
         return worst([*levels, known[1]] if known is not None else levels)
 
     def loads(self, register: str, at: int) -> frozenset[int]:

@@ -14,14 +14,34 @@ LANES, WORD, SECTOR = 32, 4, 32
 """Lanes in a warp; bytes in a word; bytes in a sector."""
 
 
-def sectors_per_request(uniformity: Uniformity) -> int | None:
+def sectors_per_request(uniformity: Uniformity, places: int | None = None) -> int | None:
     """Sectors that one request of a full warp moves, at most; None where it is not known.
 
-    ``uniformity`` is that of the address across the lanes.
+    Lanes that use one place share 4 sectors. In each place more they touch up to 4 others, and
+    never more than one each.
+
+    Args:
+        uniformity: of the address across the lanes.
+        places: how many different places an access can go to (`places_in`); None where not known.
     """
+    shared = LANES * WORD // SECTOR
     if uniformity == "uniform":
-        return LANES * WORD // SECTOR
-    return None if uniformity == "unknown" else LANES
+        return shared
+    if uniformity == "unknown":
+        return None
+    return LANES if places is None else min(LANES, max(1, places) * shared)
+
+
+def places_in(offset: int, size: int, width: int = WORD) -> int:
+    """How many places, each one word in a request, an object has for accesses of some width.
+
+    Args:
+        offset: bytes from an aligned address to the object.
+        size: bytes of the object.
+        width: bytes of an access per lane, which begins at a multiple of them.
+    """
+    unit = max(width, WORD)
+    return (offset + max(size, 1) - 1) // unit - offset // unit + 1
 
 
 def requests_per_access(width: int) -> int:

@@ -167,7 +167,8 @@ def _figure(label: str, shown: str, values: list[int]) -> Html:
 
 
 def _spills(facts: Sequence[KernelFacts]) -> str:
-    stores, loads = (_span(one.spill_stores for one in facts), _span(f.spill_loads for f in facts))
+    stores = _span(one.all_spill_stores for one in facts)
+    loads = _span(one.all_spill_loads for one in facts)
     return f"{stores}/{loads}" if stores != "?" or loads != "?" else "?"
 
 
