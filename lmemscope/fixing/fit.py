@@ -168,7 +168,7 @@ def _is_closed(facts: KernelFacts, sources: SourceText) -> bool:
     if _INTERNAL.search(facts.name) is not None:
         return True
     main = sources.main or home
-    head = re.compile(rf"(?:[^;{{}}]*)\b{re.escape(name)}\s*\(")
+    head = re.compile(rf"(?<![^;{{}}])[^;{{}}]*\b{re.escape(name)}\s*\(")
     heads = [found[0] for found in head.finditer(sources.code(home)) if "__global__" in found[0]]
     if main.endswith(".cu") and heads and all(_STATIC.search(one) for one in heads):
         return True

@@ -18,7 +18,8 @@ from lmemscope.gate.places import file_of_input
 from lmemscope.model import Account, Baseline, BaselineEntry, MissingEvidence, Report
 
 _STANDARD_INPUT = "-"
-_READ_ALONE = (".py", ".ptx", ".cubin", ".log", _STANDARD_INPUT)
+_LOG = ".log"
+_READ_ALONE = (".py", ".ptx", ".cubin", _LOG, _STANDARD_INPUT)
 """Endings of what no build database stands for."""
 UNCHANGED = "unchanged"
 """The reason of what ``--changed`` leaves out."""
@@ -145,10 +146,22 @@ class _Judge:
         if alias is not None:
             self.movable.add(name)
             return Account("baseline", name, "looked-at", f"as {alias}"), None
+        successor = self._in_another_log(name, file)
+        if successor is not None:
+            self.movable.add(name)
+            return Account("baseline", name, "looked-at", f"as {successor}"), None
         if file not in self._inputs.present:
             self.movable.add(name)
             return Account("baseline", name, "gone", "the file is gone"), None
         return self._not_looked_at(name, file)
+
+    def _in_another_log(self, name: str, file: str) -> str | None:
+        """The input that is the same source in a later log: a log is what a build said once."""
+        if not self._logs or not file.endswith(_LOG):
+            return None
+        source = name[len(file) :]
+        later = (log + source for log in sorted(self._logs))
+        return next((one for one in later if one in self._units), None)
 
     def _not_looked_at(self, name: str, file: str) -> _Judged:
         if not self._inputs.stand_for(file):

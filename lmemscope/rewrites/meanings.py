@@ -46,7 +46,7 @@ _MUTABLE_OPERATOR = re.compile(
 _COPYING = re.compile(
     rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
 )
-_CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?\(")
+_CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
 
 _ALIASES = 4
 """Names of types that stand for each other, at most."""

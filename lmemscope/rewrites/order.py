@@ -22,7 +22,8 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _REACHING = ("pointer_expression", "subscript_expression", "field_expression")
 _CHANGED = re.compile(
     rb"(?:\+\+|--)\s*(?:\w+\s*(?:\.|->)\s*)*(\w+)"
-    rb"|(?<!\w\.)(?<!\w->)\b(\w+)\s*(?:\[[^\]]*\]\s*|(?:\.|->)\s*\w+\s*)*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
+    rb"|(?<!\w\.)(?<!\w->)\b(\w+)\s*(?:\[[^\]]*\]\s*|(?:\.|->)\s*\w+\s*){0,64}"
+    rb"(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
 )
 """What code changes: a variable, or one that it is reached from."""
 _MEMBER = re.compile(rb"(?:\.|->)\s*(\w+)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")

@@ -36,10 +36,10 @@ BODY = re.compile(
 )
 """What stands between a function's parameters and its body, up to its brace."""
 _BEFORE = re.compile(rb"(?:\b([A-Za-z_]\w*)|[>*&\]])\s*\Z")
-_QUALIFIER = re.compile(rb"(?:\b[A-Za-z_]\w*\s*(?:<[^<>;{}()]*>\s*)?::\s*)+\Z")
+_QUALIFIER = re.compile(rb"(?<!::)(?:\b[A-Za-z_]\w*\s*(?:<[^<>;{}()]*>\s*)?::\s*)+\Z")
 _PASTED = re.compile(rb"\b\w+(?:\s*##\s*\w+)+")
 _LONGEST = 2000
-_NAME = re.compile(rb"([*&>\s])\s*[A-Za-z_]\w*\s*(?:=.*)?\Z", re.DOTALL)
+_NAME = re.compile(rb"([*&>\s])(?<!\s\s)\s*[A-Za-z_]\w*\s*(?:=.*)?\Z", re.DOTALL)
 
 
 def is_library(called: bytes) -> bool:
