@@ -24,6 +24,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
 
 LARGEST_TEXT = 4 << 20
@@ -105,7 +106,7 @@ def kernels_in(path: str) -> tuple[str, ...]:
 def _files(path: str) -> Iterator[str]:
     if os.path.isfile(path):
         yield path
-    for directory, _, names in os.walk(path):
+    for directory, _, names in walk(path):
         yield from (os.path.join(directory, name) for name in names if name.endswith(".cu"))
 
 

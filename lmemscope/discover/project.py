@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from lmemscope.discover.checkouts import is_top, upwards
+from lmemscope.discover.tree import walk
 from lmemscope.files import read_beside
 from lmemscope.lowering.kinds import kind_of
 
@@ -107,11 +108,11 @@ def _top(path: str) -> str:
 
 def _sources(top: str) -> Iterator[str]:
     count = 0
-    for folders, (root, names, files) in enumerate(os.walk(top)):
+    for folders, (root, names, files) in enumerate(walk(top)):
         if folders == _FOLDERS:
             return
-        names[:] = sorted(one for one in names if not one.startswith(".") and one not in _SKIPPED)
-        for name in sorted(files):
+        names[:] = [one for one in names if not one.startswith(".") and one not in _SKIPPED]
+        for name in files:
             path = os.path.join(root, name)
             if _is_source(name) and not os.path.islink(path):
                 if count == _FILES:

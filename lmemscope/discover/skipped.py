@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.locate import is_below, is_build_tree
+from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
 from lmemscope.lowering.kinds import kind_of
 from lmemscope.model import Gap, count
@@ -163,9 +164,9 @@ def _made_by_tool(path: str, base: str) -> bool:
 def _below(directory: str) -> Iterator[str]:
     """Files below a directory, links to directories aside, up to a number that no project has."""
     left = _ENTRIES
-    for root, names, files in os.walk(directory):
-        names[:] = sorted(name for name in names if name not in _OF_TOOLS)
-        for name in sorted(files):
+    for root, names, files in walk(directory):
+        names[:] = [name for name in names if name not in _OF_TOOLS]
+        for name in files:
             yield os.path.join(root, name)
             left -= 1
         if left < 0:

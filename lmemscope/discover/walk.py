@@ -24,6 +24,7 @@ from lmemscope.discover.locate import (
     same_file,
 )
 from lmemscope.discover.skipped import Skipped, why_skipped
+from lmemscope.discover.tree import walk
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
 from lmemscope.model import CompileOptions, Gap, count
@@ -363,9 +364,9 @@ def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
         why = f"a directory that cannot be read ({error.strerror})"
         skipped.append(Skipped(os.path.normpath(error.filename), why, base))
 
-    for root, names, files in os.walk(directory, onerror=unread):
+    for root, names, files in walk(directory, unread):
         entered = []
-        for name in sorted(names):
+        for name in names:
             why = why_skipped(root, name)
             if why is None:
                 entered.append(name)
@@ -373,7 +374,7 @@ def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
                 skipped.append(Skipped(os.path.normpath(os.path.join(root, name)), why, base))
         names[:] = entered
         beside = frozenset(name.lower() for name in files)
-        for name in sorted(files):
+        for name in files:
             path = os.path.join(root, name)
             kind = kind_of(path)
             if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
