@@ -17,7 +17,8 @@ from typing import NoReturn
 import pytest
 
 from lmemscope.analysis.frame import frame_map
-from lmemscope.errors import FormatError, InputError, LmemscopeError
+from lmemscope.config import file
+from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
 from lmemscope.formats.build_log import parse_build_log
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.demangle import demangle
@@ -432,3 +433,9 @@ def test_macros(tmp_path: Path, many: str) -> None:
     path.write_text(many)
     with within():
         includes.closure(str(path), Unit("a.cu", str(path), "auto", "sm_90").options)
+
+
+def test_a_key_of_a_configuration_with_thousands_of_parts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lmemscope.toml").write_text("a." * 30_000 + "b = 1\n")
+    with pytest.raises(UsageError, match="parts"):
+        file.read(tmp_path)

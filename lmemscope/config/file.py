@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from lmemscope.files import read_beside
 
 OWN = "lmemscope.toml"
 _STAGE = "configuration"
+_MOST_PARTS = 50
+_DEEP_KEY = re.compile(rb"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){%d}" % _MOST_PARTS)
+"""A dotted key that `tomllib` would take time and memory for with the square of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ def read(start: str = ".", content: Content = _on_disk) -> ConfigurationFile:
 def _parsed(path: Path, content: Content) -> dict[str, Any] | None:
     try:
         found = content(path)
+        if found is not None and _DEEP_KEY.search(found) is not None:
+            raise ValueError(f"a key of more than {_MOST_PARTS} parts")
         return None if found is None else tomllib.loads(found.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(_STAGE, f"{path} cannot be read: {error}") from error

@@ -29,6 +29,10 @@ _ODD_WORDS = (
     *(b">", b"<<<", b";", b",", b":", b"=", b"@", b"|", b"+", b"-", b".", b"%", b"$"),
     *(b'R"(', b"#if 0\n", b"_Z", b"null", b"true", b"None", b"[]", b"{}", b"\\u001a001A"),
 )
+_LONG_TOKENS = (
+    *(b"a", b"9", b"_", b" ", b"\t", b"\n", b"\\", b'"', b"'", b"/", b"(", b"[", b"{", b"<", b"%"),
+    *(b"<a,", b"a.", b"a::", b"a(", b"0x", b"[0]", b"->"),
+)
 _EDGES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _NESTS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"), (b"<", b">"), (b"-", b""), (b'{"a":', b"}"))
 
@@ -141,7 +145,8 @@ def _long_line(data: bytes, choice: random.Random) -> bytes:
     begin, end = _span(data, choice)
     if choice.random() < 0.5:
         return data[:begin] + data[begin:end].replace(b"\n", b" ") + data[end:]
-    return _insert(data, choice.choice((b"a", b" ", b"\\", b'"', b"<a,", b"/")) * 20_000, choice)
+    word = choice.choice(_LONG_TOKENS)
+    return _insert(data, word * (choice.choice((20_000, 60_000)) // len(word)), choice)
 
 
 def _run_of_bytes(data: bytes, choice: random.Random) -> bytes:
