@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lmemscope.lowering.store import Slot
 
 _STORE = "lmemscope.lowering.analysed"
+_PROJECT = "lmemscope.discover.project"
 _ANALYSIS = (
     "lmemscope.lowering.lower",
     "lmemscope.lowering.compile_cuda",
@@ -80,7 +81,8 @@ def load() -> None:
 
     For a worker, before its first unit arrives; the parent needs none of it.
     """
-    importlib.import_module(_STORE)
+    for name in (_STORE, _PROJECT):
+        importlib.import_module(name)
 
 
 def load_compiler() -> None:

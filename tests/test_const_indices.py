@@ -176,7 +176,7 @@ def test_of_a_const_table_loops_are_to_be_unrolled() -> None:
 KECCAK = """
 __constant__ int lanes[24] = {10, 7, 11, 17, 18, 3, 5, 16, 8, 21, 24, 4,
                               15, 23, 19, 13, 12, 2, 20, 14, 22, 9, 6, 1};
-__global__ void permute(unsigned long long *io, int rounds) {
+__global__ void __launch_bounds__(256) permute(unsigned long long *io, int rounds) {
   unsigned long long s[25];
   for (int i = 0; i < 25; ++i) s[i] = io[threadIdx.x * 25 + i];
   for (int r = 0; r < rounds; ++r) {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.discover.project import Projects
 from lmemscope.lowering import analysed
 from lmemscope.model import Unit, Wanted
 from lmemscope.pipeline import analyse_unit
@@ -63,4 +64,4 @@ def test_what_was_wanted_otherwise_is_not_what_is_known(unit: Unit, own_store: s
     wanted = Wanted(cache=own_store, quotes=("sass",))
     analyse_unit(unit, Wanted(cache=own_store, names=False))
     slot = analysed.slot_of(unit, wanted)
-    assert analysed.known_without_quotes(slot, unit, wanted) is None
+    assert analysed.known_without_quotes(slot, unit, wanted, Projects().mentioning) is None

@@ -247,14 +247,14 @@ def test_a_signal_while_the_directory_is_made_leaves_none(tmp_path: Path) -> Non
 def test_what_was_tried_before_the_end_is_shown(tmp_path: Path) -> None:
     code = (
         "import os, signal\n"
-        "from lmemscope.fixing import run\n"
-        "made, seen = run._trial, []\n"
+        "from lmemscope.fixing import outcomes\n"
+        "made, seen = outcomes._trial, []\n"
         "def trial(*args):\n"
         "    seen.append(made(*args))\n"
         "    if len(seen) == 2:\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
         "    return seen[-1]\n"
-        "run._trial = trial\n"
+        "outcomes._trial = trial\n"
         "from lmemscope.__main__ import main\n"
         "main()"
     )
