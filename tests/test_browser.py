@@ -39,7 +39,7 @@ addEventListener('load',()=>{
   const type=text=>{input.value=text;input.dispatchEvent(new Event('input'))};
   const overflow=document.documentElement.scrollWidth>innerWidth;
   const height=document.documentElement.scrollHeight;
-  const clean=document.querySelector('details.quiet'),folded=!clean.open;
+  const clean=[...document.querySelectorAll('details.quiet')].at(-1),folded=!clean.open;
   type('SORTED rank');const typed=seen();type('registers');const advised=seen();
   type('soften');const found=[seen(),clean.open];type('');
   const chip=[...document.querySelectorAll('.chip')].find(c=>c.textContent.includes('volatile'));
