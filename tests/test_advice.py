@@ -84,7 +84,6 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
         (388, None, None),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (196, 256, "If no block has more than 224 threads, "),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -408,7 +407,11 @@ def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool
         ("struct Row { float a; Row(float x) : a(x) {} };", False),
         ("struct Row { Row() {} float a; };", False),
         ("typedef struct {\n float a, b; } Row;", True),
-        ("struct Row { float a = 0; };", None),
+        ("struct Row { float a = 0; };", False),
+        ("struct Row { float a{0}; };", False),
+        ("struct Row { Cell a; };\nstruct Cell { float x = 1; };", False),
+        ("struct Row { enum { A, B }; static constexpr int n = 2; float a; };", True),
+        ("struct Row { float a; Row &operator=(const Row &) = default; };", True),
         ("struct Row : Base { float a; };", None),
         ("", None),
     ],

@@ -287,3 +287,23 @@ def _is_spelled(text: str, element: str) -> bool:
 
 def _initialised(text: str, name: str) -> bool:
     return bool(re.search(rf"\b{re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)*[={{]", text))
+
+
+_INTRODUCER = re.compile(
+    r"(?:^|[(,=?:;{}&|]|\breturn)\s*\[(?P<captures>[^\[\]]*)\]\s*"
+    r"(?:__(?:device|host)__\s*)*(?:\(|\{|mutable\b|->)"
+)
+"""The beginning of a lambda."""
+
+
+def is_capture(case: Case) -> bool:
+    """Whether the object is what a lambda has captured by value: a member of its closure."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    text = case.sources.line(found.declared.file, found.declared.line)
+    if _INTRODUCER.search(text) is None:
+        return False
+    root = re.split(r"\.|->", found.name)[0]
+    declared = re.compile(rf"(?:^|[\s(,;{{])(?P<type>[A-Za-z_][\w:<>]*)[\s*&]+{re.escape(root)}\b")
+    return all(one["type"] in NO_TYPES for one in declared.finditer(text))
