@@ -93,7 +93,7 @@ def test_shared_memory_is_offered_where_it_fits(
     facts = dataclasses.replace(array(f"float[{size // 4}]", size), launch_bounds=bounds)
     if shown is None:
         assert "in shared memory" not in said(facts)
-        assert "Nothing removes it without a rewrite" in said(facts)
+        assert any(one.is_none for one in advice(facts))
         takes = "48.5 KB for 128" if size == 388 else "192.5 KB for 128"
         assert f"takes {takes} threads, and a block has 48 KB (more only where it is" in said(facts)
     else:
@@ -1482,7 +1482,7 @@ def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
 def test_nobody_promises_that_a_growing_angle_is_small() -> None:
     line = "int i, j; y = sinf(x * i * j);"
     text = " ".join(one.text for one in sine("__cudart_i2opi_f", line))
-    assert "grows with what the program computes" in text
+    assert "may be large" in text
     assert "promise it" not in text
     assert "Where reduced accuracy" not in text
     of_double = " ".join(one.text for one in sine("__cudart_i2opi_d", line))

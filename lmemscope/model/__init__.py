@@ -137,7 +137,7 @@ from lmemscope.model.link import (
     PathStep,
     UnknownStack,
 )
-from lmemscope.model.places import calling_line, is_library, reader_line
+from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.request import (
     CompileOptions,
     Confidence,
@@ -309,6 +309,7 @@ __all__ = [
     "count",
     "distinct_tools",
     "evidence_text",
+    "is_foreign",
     "is_library",
     "plural",
     "reader_line",

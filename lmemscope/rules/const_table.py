@@ -108,7 +108,7 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
     text = f"{lead} {case.name} one table for all threads: {text}"
     if any(len(load.chain) > 1 for load in loads):
         text += " Functions that get it must take it as const."
-    if made is None or not made.is_arithmetic:
+    if made is None or not (made.is_arithmetic or made.is_wide):
         text += (
             " A `static` variable of device code has no constructor that runs: where its type has "
             "one that is not `constexpr`, make the table one of its numbers."

@@ -30,6 +30,8 @@ from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import only_linked
 
 _PRINTS = re.compile(r"(?:if\s*\([^;{}]*\)\s*)?(?:std::|::)?printf\s*\(")
+_DEBUG = re.compile(r"\w*(?:DEBUG|VERBOSE|TRACE)\w*", re.IGNORECASE)
+"""A condition for builds in which something is printed."""
 _ASSERTS = re.compile(r"\bassert\s*\(")
 
 
@@ -73,11 +75,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if place is None:
         return (
             Advice(
-                "Leave it: nothing is stored unless it is printed, and nothing says which line "
-                "prints. What a library prints in case of an error, its users cannot leave out.",
+                "Leave it: nothing is stored unless it is printed, and lmemscope does not know "
+                "which line prints. It may be a library's message of an error.",
                 is_none=True,
             ),
         )
+    if _is_of_debug_builds(case, place):
+        return (Advice(f"{text} It stands in a branch for debug builds.", is_none=True),)
     text += " To be rid of it in release builds, compile "
     lines = [case.line(one) for one in calls_at(case)]
     if len(lines) > 1:
@@ -94,6 +98,22 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if "printf" not in written:
         return (Advice(f"{text}, which a macro or a function of that line makes."),)
     return (Advice(f"{text} (`#ifndef NDEBUG`, with a condition that guards nothing else)."),)
+
+
+def _is_of_debug_builds(case: Case, place: SourceLocation) -> bool:
+    """Whether a line is inside of an ``#if`` that asks for a build for debugging."""
+    depth = 0
+    for number in range(place.line - 1, 0, -1):
+        text = case.sources.line(place.file, number).lstrip()
+        if not text.startswith("#"):
+            continue
+        if re.match(r"#\s*endif\b", text):
+            depth += 1
+        elif re.match(r"#\s*if", text):
+            if not depth and _DEBUG.search(text) is not None:
+                return True
+            depth = max(depth - 1, 0)
+    return False
 
 
 def calls_at(case: Case) -> tuple[SourceLocation, ...]:
