@@ -9,12 +9,17 @@ import pytest
 from lmemscope.model import (
     Advice,
     CallFacts,
+    Cause,
+    Evidence,
     Finding,
     IndexFacts,
     IndexSource,
+    InlineFrame,
     KernelFacts,
     LaunchBounds,
     LocalObject,
+    SiteClass,
+    SourceLocation,
 )
 from tests.builders import access, find, kernel_with, local_object
 
@@ -132,3 +137,162 @@ def test_what_a_pointer_is_chosen_among_moves_together() -> None:
     advice = offered(finding, "shared-memory")
     assert advice is not None
     assert "`other`" in advice.text
+
+
+COUNTER = IndexSource("loop-counter", None, constant_trip=True)
+OPEN_COUNTER = IndexSource("loop-counter", None, constant_trip=False)
+
+
+def looped(
+    source: str, at: int, *sources: IndexSource, loop: SourceLocation | None = None
+) -> Finding:
+    """A finding of `table` in a kernel's source, indexed by `i` on a line."""
+    cause: Cause = "dynamic-index" if OPEN_COUNTER in sources else "rolled-loop"
+    index = IndexFacts("i / 2", sources, "uniform", loop, location=SourceLocation("a.cu", at))
+    made = kernel_with(cause, index=index, depth=1, kind="float[40]")
+    place = SourceLocation("a.cu", at)
+    load = access(cause, loop_depth=1, chain=(InlineFrame(place, None),))
+    return only(dataclasses.replace(made, accesses=(load,)), source)
+
+
+KERNEL = """__global__ void k(const float *x, const int *len, float *o, int n) {
+  int t = threadIdx.x;
+  float table[40];
+  %s
+  for (int j = 0; j < 40; ++j)
+    for (int i = 0; i < %s; ++i)
+      o[t] += table[i / 2];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "bound", "is_open"),
+    [
+        ("", "n", True),
+        ("", "len[t]", False),
+        ("int m = len[t];", "m", False),
+        ("int m = n; if (t) m = 4;", "m", False),
+        ("int m = n / 2;", "m", True),
+    ],
+)
+def test_an_end_that_is_data_has_no_one_value(above: str, bound: str, is_open: bool) -> None:
+    finding = looped(KERNEL % (above, bound), 7, OPEN_COUNTER)
+    advice = offered(finding, "bounded-loop")
+    assert advice is not None
+    assert ("has one value" in advice.text) == is_open
+
+
+def test_an_end_that_another_loop_counts_is_a_constant_with_that() -> None:
+    finding = looped(KERNEL % ("", "40 - j"), 7, OPEN_COUNTER)
+    advice = offered(finding, "bounded-loop")
+    assert advice is not None
+    assert "has one value" not in advice.text
+    assert "loop at line 5" in advice.text
+    assert "loop at line 6" in advice.text
+    rolled = looped(KERNEL % ("", "40 - j"), 7, COUNTER, loop=SourceLocation("a.cu", 6))
+    unroll = offered(rolled, "unroll")
+    assert unroll is not None
+    assert "loop at line 5" in unroll.text
+    assert "the compiler must know" not in unroll.text
+
+
+@pytest.mark.parametrize("is_template", [False, True])
+def test_a_parameter_of_the_template_is_known(is_template: bool) -> None:
+    source = KERNEL % ("", "n")
+    if is_template:
+        source = f"template <int n> {source.replace(', int n)', ')')}"
+    unroll = offered(looped(source, 7, COUNTER, loop=SourceLocation("a.cu", 6)), "unroll")
+    assert unroll is not None
+    assert ("the compiler must know" in unroll.text) != is_template
+
+
+@pytest.mark.parametrize(
+    ("file", "is_own"),
+    [
+        ("a.cu", True),
+        ("third_party/x/loops.h", False),
+        ("/usr/local/cuda/include/cub/loops.cuh", False),
+    ],
+)
+def test_a_loop_of_others_is_not_to_be_unrolled(file: str, is_own: bool) -> None:
+    finding = looped(KERNEL % ("", "n"), 7, COUNTER, loop=SourceLocation(file, 6))
+    assert (offered(finding, "unroll") is not None) == is_own
+
+
+RING = """__global__ void k(const float *x, float *o, int n) {
+  int head = 0;
+  float table[8];
+  for (int i = 0; i < 8; ++i) table[i] = 0;
+  for (int r = 0; r < n; ++r) {
+    %s
+    o[r] += table[(head + 3) %% 8];
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "is_offered"),
+    [
+        ("table[head] = x[r];", True),
+        ("table[head] = x[r]; table[(head + 1) % 8] *= 2;", False),
+    ],
+)
+def test_a_ring_replaces_one_element_at_a_time(store: str, is_offered: bool) -> None:
+    place = SourceLocation("a.cu", 7)
+    index = IndexFacts("(head + 3) % 8", (OPEN_COUNTER,), "uniform", None, location=place)
+    made = kernel_with("dynamic-index", index=index, depth=1, kind="float[8]")
+    share = dataclasses.replace(made.causes[0], sites=SiteClass(1, 1, 4, 4))
+    made = dataclasses.replace(made, causes=(share,))
+    assert (offered(only(made, RING % store), "shift") is not None) == is_offered
+
+
+@pytest.mark.parametrize(
+    ("use", "is_used"),
+    [
+        ("sum = sum + 1;", False),
+        ("sum++; (void)sum;", False),
+        ('asm volatile("" :: "r"(sum));', False),
+        ("out[0] = sum;", True),
+        ("for (sum = 0; sum < n; sum = sum + 1) f();", True),
+    ],
+)
+def test_a_volatile_that_is_used_need_not_be_kept_alive(use: str, is_used: bool) -> None:
+    facts = kernel_with("volatile", kind="volatile int")
+    one = dataclasses.replace(facts.objects[0], name="sum", type="volatile int", size=4)
+    facts = dataclasses.replace(facts, objects=(one,))
+    finding = only(facts, f"void k() {{\n\n  volatile int sum = 0;\n  {use}\n}}")
+    assert len(finding.advice) == (1 if is_used else 2)
+
+
+@pytest.mark.parametrize(("word", "is_asked"), [("", False), ("__forceinline__ ", True)])
+def test_what_is_forced_inline_is_not_to_be_forced_again(word: str, is_asked: bool) -> None:
+    facts = kernel_with("address-taken")
+    finding = only(facts, f"__device__ {word}void leaf(float *x) {{\n}}")
+    assert (offered(finding, "force-inline") is None) == is_asked
+
+
+@pytest.mark.parametrize(("line", "is_offered"), [("", True), ("#ifdef DEBUG_PRINT", False)])
+def test_what_debug_builds_print_is_compiled_out_already(line: str, is_offered: bool) -> None:
+    facts = kernel_with("printf-args")
+    source = f"void k() {{\n\n\n\n\n{line}\n  printf(x, 1);\n#endif\n}}"
+    (advice,) = only(facts, source).advice
+    assert (advice.code is not None) == is_offered
+    assert advice.is_none != is_offered
+
+
+def test_a_table_of_vectors_has_no_constructor() -> None:
+    facts = kernel_with("const-table", kind="float4[5]")
+    (advice,) = only(facts, "\n\n  const float4 table[5] = {{1, 2, 3, 4}};\n").advice
+    assert "constructor" not in advice.text
+
+
+def test_arrays_are_chosen_between_by_elements() -> None:
+    facts = kernel_with("address-taken", kind="float[20]")
+    one = dataclasses.replace(facts.objects[0], evidence=(Evidence("chosen-address"),))
+    arrays = only(dataclasses.replace(facts, objects=(one,))).advice
+    plain = dataclasses.replace(one, type="float", size=4)
+    numbers = only(dataclasses.replace(facts, objects=(plain,))).advice
+    assert "a[i]" in arrays[0].text
+    assert "a[i]" not in numbers[0].text

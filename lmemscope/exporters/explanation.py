@@ -224,7 +224,8 @@ class Explainer:
             lines.append(f"   Confidence: {finding.confidence}.")
         beside = proven.beside(finding)
         if beside:
-            lines.append("   What removes it:" if finding.severity != "note" else "   What to do:")
+            removes = finding.severity != "note" and not all(one.is_none for one in beside)
+            lines.append("   What removes it:" if removes else "   What to do:")
         for advice in beside:
             lines += self._wrapped(f"- {proven.advice_text(advice)}", "   ", hanging="  ")
             if advice.code is not None:

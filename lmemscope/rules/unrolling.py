@@ -322,7 +322,8 @@ def _ended(case: Case, loop: Loop) -> tuple[Advice, ...]:
     return (
         Advice(
             f"{text}{around}{outcome(case, of_one_loop=True)} A loop stays rolled where it "
-            f"would be more than some {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions."
+            f"would be more than some {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions.",
+            rewrite="bounded-loop",
         ),
     )
 
