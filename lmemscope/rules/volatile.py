@@ -113,10 +113,9 @@ def _is_used(case: Case) -> bool:
     )
     text = rest_of_block(case.sources, found.declared, root).partition(";")[2]
     return any(
-        named.search(one) is not None
-        and set_anew.match(one) is None
-        and not re.search(r"\b_*asm\b", one)
+        named.search(one) is not None and set_anew.match(one) is None
         for one in re.split(r"[;{}]", text)
+        if re.search(r"\b_*asm\b", one) is None
     )
 
 
