@@ -284,7 +284,7 @@ def test_shared_memory_in_use_leaves_less() -> None:
         ("int[40]", 160, "Each lane then has a bank of its own, whatever the index."),
         ("double[40]", 320, "an access takes 2 passes"),
         ("float4[20]", 320, "an access takes 4 passes"),
-        ("Pair[40]", 320, "Up to 2 lanes that access one member of 4 bytes share a bank"),
+        ("Pair[40]", 320, "Up to 2 lanes that access one member share a bank"),
         ("Triple[32]", 384, "do so in different banks"),
     ],
 )

@@ -88,9 +88,10 @@ def test_what_fits_no_launch_in_sight_is_not_offered() -> None:
         ("  run([=] __device__ (int i) {", False),
         ("  float table[8]; auto f = [&](int i) { return table[i]; };", True),
         ("  auto f = [n](int i) { float table[8]; return g(table, i); };", True),
+        ("  __device__ int sum(Row table, int i) {", False),
     ],
 )
-def test_a_lambdas_capture_cannot_be_in_shared_memory(line: str, is_offered: bool) -> None:
+def test_captures_and_parameters_cannot_be_in_shared_memory(line: str, is_offered: bool) -> None:
     advice = offered(only(array(), f"\n\n{line}\n"), "shared-memory")
     assert (advice is not None) == is_offered
 

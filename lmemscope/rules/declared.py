@@ -296,6 +296,31 @@ _INTRODUCER = re.compile(
 """The beginning of a lambda."""
 
 
+_HEAD = 2000
+"""Characters of a function's parameters."""
+
+
+def is_parameter(case: Case) -> bool:
+    """Whether the object is a function's parameter, as its declaration's line shows."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    root = re.escape(re.split(r"\.|->", found.name)[0])
+    code = case.sources.code(found.declared.file)
+    begin = sum(map(len, code.splitlines(keepends=True)[: found.declared.line - 1]))
+    named = re.search(rf"(?<![\w.>]){root}(?!\w)", code[begin:].partition("\n")[0])
+    if named is None:
+        return False
+    depth = 0
+    for char in reversed(code[max(0, begin + named.start() - _HEAD) : begin + named.start()]):
+        if char in ";{}":
+            return False
+        depth += (char == ")") - (char == "(")
+        if depth < 0:
+            return True
+    return False
+
+
 def is_capture(case: Case) -> bool:
     """Whether the object is what a lambda has captured by value: a member of its closure."""
     found = case.object

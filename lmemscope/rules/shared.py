@@ -18,6 +18,7 @@ from lmemscope.rules.declared import (
     bytes_of,
     declaration_of,
     is_capture,
+    is_parameter,
 )
 from lmemscope.rules.enclosing import body_lines, function_head, says_host, varies_by_instance
 from lmemscope.rules.launched import Block, block_of
@@ -65,7 +66,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         return ()
     if is_reinterpreted(case, but_for_name=True) or namesakes(case):
         return ()
-    if is_capture(case) or _is_recursive(case):
+    if is_capture(case) or is_parameter(case) or _is_recursive(case):
         return ()
     lines = (access.chain[0].location for access in (*case.accesses, *case.generic) if access.chain)
     if any(is_library(line.file) for line in lines):
@@ -306,8 +307,8 @@ def _banks(made: Declaration, threads: int) -> str:
         if share == 1:
             return "Lanes that access one member do so in different banks, whatever the index."
         return (
-            f"Up to {share} lanes that access one member of 4 bytes share a bank; an array for "
-            "each such member avoids that."
+            f"Up to {share} lanes that access one member share a bank; an array for each member "
+            "has fewer conflicts."
         )
     return ""
 
