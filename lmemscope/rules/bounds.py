@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.base import Case
 from lmemscope.rules.constants import meaning
 from lmemscope.rules.enclosing import function_head, varies_by_instance
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import Loop, loop_at
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?!\s*\()")
@@ -17,7 +19,12 @@ _LINES_LOOKED_AT = 400
 
 def outer_loop(sources: SourceText, loop: Loop) -> Loop | None:
     """The loop around another whose counter that one's end is made of; None where none is."""
-    names = set(_NAME.findall(loop.bound or ""))
+    return _around(sources, loop, loop.bound or "")
+
+
+def _around(sources: SourceText, loop: Loop, written: str) -> Loop | None:
+    """The nearest loop around another whose counter an expression of its head has."""
+    names = set(_NAME.findall(written))
     indent = _indent(sources, loop.file, loop.line)
     for line in range(loop.line - 1, max(loop.line - _LINES_LOOKED_AT, 0), -1):
         text = sources.line(loop.file, line)
@@ -29,6 +36,26 @@ def outer_loop(sources: SourceText, loop: Loop) -> Loop | None:
         if found is not None and found.counter in names and found.declares_counter:
             return found if _indent(sources, loop.file, line) < indent else None
     return None
+
+
+def outer_loops(sources: SourceText, loop: Loop) -> tuple[Loop, ...]:
+    """That loop, the one around it whose counter it starts or ends at in turn, and so on."""
+    found = [loop]
+    while True:
+        inner = found[-1]
+        outer = _around(sources, inner, f"{inner.start} {inner.bound or inner.condition}")
+        if outer is None:
+            return tuple(found[1:])
+        found.append(outer)
+
+
+def around_too(case: Case, loop: Loop) -> str:
+    """To unroll these as well, as a sentence; empty where there are none."""
+    places = [
+        f"that at {case.line(SourceLocation(one.file, one.line))}, which counts `{one.counter}`"
+        for one in outer_loops(case.sources, loop)
+    ]
+    return f" Unroll {listed(places)}, too." if places else ""
 
 
 def differs_by_thread(sources: SourceText, loop: Loop) -> bool:

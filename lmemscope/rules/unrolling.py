@@ -9,7 +9,7 @@ from lmemscope.formats.statements import bracketed
 from lmemscope.model import Advice, SourceLocation, is_foreign
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
-from lmemscope.rules.bounds import differs_by_thread, is_of_template, outer_loop
+from lmemscope.rules.bounds import around_too, differs_by_thread, is_of_template, outer_loop
 from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
@@ -217,9 +217,9 @@ def _known_end(case: Case, loop: Loop) -> str:
         return ""
     if is_of_template(case.sources, loop):
         return ""
-    outer = outer_loop(case.sources, loop)
-    if outer is not None:
-        return f" Unroll the loop at {_at(case, outer)} too, which counts `{outer.counter}`."
+    around = around_too(case, loop)
+    if around:
+        return around
     made = meaning(loop.bound, case.sources, place)
     if made is not None and _AT_MOST.search(made.value) is not None:
         return ""  # It has a largest value, which is enough.
