@@ -297,3 +297,29 @@ def test_arrays_are_chosen_between_by_elements() -> None:
     numbers = only(dataclasses.replace(facts, objects=(plain,))).advice
     assert "a[i]" in arrays[0].text
     assert "a[i]" not in numbers[0].text
+
+
+def test_a_constexpr_function_cannot_have_a_static_table() -> None:
+    facts = kernel_with("const-table", kind="int[5]")
+    table = "const int table[5] = {1, 2, 3, 4, 5};"
+    plain = only(facts, f"__device__ int f(int i) {{\n\n  {table}\n").advice
+    constexpr = only(facts, f"__device__ constexpr int f(int i) {{\n\n  {table}\n").advice
+    assert plain[0].code is not None
+    assert constexpr[0].code is None
+    assert "namespace scope" in constexpr[0].text
+
+
+@pytest.mark.parametrize(("word", "is_in_place"), [("", False), ("const __grid_constant__ ", True)])
+def test_what_is_read_in_place_is_not_to_be_declared_so_again(word: str, is_in_place: bool) -> None:
+    facts = kernel_with("param-copy", kind="Row")
+    one = dataclasses.replace(facts.objects[0], name="p", declared=SourceLocation("a.cu", 3))
+    facts = dataclasses.replace(facts, objects=(one,))
+    finding = only(facts, f"\n\n__global__ void k({word}Row p, int n) {{\n}}\n")
+    assert (offered(finding, "grid-constant") is None) == is_in_place
+
+
+@pytest.mark.parametrize("line", ["float table[8]; table[0] = 1;", "float table[8] = {};"])
+def test_an_initialiser_is_the_declarations_own(line: str) -> None:
+    advice = offered(only(array(), f"\n\n  {line}\n"), "shared-memory")
+    assert advice is not None
+    assert ("initialiser" in advice.text) == ("{}" in line)

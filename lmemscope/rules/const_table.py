@@ -25,7 +25,7 @@ from lmemscope.model import Advice, Severity
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.declared import declaration_of, rest_of_block
-from lmemscope.rules.enclosing import says_host
+from lmemscope.rules.enclosing import function_head, says_host
 from lmemscope.rules.indexing import index_clause
 
 _LINES_LOOKED_AT = 128
@@ -89,6 +89,8 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
         written = None
     hosted = _is_hosts(case)
     constant = uniform and not hosted and (written is None or _is_literal(written))
+    if _is_constexpr(case):
+        return (_outside(case, lead),)
     if constant:
         text = (
             "in constant memory (`__constant__`, at namespace scope): all lanes read one element."
@@ -122,6 +124,22 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
     is_short = written.count("\n") < _LINES_SHOWN
     code = f"{'__constant__' if constant else 'static const'} {written}" if is_short else None
     return (Advice(text, code, rewrite="static-table"),)
+
+
+def _is_constexpr(case: Case) -> bool:
+    """Whether the table's function is constexpr: before C++23 it can have no static variable."""
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    return head is not None and "constexpr" in re.findall(r"\w+", head.text.partition("(")[0])
+
+
+def _outside(case: Case, lead: str) -> Advice:
+    """One table outside of a function that cannot have a static one."""
+    return Advice(
+        f"{lead} {case.name} one table for all threads, at namespace scope (`__device__ const`): "
+        "its function is `constexpr`, which can have a `static` variable from C++23 only.",
+        rewrite="static-table",
+    )
 
 
 def _is_hosts(case: Case) -> bool:

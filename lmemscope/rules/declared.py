@@ -286,7 +286,8 @@ def _is_spelled(text: str, element: str) -> bool:
 
 
 def _initialised(text: str, name: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)*[={{]", text))
+    found = re.search(rf"\b{re.escape(name)}\b\s*(?:\[[^\[\]]*\]\s*)*(?P<next>.?)", text)
+    return found is not None and found["next"] in ("=", "{")
 
 
 _INTRODUCER = re.compile(

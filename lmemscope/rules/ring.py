@@ -22,7 +22,8 @@ def shifted(case: Case, made: Declaration) -> tuple[Advice, ...]:
 
     Nothing where the text replaces elements in several statements.
     """
-    if not _is_replaced_singly(case, made):
+    singly = _is_replaced_singly(case, made)
+    if singly is False:
         return ()
     extent, name = made.written[0], made.path
     last = str(int(extent) - 1) if extent.isdigit() else f"{extent} - 1"
@@ -31,27 +32,37 @@ def shifted(case: Case, made: Declaration) -> tuple[Advice, ...]:
         f"#pragma unroll\nfor (int {counter} = 0; {counter} < {last}; ++{counter}) "
         f"{name}[{counter}] = {name}[{counter} + 1];"
     )
+    lead = f"Where an element of {case.name} is replaced"
+    if singly is None:
+        lead = f"If one element of {case.name} is replaced at a time, as in a ring"
     text = (
-        f"Where an element of {case.name} is replaced, move all by one in an unrolled loop, and "
-        f"store the newest as `{name}[{last}]`, instead of moving an index: the one of k steps "
-        f"before it is then `{name}[{last} - k]`. Unroll every other loop over it."
+        f"{lead}, move all by one in an unrolled loop, and store the newest as "
+        f"`{name}[{last}]`, instead of moving an index: the one of k steps before it is then "
+        f"`{name}[{last} - k]`. Unroll every other loop over it."
     )
     return (Advice(text, code, rewrite="shift"),)
 
 
-def _is_replaced_singly(case: Case, made: Declaration) -> bool:
-    """Whether the text has one statement that replaces an element, as a ring has.
+def _is_replaced_singly(case: Case, made: Declaration) -> bool | None:
+    """Whether one statement replaces an element and all indices go round; None: not in sight.
 
     Loops that fill the array set each element by their own counter, and count as none.
     """
     declared = case.object.declared if case.object is not None else None
     if declared is None:
-        return False
+        return None
     rest = rest_of_block(case.sources, declared, made.name)
     counters = set(re.findall(r"\bfor\s*\([^;]*?(\w+)\s*=(?!=)", rest))
-    stored = re.compile(
+    used = re.compile(
         rf"(?<![\w.>]){re.escape(made.path)}\s*\[(?P<index>[^\[\]]*)\]\s*"
-        r"(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
+        r"(?P<stored>(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)?"
     )
-    indices = [one["index"].strip() for one in stored.finditer(rest)]
-    return len([one for one in indices if one not in counters and not one.isdigit()]) <= 1
+    stores = 0
+    for one in used.finditer(rest):
+        index = one["index"].strip()
+        if index in counters or index.isdigit():
+            continue
+        if one["stored"] not in (None, "=") or not (is_ring(index) or re.fullmatch(r"\w+", index)):
+            return False  # What is changed, or chosen in another way, is no ring's.
+        stores += one["stored"] is not None
+    return None if not stores else stores == 1
