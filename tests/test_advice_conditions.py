@@ -299,6 +299,13 @@ def test_arrays_are_chosen_between_by_elements() -> None:
     assert "a[i]" not in numbers[0].text
 
 
+@pytest.mark.parametrize("values", ["{1, 2, 3, 4, 5}", "{n, 2, 3, 4, 5}"])
+def test_values_that_are_numbers_need_not_be_made_constants(values: str) -> None:
+    facts = kernel_with("const-table", kind="int[5]")
+    (advice,) = only(facts, f"void k() {{\n\n  int i = 1; int table[5] = {values}; f();\n").advice
+    assert ("must be constants" in advice.text) == ("n" in values)
+
+
 def test_a_constexpr_function_cannot_have_a_static_table() -> None:
     facts = kernel_with("const-table", kind="int[5]")
     table = "const int table[5] = {1, 2, 3, 4, 5};"

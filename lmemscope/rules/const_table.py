@@ -115,15 +115,28 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
             " A `static` variable of device code has no constructor that runs: where its type has "
             "one that is not `constexpr`, make the table one of its numbers."
         )
-    if written is None:
+    if written is None and not _has_numbers(case):
         values = (
             " Its values must be constants where it is declared (written out, or of a `constexpr` "
             "function), and nothing may write it then, in functions that get it either."
         )
         return (Advice(text + values, rewrite="static-table"),)
-    is_short = written.count("\n") < _LINES_SHOWN
-    code = f"{'__constant__' if constant else 'static const'} {written}" if is_short else None
+    code = None
+    if written is not None and written.count("\n") < _LINES_SHOWN:
+        code = f"{'__constant__' if constant else 'static const'} {written}"
     return (Advice(text, code, rewrite="static-table"),)
+
+
+def _has_numbers(case: Case) -> bool:
+    """Whether its declaration, among other statements of a line, gives it numbers for values."""
+    declared, made = case.object.declared if case.object is not None else None, declaration_of(case)
+    if declared is None or made is None or made.is_member or not made.extents:
+        return False
+    lines = range(declared.line, declared.line + _LINES_LOOKED_AT)
+    text = "\n".join(case.sources.line(declared.file, number) for number in lines)
+    given = rf"(?<![\w.>]){re.escape(made.name)}\s*(?:\[[^\[\]]*\]\s*)+(=\s*\{{[^;]*?\}})\s*[;,]"
+    found = re.search(given, text)
+    return found is not None and _is_literal(found[1])
 
 
 def _is_constexpr(case: Case) -> bool:
