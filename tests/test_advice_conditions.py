@@ -283,6 +283,13 @@ def test_what_debug_builds_print_is_compiled_out_already(line: str, is_offered: 
     assert advice.is_none != is_offered
 
 
+@pytest.mark.parametrize(("above", "is_rare"), [("", False), ("if (t) ", True)])
+def test_what_all_threads_print_is_not_rare(above: str, is_rare: bool) -> None:
+    source = f"__global__ void k(int t)\n{{\n\n\n\n\n  {above}printf(x, t);\n}}"
+    (advice,) = only(kernel_with("printf-args"), source).advice
+    assert ("rare" in advice.text) == is_rare
+
+
 def test_a_table_of_vectors_has_no_constructor() -> None:
     facts = kernel_with("const-table", kind="float4[5]")
     (advice,) = only(facts, "\n\n  const float4 table[5] = {{1, 2, 3, 4}};\n").advice
