@@ -337,3 +337,22 @@ def test_an_initialiser_is_the_declarations_own(line: str) -> None:
     advice = offered(only(array(), f"\n\n  {line}\n"), "shared-memory")
     assert advice is not None
     assert ("initialiser" in advice.text) == ("{}" in line)
+
+
+@pytest.mark.parametrize(
+    ("above", "is_large"),
+    [
+        ("int u, x;", True),
+        ("for (int u = 0; u < n; ++u) for (int x = 0; x < n; ++x)", True),
+        ("for (int u = 0; u < 8; ++u)\nfor (int x = 0; x < 8; ++x)", False),
+        ("int u = i & 7, x = j % 8;\nint x = j % 8;", False),
+    ],
+)
+def test_a_product_of_small_integers_is_no_large_angle(above: str, is_large: bool) -> None:
+    lines = above.splitlines()
+    source = "\n" * (6 - len(lines)) + "\n".join((*lines, "y = sinf(0.19f * u * x);"))
+    facts = kernel_with("math-slow-path", kind="unsigned int[7]")
+    table = Evidence("library-table", "__cudart_i2opi_f")
+    one = dataclasses.replace(facts.objects[0], evidence=(table,))
+    finding = only(dataclasses.replace(facts, objects=(one,)), source)
+    assert any(one.is_none for one in finding.advice) == is_large
