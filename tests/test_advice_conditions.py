@@ -96,6 +96,25 @@ def test_captures_and_parameters_cannot_be_in_shared_memory(line: str, is_offere
     assert (advice is not None) == is_offered
 
 
+@pytest.mark.parametrize(
+    ("launch", "is_flat"),
+    [
+        ("kernel<<<1, 256>>>(x);", True),
+        ("kernel<<<1, dim3(256, 1)>>>(x);", True),
+        ("kernel<<<1, dim3(32, 8)>>>(x);", False),
+        ("dim3 b(32, 8);\nkernel<<<1, b>>>(x);", False),
+        ("kernel<<<1, dim3(n, 8)>>>(x);", False),
+        ("dim3 b;\nb.x = 32;\nb.y = 8;\nkernel<<<1, b>>>(x);", False),
+    ],
+)
+def test_each_thread_of_a_block_has_a_column_of_its_own(launch: str, is_flat: bool) -> None:
+    facts = dataclasses.replace(array(), demangled="void kernel(float*)")
+    advice = offered(only(facts, f"float a[16];\n{launch}\n"), "shared-memory")
+    assert advice is not None
+    assert advice.code is not None
+    assert ("threadIdx.y" in advice.code) != is_flat
+
+
 def test_recursive_calls_have_an_array_each() -> None:
     calls = CallFacts(("walk",), ("walk",), False)
     facts = dataclasses.replace(array(function="walk"), calls=calls)

@@ -142,7 +142,7 @@ def declaration_of(case: Case) -> Declaration | None:
         element_bytes=size,
         is_arithmetic=_ARITHMETIC.fullmatch(meant) is not None,
         is_wide=meant in _SIZES or element.endswith("*"),
-        has_initialiser=_initialised(text, name),
+        has_initialiser=_initialised(text, re.split(r"\.|->", found.name)[0]),
     )
 
 

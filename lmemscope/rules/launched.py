@@ -118,6 +118,37 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     )
 
 
+def has_flat_blocks(case: Case) -> bool:
+    """Whether no launch in sight has more than one dimension of threads."""
+    if case.facts.kind != "entry":
+        return True
+    launches = _launches(case, plain_name(case.facts.demangled), _own_arguments(case))
+    return all(
+        _is_flat(one.shape[1], case.sources, one.place, _DEPTH)
+        for one in launches or ()
+        if one.shape[1:]
+    )
+
+
+def _is_flat(written: str, sources: SourceText, place: SourceLocation, depth: int) -> bool:
+    """Whether a block as written has threads in x alone: ``dim3(32, 8)`` has not."""
+    text = written.strip()
+    shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
+    if shape is not None:
+        return all(number_of(one, sources, place) == 1 for one in [*parts_of(shape[1])][1:])
+    if not depth or _NAME.fullmatch(text) is None:
+        return True
+    found = meaning(text, sources, place)
+    if found is None:
+        above = range(place.line, max(0, place.line - _REACH), -1)
+        given = re.compile(rf"(?<![\w.>]){text}\s*\.\s*[yz]\s*=(?!=)")
+        return not any(given.search(sources.line(place.file, number)) for number in above)
+    value = found.value
+    if found.type == "dim3" and (found.is_made or value.startswith("{")):
+        value = f"dim3({value.strip('{}')})"
+    return _is_flat(value, sources, found.place, depth - 1)
+
+
 def _blocks(case: Case, launches: Iterable[_Launch]) -> int | None:
     """The most blocks of a grid that launches make; None where one of them does not say it."""
     counts = [

@@ -21,7 +21,7 @@ from lmemscope.rules.declared import (
     is_parameter,
 )
 from lmemscope.rules.enclosing import body_lines, function_head, says_host, varies_by_instance
-from lmemscope.rules.launched import Block, block_of
+from lmemscope.rules.launched import Block, block_of, has_flat_blocks
 from lmemscope.rules.launched_elsewhere import largest_launch
 from lmemscope.rules.trivial import is_trivial
 
@@ -269,6 +269,9 @@ _THREADS = {
 
 
 def _thread(case: Case) -> str:
+    """The thread's number; with all dimensions where a launch has more than the kernel asks for."""
+    if not has_flat_blocks(case):
+        return _THREADS[3]
     return _THREADS[case.facts.ptx.thread_dimensions if case.facts.ptx is not None else 1]
 
 
