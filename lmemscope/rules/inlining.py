@@ -41,7 +41,8 @@ def not_called(facts: KernelFacts) -> Advice:
         )
     return Advice(
         f"Nothing to do in this kernel: {why}. What it costs, it costs in the kernels that call "
-        "them."
+        "them.",
+        is_none=True,
     )
 
 
