@@ -89,6 +89,7 @@ def test_what_fits_no_launch_in_sight_is_not_offered() -> None:
         ("  float table[8]; auto f = [&](int i) { return table[i]; };", True),
         ("  auto f = [n](int i) { float table[8]; return g(table, i); };", True),
         ("  __device__ int sum(Row table, int i) {", False),
+        ("  for (int table[8], i = 0; i < n; ++i)", True),
     ],
 )
 def test_captures_and_parameters_cannot_be_in_shared_memory(line: str, is_offered: bool) -> None:

@@ -312,13 +312,14 @@ def is_parameter(case: Case) -> bool:
     named = re.search(rf"(?<![\w.>]){root}(?!\w)", code[begin:].partition("\n")[0])
     if named is None:
         return False
-    depth = 0
-    for char in reversed(code[max(0, begin + named.start() - _HEAD) : begin + named.start()]):
+    before, depth = code[max(0, begin + named.start() - _HEAD) : begin + named.start()], 0
+    for at in range(len(before) - 1, -1, -1):
+        char = before[at]
         if char in ";{}":
             return False
         depth += (char == ")") - (char == "(")
         if depth < 0:
-            return True
+            return re.search(r"\b(?:for|if|while|switch)\s*$", before[:at]) is None
     return False
 
 
