@@ -93,7 +93,7 @@ def test_shared_memory_is_offered_where_it_fits(
     facts = dataclasses.replace(array(f"float[{size // 4}]", size), launch_bounds=bounds)
     if shown is None:
         assert "in shared memory" not in said(facts)
-        assert "Nothing removes it without a rewrite" in said(facts)
+        assert any(one.is_none for one in advice(facts))
         takes = "48.5 KB for 128" if size == 388 else "192.5 KB for 128"
         assert f"takes {takes} threads, and a block has 48 KB (more only where it is" in said(facts)
     else:
@@ -284,7 +284,7 @@ def test_shared_memory_in_use_leaves_less() -> None:
         ("int[40]", 160, "Each lane then has a bank of its own, whatever the index."),
         ("double[40]", 320, "an access takes 2 passes"),
         ("float4[20]", 320, "an access takes 4 passes"),
-        ("Pair[40]", 320, "Up to 2 lanes that access one member of 4 bytes share a bank"),
+        ("Pair[40]", 320, "Up to 2 lanes that access one member share a bank"),
         ("Triple[32]", 384, "do so in different banks"),
     ],
 )
@@ -407,7 +407,11 @@ def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool
         ("struct Row { float a; Row(float x) : a(x) {} };", False),
         ("struct Row { Row() {} float a; };", False),
         ("typedef struct {\n float a, b; } Row;", True),
-        ("struct Row { float a = 0; };", None),
+        ("struct Row { float a = 0; };", False),
+        ("struct Row { float a{0}; };", False),
+        ("struct Row { Cell a; };\nstruct Cell { float x = 1; };", False),
+        ("struct Row { enum { A, B }; static constexpr int n = 2; float a; };", True),
+        ("struct Row { float a; Row &operator=(const Row &) = default; };", True),
         ("struct Row : Base { float a; };", None),
         ("", None),
     ],
@@ -1478,7 +1482,7 @@ def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
 def test_nobody_promises_that_a_growing_angle_is_small() -> None:
     line = "int i, j; y = sinf(x * i * j);"
     text = " ".join(one.text for one in sine("__cudart_i2opi_f", line))
-    assert "grows with what the program computes" in text
+    assert "may be large" in text
     assert "promise it" not in text
     assert "Where reduced accuracy" not in text
     of_double = " ".join(one.text for one in sine("__cudart_i2opi_d", line))

@@ -426,6 +426,24 @@ def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
     assert ["line 240" in said[0], "line 542" in said[1]] == [True, True]
 
 
+def test_advice_that_the_machine_rules_out_is_not_shown() -> None:
+    report = spills_once()
+    (unit,) = report.units
+    (kernel,) = unit.kernels
+    advice = (Advice("Fits.", rewrite="select"), Advice("Does not.", rewrite="shared-memory"))
+    finding = dataclasses.replace(kernel.findings[0], advice=advice)
+    kernel = dataclasses.replace(kernel, findings=(finding,))
+    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    declined = (
+        Declined("a class may do something else", ("select",)),
+        Declined("64 KB do not fit", ("shared-memory",), True),
+    )
+    why = Untried(unit.input, unit.arch, "k", None, "register-spill", None, said_of(declined))
+    tried = FixReport("0", (), (dataclasses.replace(why, declined=declined),), Chosen((), (), ""))
+    (shown,) = with_fixes(report, tried).units[0].kernels[0].findings
+    assert [one.rewrite for one in shown.advice] == ["select", None]
+
+
 def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program() -> None:
     report = spills_once()
     (unit,) = report.units

@@ -251,7 +251,8 @@ class Explainer:
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
         beside = proven.beside(finding)
-        title = "What removes it:" if finding.severity != "note" else "What to do:"
+        removes = finding.severity != "note" and not all(one.is_none for one in beside)
+        title = "What removes it:" if removes else "What to do:"
         advised = tuple(f"{one.text} {one.code}" for one in beside)
         first = self._advised.setdefault(advised, f"{finding.name} in {name}")
         if first != f"{finding.name} in {name}":

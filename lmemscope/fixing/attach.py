@@ -120,7 +120,8 @@ def _tried(
             return replace(finding, advice=(*finding.advice, *ended))
         if any(one.is_none for one in finding.advice):
             return finding  # That nothing removes it is said, and why.
-        return replace(finding, advice=(*finding.advice, _unfit(untried[0])))
+        kept = tuple(one for one in finding.advice if one.rewrite not in _ruled_out(untried))
+        return replace(finding, advice=(*kept, _unfit(untried[0])))
     best = next((one for one in trials if one.rank == 1), None)
     fix = None
     verified = _verified(best) if best is not None else None
@@ -144,6 +145,17 @@ def _tried(
     elif (reason := leave_reason(trials)) is not None:
         kept = (Advice(f"Leave it as it is: {reason}.", is_none=True), *kept)
     return replace(finding, advice=kept, fix=fix)
+
+
+def _ruled_out(untried: Iterable[Untried]) -> frozenset[str]:
+    """Rewrites that the machine or the toolchain rules out, whoever writes them."""
+    return frozenset(
+        name
+        for one in untried
+        for declined in one.declined
+        if declined.is_ruled_out
+        for name in declined.rewrites
+    )
 
 
 def _unfit(untried: Untried) -> Advice:

@@ -141,7 +141,7 @@ from lmemscope.model.link import (
     PathStep,
     UnknownStack,
 )
-from lmemscope.model.places import calling_line, is_library, reader_line
+from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.request import (
     CompileOptions,
     Confidence,
@@ -320,6 +320,7 @@ __all__ = [
     "count",
     "distinct_tools",
     "evidence_text",
+    "is_foreign",
     "is_library",
     "may_agree",
     "plural",

@@ -17,6 +17,12 @@ _LIBRARY = re.compile(
 projects keep copies of; and what NVRTC calls the headers that it holds itself."""
 
 
+_COPIED = re.compile(
+    r"(?:^|/)(?:third[-_]?party|3rd[-_]?party|external|vendor|_deps|submodules)/", re.IGNORECASE
+)
+"""Directories that projects keep copies of others in."""
+
+
 _SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c\+\+|c)$", re.IGNORECASE)
 
 
@@ -24,6 +30,11 @@ _SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c\+\+|c)$", re.IGNORECASE)
 def is_library(file: str) -> bool:
     """Whether a file is a library's, by its path: its users neither change nor annotate it."""
     return _LIBRARY.search(file) is not None
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a file is a library's, or a project's copy of another project's."""
+    return is_library(file) or _COPIED.search(file) is not None
 
 
 def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocation | None:

@@ -49,6 +49,7 @@ from lmemscope.model import (
 )
 from lmemscope.rules.asked_pointers import asked, is_behind_test, where_it_leads
 from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, listed
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
@@ -159,9 +160,8 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     if case.object is not None and _is_too_large(case.object):
         return (
             Advice(
-                "Nothing removes it without a rewrite: whoever gets its address, registers cannot "
-                "hold it. Work in pieces that fit, or let the threads of a warp share the work of "
-                "one.",
+                "It is too large for registers, whoever gets its address: work in pieces that fit, "
+                "or let the threads of a warp share the work of one.",
                 is_none=True,
             ),
         )
@@ -211,20 +211,9 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
                 "condition that decides: then no pointer has to be chosen."
             ),
         )
-    if "chosen-place" in kinds or ("chosen-address" in kinds and case.alternatives):
-        return (
-            Advice(
-                "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
-                f"b;`){_written_back(case)}: values can be in registers."
-            ),
-        )
-    if "chosen-address" in kinds:
-        return (
-            Advice(
-                "Choose between values instead of addresses: read the other memory into a variable "
-                f"under the condition, and {case.name} otherwise{_written_back(case)}."
-            ),
-        )
+    chosen = chosen_advice(case)
+    if chosen:
+        return chosen
     if receiver is None and _is_printed(case):
         return (
             Advice(
@@ -326,14 +315,6 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
             ),
         )
     return (Advice(f"{_VALUES}."),)
-
-
-def _written_back(case: Case) -> str:
-    """What a copy takes besides, where the program stores through the pointer that is chosen."""
-    chosen = (*case.generic, *(one for one in case.accesses if len(one.touched) > 1))
-    if not any(one.is_store for one in chosen):
-        return ""
-    return ", and write it back the same way when it has been changed"
 
 
 def _may_be_null(case: Case) -> bool:

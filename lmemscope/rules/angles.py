@@ -12,6 +12,7 @@ import re
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.constants import kind_of, meaning, number_of
+from lmemscope.rules.loops import loop_at
 from lmemscope.rules.multiples_of_pi import factors_of
 
 _POWER = re.compile(r"\b(?:pow|exp|exp2|exp10|ldexp|scalbl?n|tgamma|cosh|sinh)[fl]?\s*\(")
@@ -26,6 +27,13 @@ _DEPTH = 3
 """How many definitions of variables are followed."""
 _FACTORS = 2
 """Integers from which on their product is said to grow with the sizes of a program."""
+
+
+_SMALL = 64
+"""What an integer may be up to: the product of two such and of 2 pi is no large angle."""
+_REST = re.compile(r"[&%]\s*(\d+)\s*[uU]?\s*\)?$")
+_ABOVE = 100
+"""Lines above a line on which a loop around it begins."""
 
 
 def is_growing(
@@ -75,10 +83,25 @@ def _of_factor(
     found = meaning(bare, sources, place) if depth else None
     kind = found.type if found is not None else kind_of(bare, sources, place)
     is_integer = kind is not None and _INTEGER.fullmatch(kind) is not None
+    if is_integer and _is_small(bare, found.value if found is not None else "", sources, place):
+        return 0, 0
     if found is None:
         return int(is_integer), 0
     above, below = _integers(found.value, sources, found.place, depth - 1)
     return max(above, int(is_integer)), below
+
+
+def _is_small(name: str, value: str, sources: SourceText, place: SourceLocation) -> bool:
+    """Whether an integer counts to a small constant, or is the rest of a division by one."""
+    rest = _REST.search(value)
+    if rest is not None and int(rest[1]) <= _SMALL:
+        return True
+    for line in range(place.line, max(place.line - _ABOVE, 0), -1):
+        loop = loop_at(sources, place.file, line)
+        if loop is not None and loop.counter == name:
+            end = number_of(loop.bound or "", sources, SourceLocation(place.file, line))
+            return end is not None and end <= _SMALL
+    return False
 
 
 def _of_sum(text: str, sources: SourceText, place: SourceLocation, depth: int) -> tuple[int, int]:

@@ -22,6 +22,7 @@ When to leave it. When the depth is small and the code is not hot.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from lmemscope.formats.demangle import demangle, short_name
@@ -37,6 +38,8 @@ from lmemscope.rules.inlining import (
     of_its_own,
     only_linked,
 )
+
+_SETS_LIMIT = re.compile(r"\bcudaDeviceSetLimit\s*\(\s*cudaLimitStackSize\b")
 
 
 def severity(case: Case) -> Severity:
@@ -129,10 +132,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(loop),
             *(inlining(case, others) if others else ()),
-            Advice(
-                "If it stays, make room for the depth that occurs before the launch: "
-                "cudaDeviceSetLimit with cudaLimitStackSize."
-            ),
+            *_room(case),
         )
     if calls is not None and calls.indirect and not _is_given(case):
         return (
@@ -156,6 +156,24 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (
         Advice(
             "Inline the called functions (`__forceinline__`), where they are yours and defined."
+        ),
+    )
+
+
+def _room(case: Case) -> tuple[Advice, ...]:
+    """To make room on the stack, where no text in sight does."""
+    files = {case.facts.home, case.sources.main} - {None}
+    if any(case.sources.matching(file, _SETS_LIMIT) for file in files if file is not None):
+        return (
+            Advice(
+                "If it stays, see that the cudaLimitStackSize that the program sets is enough for "
+                "the depth that occurs."
+            ),
+        )
+    return (
+        Advice(
+            "If it stays, make room for the depth that occurs before the launch: "
+            "cudaDeviceSetLimit with cudaLimitStackSize."
         ),
     )
 

@@ -25,7 +25,7 @@ from lmemscope.model import Advice, Severity
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.declared import declaration_of, rest_of_block
-from lmemscope.rules.enclosing import says_host
+from lmemscope.rules.enclosing import function_head, says_host
 from lmemscope.rules.indexing import index_clause
 
 _LINES_LOOKED_AT = 128
@@ -89,6 +89,8 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
         written = None
     hosted = _is_hosts(case)
     constant = uniform and not hosted and (written is None or _is_literal(written))
+    if _is_constexpr(case):
+        return (_outside(case, lead),)
     if constant:
         text = (
             "in constant memory (`__constant__`, at namespace scope): all lanes read one element."
@@ -108,20 +110,49 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
     text = f"{lead} {case.name} one table for all threads: {text}"
     if any(len(load.chain) > 1 for load in loads):
         text += " Functions that get it must take it as const."
-    if made is None or not made.is_arithmetic:
+    if made is None or not (made.is_arithmetic or made.is_wide):
         text += (
             " A `static` variable of device code has no constructor that runs: where its type has "
             "one that is not `constexpr`, make the table one of its numbers."
         )
-    if written is None:
+    if written is None and not _has_numbers(case):
         values = (
             " Its values must be constants where it is declared (written out, or of a `constexpr` "
             "function), and nothing may write it then, in functions that get it either."
         )
         return (Advice(text + values, rewrite="static-table"),)
-    is_short = written.count("\n") < _LINES_SHOWN
-    code = f"{'__constant__' if constant else 'static const'} {written}" if is_short else None
+    code = None
+    if written is not None and written.count("\n") < _LINES_SHOWN:
+        code = f"{'__constant__' if constant else 'static const'} {written}"
     return (Advice(text, code, rewrite="static-table"),)
+
+
+def _has_numbers(case: Case) -> bool:
+    """Whether its declaration, among other statements of a line, gives it numbers for values."""
+    declared, made = case.object.declared if case.object is not None else None, declaration_of(case)
+    if declared is None or made is None or made.is_member or not made.extents:
+        return False
+    lines = range(declared.line, declared.line + _LINES_LOOKED_AT)
+    text = "\n".join(case.sources.line(declared.file, number) for number in lines)
+    given = rf"(?<![\w.>]){re.escape(made.name)}\s*(?:\[[^\[\]]*\]\s*)+(=\s*\{{[^;]*?\}})\s*[;,]"
+    found = re.search(given, text)
+    return found is not None and _is_literal(found[1])
+
+
+def _is_constexpr(case: Case) -> bool:
+    """Whether the table's function is constexpr: before C++23 it can have no static variable."""
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    return head is not None and "constexpr" in re.findall(r"\w+", head.text.partition("(")[0])
+
+
+def _outside(case: Case, lead: str) -> Advice:
+    """One table outside of a function that cannot have a static one."""
+    return Advice(
+        f"{lead} {case.name} one table for all threads, at namespace scope (`__device__ const`): "
+        "its function is `constexpr`, which can have a `static` variable from C++23 only.",
+        rewrite="static-table",
+    )
 
 
 def _is_hosts(case: Case) -> bool:

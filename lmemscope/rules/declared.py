@@ -142,7 +142,7 @@ def declaration_of(case: Case) -> Declaration | None:
         element_bytes=size,
         is_arithmetic=_ARITHMETIC.fullmatch(meant) is not None,
         is_wide=meant in _SIZES or element.endswith("*"),
-        has_initialiser=_initialised(text, name),
+        has_initialiser=_initialised(text, re.split(r"\.|->", found.name)[0]),
     )
 
 
@@ -292,4 +292,51 @@ def _is_spelled(text: str, element: str) -> bool:
 
 
 def _initialised(text: str, name: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)*[={{]", text))
+    found = re.search(rf"\b{re.escape(name)}\b\s*(?:\[[^\[\]]*\]\s*)*(?P<next>.?)", text)
+    return found is not None and found["next"] in ("=", "{")
+
+
+_INTRODUCER = re.compile(
+    r"(?:^|[(,=?:;{}&|]|\breturn)\s*\[(?P<captures>[^\[\]]*)\]\s*"
+    r"(?:__(?:device|host)__\s*)*(?:\(|\{|mutable\b|->)"
+)
+"""The beginning of a lambda."""
+
+
+_HEAD = 2000
+"""Characters of a function's parameters."""
+
+
+def is_parameter(case: Case) -> bool:
+    """Whether the object is a function's parameter, as its declaration's line shows."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    root = re.escape(re.split(r"\.|->", found.name)[0])
+    code = case.sources.code(found.declared.file)
+    begin = sum(map(len, code.splitlines(keepends=True)[: found.declared.line - 1]))
+    named = re.search(rf"(?<![\w.>]){root}(?!\w)", code[begin:].partition("\n")[0])
+    if named is None:
+        return False
+    before, depth = code[max(0, begin + named.start() - _HEAD) : begin + named.start()], 0
+    for at in range(len(before) - 1, -1, -1):
+        char = before[at]
+        if char in ";{}":
+            return False
+        depth += (char == ")") - (char == "(")
+        if depth < 0:
+            return re.search(r"\b(?:for|if|while|switch)\s*$", before[:at]) is None
+    return False
+
+
+def is_capture(case: Case) -> bool:
+    """Whether the object is what a lambda has captured by value: a member of its closure."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    text = case.sources.line(found.declared.file, found.declared.line)
+    if _INTRODUCER.search(text) is None:
+        return False
+    root = re.split(r"\.|->", found.name)[0]
+    declared = re.compile(rf"(?:^|[\s(,;{{])(?P<type>[A-Za-z_][\w:<>]*)[\s*&]+{re.escape(root)}\b")
+    return all(one["type"] in NO_TYPES for one in declared.finditer(text))

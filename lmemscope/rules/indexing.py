@@ -86,13 +86,15 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
             " Where all launches give its loops one end, make that a constant in the kernel and "
             "unroll all loops that index it: then every index is one, if registers are enough."
         )
-    text = f"Nothing removes it without a rewrite{because}.{shared}{constant}{way}"
+    text = f"lmemscope knows no small change that removes it{because}.{shared}{constant}{way}"
     return (Advice(text, is_none=True),)
 
 
 def _is_counted(case: Case) -> bool:
     """Whether all indices are counters' of loops, of which the ends are known at run time alone."""
     sources = case.index.all_sources if case.index is not None else ()
+    if case.index is not None and case.index.least_uniform != "uniform":
+        return False  # Threads differ in how far they count.
     return any(not one.constant_trip for one in sources) and all(
         one.kind == "loop-counter" for one in sources
     )

@@ -41,7 +41,8 @@ def not_called(facts: KernelFacts) -> Advice:
         )
     return Advice(
         f"Nothing to do in this kernel: {why}. What it costs, it costs in the kernels that call "
-        "them."
+        "them.",
+        is_none=True,
     )
 
 
@@ -106,8 +107,13 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
     recursive = [symbol for symbol in recursive if symbol not in library]
     free = [s for s in symbols if s not in (*recursive, *external, *library)]
     found = []
-    if free:
-        inline = _inline(case, list(dict.fromkeys(names[symbol] for symbol in free)))
+    free_names = list(dict.fromkeys(names[symbol] for symbol in free))
+    asked = [name for name in free_names if "__forceinline__" in (_definition(case, name) or "")]
+    if asked:
+        found.append(_asked_in_vain(asked))
+    free_names = [name for name in free_names if name not in asked]
+    if free_names:
+        inline = _inline(case, free_names)
         if hands_on:
             more = f"{inline.text} And each other function that gets the address, or is handed it."
             inline = replace(inline, text=more)
@@ -196,6 +202,15 @@ def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
     return tuple(found)
 
 
+def _asked_in_vain(names: list[str]) -> Advice:
+    """What is left to say of functions that are to be inlined already."""
+    verb, their = ("is", "its") if len(names) == 1 else ("are", "their")
+    return Advice(
+        f"{listed(names)} {verb} `__forceinline__` already, and not inlined: see whether {their} "
+        "address is taken, or whether the compiler warns of it."
+    )
+
+
 def _inline(case: Case, names: list[str]) -> Advice:
     """To inline functions that nothing stands against, with the line of the first to be found."""
     text = f"Inline {listed(names)} (`__forceinline__`)"
@@ -203,8 +218,6 @@ def _inline(case: Case, names: list[str]) -> Advice:
         written = _definition(case, name)
         if written is None:
             continue
-        if "__forceinline__" in written:
-            break
         forbids = _FORBIDS.search(written)
         if forbids is not None:
             text += f"; remove `{forbids[0]}`"

@@ -128,6 +128,38 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     )
 
 
+def has_flat_blocks(case: Case) -> bool:
+    """Whether no launch in sight has more than one dimension of threads."""
+    if case.facts.kind != "entry":
+        return True
+    kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
+    launches = _launches(case.facts, case.sources, kernel, own)
+    return all(
+        _is_flat(one.shape[1], case.sources, one.place, _DEPTH)
+        for one in launches or ()
+        if one.shape[1:]
+    )
+
+
+def _is_flat(written: str, sources: SourceText, place: SourceLocation, depth: int) -> bool:
+    """Whether a block as written has threads in x alone: ``dim3(32, 8)`` has not."""
+    text = written.strip()
+    shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
+    if shape is not None:
+        return all(number_of(one, sources, place) == 1 for one in [*parts_of(shape[1])][1:])
+    if not depth or _NAME.fullmatch(text) is None:
+        return True
+    found = meaning(text, sources, place)
+    if found is None:
+        above = range(place.line, max(0, place.line - _REACH), -1)
+        given = re.compile(rf"(?<![\w.>]){text}\s*\.\s*[yz]\s*=(?!=)")
+        return not any(given.search(sources.line(place.file, number)) for number in above)
+    value = found.value
+    if found.type == "dim3" and (found.is_made or value.startswith("{")):
+        value = f"dim3({value.strip('{}')})"
+    return _is_flat(value, sources, found.place, depth - 1)
+
+
 def _blocks(case: Case, launches: Iterable[_Launch]) -> int | None:
     """The most blocks of a grid that launches make; None where one of them does not say it."""
     counts = [
@@ -316,14 +348,6 @@ def _find_written(
         )
         for found in launches
     )
-
-
-def kept_in(kernel: str, text: str) -> frozenset[str]:
-    """Names of variables that a blanked text gives a kernel's address: ``auto k = kernel;``."""
-    called = re.compile(rf"{_word(kernel)}\s*(?:<[^;<>]*>\s*)?[;}},]")
-    ends = (text[max(0, one.start() - _LONGEST) : one.start()] for one in called.finditer(text))
-    found = (_KEPT.search(before) for before in ends)
-    return frozenset(one["name"] for one in found if one is not None)
 
 
 _HAS_LAUNCHES: Remembered[str, bool] = Remembered()

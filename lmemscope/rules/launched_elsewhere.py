@@ -22,7 +22,6 @@ from lmemscope.rules.launched import (
     LARGEST_BLOCK,
     arguments_given,
     has_launches,
-    kept_in,
     launches_of,
     template_arguments,
     threads_of,
@@ -49,6 +48,24 @@ _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
 """By the files that are looked through."""
+
+
+def _pointer_to(kernel: str) -> re.Pattern[str]:
+    """What sets a pointer to a kernel: ``auto k = kernel<4>;``."""
+    return re.compile(
+        rf"(?<![\w.>])(?P<pointer>[A-Za-z_]\w*)\s*(?:=|\{{)\s*&?\s*(?:\w+::)*{re.escape(kernel)}\s*"
+        r"(?:<(?P<instance>[^;{}]*)>)?\s*[;}]"
+    )
+
+
+def _runtime_launch(kernel: str) -> re.Pattern[str]:
+    """``cudaLaunchKernel((void*)kernel, grid, block, …)`` and the like."""
+    return re.compile(
+        r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(\s*(?:\([^()]*\)\s*)*"
+        r"(?:reinterpret_cast\s*<[^<>]*>\s*\(\s*)?&?\s*"
+        rf"(?:\w+::)*{re.escape(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?\s*\)?\s*,"
+        r"(?P<shape>[^;]*)\)\s*[;)]"
+    )
 
 
 def largest_launch(
@@ -117,25 +134,28 @@ class _Project:
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
-        if not any(has_launches(self._sources, one) for one in self._holding(name)):
-            return
-        aliases = {
-            (one, alias)
-            for one in self._holding(name)
-            for alias in kept_in(name, self._sources.code(one))
-        }
-        every = [*self._matches(name, launches_of(name))]
-        for one, alias in sorted(aliases):
-            code = self._sources.code(one)
-            every += [(one, found) for found in launches_of(alias).finditer(code)]
-        for file, found in every:
-            parts, place = [*parts_of(found["shape"])], self._place(file, found.start())
-            given = arguments_given(found["instance"], own, self._sources, place)
+        for file, instance, shape, at in self._shapes(name):
+            parts, place = [*parts_of(shape)], self._place(file, at)
+            given = arguments_given(instance, own, self._sources, place)
             if given is None or len(parts) < 2 or self._is_namesake(name, file):
                 continue
             for size in self._values(parts[1], place, _HOPS, given):
                 if 0 < size <= LARGEST_BLOCK:
                     yield size
+
+    def _shapes(self, name: str) -> Iterator[tuple[str, str | None, str, int]]:
+        """Launches of a kernel: file, template arguments, grid and block, offset.
+
+        By name, through a pointer that is set to the kernel, and by the runtime's functions.
+        """
+        if any(has_launches(self._sources, one) for one in self._holding(name)):
+            for file, found in self._matches(name, launches_of(name)):
+                yield file, found["instance"], found["shape"], found.start()
+            for file, kept in self._matches(name, _pointer_to(name)):
+                for _, found in self._matches(kept["pointer"], launches_of(kept["pointer"]), file):
+                    yield file, kept["instance"], found["shape"], found.start()
+        for file, found in self._matches(name, _runtime_launch(name)):
+            yield file, found["instance"], found["shape"], found.start()
 
     def _is_namesake(self, kernel: str, file: str) -> bool:
         """Whether a file of the project has a kernel of that name of its own."""

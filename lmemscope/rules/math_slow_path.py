@@ -104,10 +104,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
 
 def _reduce(is_float: bool | None) -> Advice:
-    """What is left of an angle that grows: to reduce it where that is still exact."""
+    """What is left of an angle that may be large: to reduce it where that is still exact."""
     fast = ", __sinf and its like and --use_fast_math are" if is_float else " is"
     return Advice(
-        f"The argument grows with what the program computes: a promise that it is small{fast} "
+        f"The argument may be large, by what it is computed of: a promise that it is small{fast} "
         "wrong for large ones. Where it is a product of integers with pi over "
         "another integer, the product can be reduced before, exactly: `(i * j) % n` for "
         "`i * j / n`, with `2 * n` where the factor is pi and not 2 pi.",

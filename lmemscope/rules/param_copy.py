@@ -90,6 +90,14 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"that are called must be const.{_OVERLOADS}"
             ),
         )
+    if plain is not None and _is_in_place(case, plain):
+        return (
+            Advice(
+                f"{shown} is `__grid_constant__` already, and the kernel has a copy of it: take it "
+                "by `const` reference where it is passed or assigned by value; of what is changed, "
+                "copy that alone."
+            ),
+        )
     if "parameter-changed" in case.shown:
         return (
             Advice(
@@ -156,6 +164,20 @@ def _open_before(code: str, at: int) -> int | None:
         if depth < 0:
             return index
     return None
+
+
+def _is_in_place(case: Case, name: str) -> bool:
+    """Whether the kernel's head declares the parameter as one to be read in place."""
+    place = case.facts.location
+    if place is None:
+        return False
+    lines = range(max(place.line - _LINES_LOOKED_AT, 1), place.line + _LINES_LOOKED_AT)
+    head = " ".join(case.sources.line(place.file, number) for number in lines)
+    found = re.search(
+        rf"\b{re.escape(plain_name(case.facts.demangled))}\s*\((?P<given>[^{{;]*)", head
+    )
+    own = rf"\b__grid_constant__\b[^,()]*(?<!\w){re.escape(name)}(?!\w)"
+    return found is not None and re.search(own, found["given"]) is not None
 
 
 def _written(case: Case, name: str | None) -> str | None:

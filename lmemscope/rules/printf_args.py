@@ -26,10 +26,17 @@ import re
 from lmemscope.model import Advice, Evidence, Severity, SourceLocation, calling_line
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import written_statement
+from lmemscope.rules.enclosing import function_head
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import only_linked
 
 _PRINTS = re.compile(r"(?:if\s*\([^;{}]*\)\s*)?(?:std::|::)?printf\s*\(")
+_CONDITION = re.compile(
+    r"\b(?:if|for|while|do|switch|return|goto|catch)\b|\?|&&|\|\||^[ \t]*#", re.MULTILINE
+)
+"""What may keep a thread from coming to the end of a text."""
+_DEBUG = re.compile(r"\w*(?:DEBUG|VERBOSE|TRACE)\w*", re.IGNORECASE)
+"""A condition for builds in which something is printed."""
 _ASSERTS = re.compile(r"\bassert\s*\(")
 
 
@@ -65,6 +72,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
         text = f"Leave it: the {what} stores nothing, so printing is what it is for."
         return (Advice(text, is_none=True),)
     text = "Leave it where the message is rare: nothing is stored unless it is printed."
+    if place is not None and _is_run_by_all(case, place):
+        text = "Each thread prints it, and stores the arguments for that."
     written = case.sources.line(place.file, place.line) if place is not None else ""
     if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
         if _ASSERTS.search(written):
@@ -73,11 +82,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if place is None:
         return (
             Advice(
-                "Leave it: nothing is stored unless it is printed, and nothing says which line "
-                "prints. What a library prints in case of an error, its users cannot leave out.",
+                "Leave it: nothing is stored unless it is printed, and lmemscope does not know "
+                "which line prints. It may be a library's message of an error.",
                 is_none=True,
             ),
         )
+    if _is_of_debug_builds(case, place):
+        return (Advice(f"{text} It stands in a branch for debug builds.", is_none=True),)
     text += " To be rid of it in release builds, compile "
     lines = [case.line(one) for one in calls_at(case)]
     if len(lines) > 1:
@@ -94,6 +105,32 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if "printf" not in written:
         return (Advice(f"{text}, which a macro or a function of that line makes."),)
     return (Advice(f"{text} (`#ifndef NDEBUG`, with a condition that guards nothing else)."),)
+
+
+def _is_run_by_all(case: Case, place: SourceLocation) -> bool:
+    """Whether nothing in a kernel's text stands between its beginning and a call that prints."""
+    head = function_head(case.sources, place)
+    if head is None or "__global__" not in head.text:
+        return False
+    lines = range(head.line, place.line + 1)
+    text = "\n".join(case.sources.line(place.file, number) for number in lines)
+    return "printf" in text and _CONDITION.search(text) is None
+
+
+def _is_of_debug_builds(case: Case, place: SourceLocation) -> bool:
+    """Whether a line is inside of an ``#if`` that asks for a build for debugging."""
+    depth = 0
+    for number in range(place.line - 1, 0, -1):
+        text = case.sources.line(place.file, number).lstrip()
+        if not text.startswith("#"):
+            continue
+        if re.match(r"#\s*endif\b", text):
+            depth += 1
+        elif re.match(r"#\s*if", text):
+            if not depth and _DEBUG.search(text) is not None:
+                return True
+            depth = max(depth - 1, 0)
+    return False
 
 
 def calls_at(case: Case) -> tuple[SourceLocation, ...]:

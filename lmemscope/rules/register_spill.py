@@ -117,7 +117,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         first = Advice(
             "Raise or drop the register limit given to the compiler (-maxrregcount)"
             + (
-                ", or set __launch_bounds__ on this kernel alone."
+                _alone(case)
                 if case.facts.kind == "entry"
                 else "; __launch_bounds__ on a kernel says nothing of a function that is compiled "
                 "by itself."
@@ -133,8 +133,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     elif cap.kind == "allocator":
         first = Advice(
-            "ptxas spills below every limit, so raising one may change nothing: let fewer values "
-            f"live{_around(case)}."
+            "ptxas spills below the limits that lmemscope knows of, so raising one may change "
+            f"nothing: let fewer values live{_around(case)}."
         )
     else:
         first = Advice(
@@ -142,6 +142,22 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "recompute instead of keeping)."
         )
     return (first, *_in_shared_memory(case))
+
+
+def _alone(case: Case) -> str:
+    """How one kernel is excepted from a limit for all, where it has no bounds yet."""
+    if case.facts.launch_bounds is not None:
+        return "."
+    return ", or set __launch_bounds__ on this kernel alone."
+
+
+def _asks_for_it(case: Case) -> bool:
+    """Whether the kernel's text asks ptxas to spill to shared memory already."""
+    place = case.facts.location
+    return place is not None and any(
+        "enable_smem_spilling" in case.sources.raw(place.file, number)
+        for number, _ in body_lines(case.sources, place)
+    )
 
 
 def _around(case: Case) -> str:
@@ -203,7 +219,7 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     )
     if used or calls or facts.kind != "entry" or case.sources.is_relocatable:
         return ()
-    if has_dynamic(case) or prefers_l1(case):
+    if _asks_for_it(case) or has_dynamic(case) or prefers_l1(case):
         return ()  # ptxas refuses it beside dynamic shared memory
     taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
     threads = spilling_threads(facts)

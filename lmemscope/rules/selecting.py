@@ -58,6 +58,12 @@ def selection(case: Case) -> tuple[Advice, ...]:
         f"{made.elements} comparisons an access, and the elements need registers: keep it where "
         "ptxas spills nothing then."
     )
+    if case.alternatives:
+        others = (f"`{one.name}`" if one.name else "the other object" for one in case.alternatives)
+        text += (
+            f" Do the same with {' and '.join(dict.fromkeys(others))}, and choose between the "
+            "values: no pointer may be chosen."
+        )
     if made.is_member and "<" in f"{found.type}{short_name(case.facts.demangled)}":
         text += (
             f" {made.elements} is this instance's: in a template, write what the array is declared "

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
 
 from lmemscope.formats.demangle import plain_name, short_name
-from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
+from lmemscope.rules.array_uses import whole_uses
 from lmemscope.rules.base import Case
 from lmemscope.rules.callers import Running, function_name, kernels_running
-from lmemscope.rules.captured import is_captured
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import (
     Declaration,
     bytes_of,
     declaration_of,
-    rest_of_block,
-    statement_from,
+    is_capture,
+    is_parameter,
 )
 from lmemscope.rules.enclosing import body_lines, function_head, says_host, varies_by_instance
-from lmemscope.rules.launched import Block, block_of
+from lmemscope.rules.launched import Block, block_of, has_flat_blocks
 from lmemscope.rules.launched_elsewhere import largest_launch
+from lmemscope.rules.trivial import is_trivial
 
 STATIC_BYTES = 48 * 1024
 """Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
@@ -40,19 +38,8 @@ DYNAMIC = r"\bextern\b(?:[^;{}()]|\([^;{}()]*\))*\b__shared__\b"
 """Its declaration: what ``extern "C"`` defines may have shared memory of another kind inside."""
 _DYNAMIC = re.compile(DYNAMIC)
 _PREFERS_L1 = re.compile(r"\b(?:cudaFuncCachePreferL1|cudaSharedmemCarveoutMaxL1)\b")
-_VECTOR = re.compile(
-    r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|(?:nv_|__nv_)?bfloat162?"
-    r"|(?:__)?half2?"
-)
-_Use = Literal["pointer", "range"]
-_RANGE = re.compile(r"\bfor\s*\([^;()]*(?<!:):\s*$")
-_OPENS = re.compile(r"\s*(?=\[)")
-_ADDRESS = re.compile(r"(?:^|[(,=?:;{}!]|\breturn)\s*&[\s(]*$")
-"""The operator that takes an address, not one that combines bits or conditions."""
 _FEW = 128
 """Threads of a block that most programs have at least: what does not fit so many is no advice."""
-_LOOKED_BACK = 200
-"""Characters before a use that say what it is."""
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
 _ONE_THREAD = re.compile(
@@ -77,7 +64,9 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
-    if is_reinterpreted(case, but_for_name=True) or namesakes(case) or is_captured(case):
+    if is_reinterpreted(case, but_for_name=True) or namesakes(case):
+        return ()
+    if is_capture(case) or is_parameter(case) or _is_recursive(case):
         return ()
     lines = (access.chain[0].location for access in (*case.accesses, *case.generic) if access.chain)
     if any(is_library(line.file) for line in lines):
@@ -95,8 +84,9 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
     if not fits and (known is not None or size * usual > room):
-        return ()
-    threads = threads if fits else room // size // _WARP * _WARP
+        return ()  # A launch in sight, or __launch_bounds__, has more threads than fit.
+    if not fits:
+        threads = room // size // _WARP * _WARP
     if threads <= 0 or (known is None and threads < _FEW):
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
@@ -118,10 +108,13 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         text += " It can lower occupancy."
     if size * threads + _others(case) * threads > room:
         text += " Not all of the kernel's local arrays fit there at once."
+    if case.alternatives:
+        others = (f"`{one.name}`" if one.name else "the other object" for one in case.alternatives)
+        text += f" Move {' and '.join(dict.fromkeys(others))} too: one pointer leads to either."
     if made is None:
         return (Advice(text, rewrite="shared-memory"),)
     code = None
-    trivial = _is_trivial(case, made)
+    trivial = is_trivial(case, made)
     if trivial is False:
         return ()
     if trivial and made.element is not None and (not made.is_member or _stands_alone(case, made)):
@@ -130,9 +123,11 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
     text += f"{_in_instances(case, made, taken)}{_of_callers(case)}{_of_host(case)}"
-    whole = _whole_uses(case, made)
+    whole = whole_uses(case, made)
     if "pointer" in whole:
         text += " Functions that get it as a pointer must take that layout too."
+    if "copy" in whole:
+        text += " Write each `memset` or `memcpy` of it as a loop over its elements."
     if "range" in whole:
         text += " A `for` over all of it must count instead."
     return (Advice(text, code, rewrite="shared-memory"),)
@@ -192,46 +187,6 @@ def prefers_l1(case: Case) -> bool:
     return any(case.sources.matching(file, _PREFERS_L1) for file in files if file is not None)
 
 
-def _is_trivial(case: Case, made: Declaration) -> bool | None:
-    """Whether an element can be declared in shared memory, where no constructor runs.
-
-    None where its type is not found.
-    """
-    kind = case.object.type or "" if case.object is not None else ""
-    kind = kind.partition("[")[0].strip()
-    if made.is_arithmetic or made.is_wide or _VECTOR.fullmatch(kind):
-        return True
-    declared = case.object.declared if case.object is not None else None
-    name = re.escape(kind.partition("<")[0].rpartition("::")[2].strip())
-    if declared is None or not name:
-        return None
-    head = re.compile(
-        rf"\b(?:struct|class|union)\b[^;{{}}()]{{0,200}}?(?:\([^()]*\)\s*)?\b{name}\s*\{{"
-    )
-    for file in (declared.file, *case.sources.quoted(declared.file, searched=True)):
-        text = case.sources.code(file)
-        body = _body(text, head, name)
-        if body is None:
-            continue
-        if re.search(rf"(?<![\w~]){name}\s*\((?![^()]*\)\s*=\s*default)", body):
-            return False
-        plain = re.sub(r"\{[^{}]*\}|=\s*(?:default|delete)", "", body)
-        return None if re.search(r"=(?!=)|\bvirtual\b|::|<", plain) else True
-    return None
-
-
-def _body(text: str, head: re.Pattern[str], name: str) -> str | None:
-    """What stands in the braces of a structure, also of ``typedef struct {…} name``."""
-    found = head.search(text)
-    if found is not None:
-        return text[found.end() : closed_at(text, found.end() - 1)]
-    named = re.search(
-        rf"\btypedef\s+(?:struct|union)\b[^{{}};]{{0,200}}\{{(?P<body>[^{{}}]*)\}}\s*{name}\s*[;,]",
-        text,
-    )
-    return named["body"] if named is not None else None
-
-
 def _others(case: Case) -> int:
     """Bytes per thread of the kernel's other objects that are indexed at run time."""
     return sum(
@@ -239,47 +194,6 @@ def _others(case: Case) -> int:
         for one in case.facts.objects
         if one is not case.object and traits_of(one.cause).indexed
     )
-
-
-def _whole_uses(case: Case, made: Declaration) -> set[_Use]:
-    """How the array, a row or a part of it is used as a whole; of no array as nothing.
-
-    What the function that declares it does with it counts, and what calls around the accesses say;
-    of a member also what the functions of its structure do, which know it by its plain name.
-    """
-    if not made.extents:
-        return set()
-    calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
-    texts = [(statement_from(case.sources, place), made.path) for place in calls]
-    declared = case.object.declared if case.object is not None else None
-    if declared is not None:
-        root = re.split(r"\.|->", made.path)[0]
-        block = rest_of_block(case.sources, declared, root)
-        texts.append((block, made.path))
-        # Who gets the structure knows the member, too.
-        handed = rf"[(,]\s*&?\s*{re.escape(root)}\s*[,)]"
-        if made.is_member and re.search(handed, block) is not None:
-            return {"pointer", *(use for text, path in texts for use in _uses(text, made, path))}
-    if made.is_member:
-        files = {place.file for place in (declared, case.location) if place is not None}
-        texts += [(case.sources.code(file), made.name) for file in files]
-    return {use for text, path in texts for use in _uses(text, made, path)}
-
-
-def _uses(text: str, made: Declaration, path: str) -> Iterator[_Use]:
-    """How a text has the array, as it calls it, with fewer subscripts than dimensions."""
-    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(path)}(?!\w)", text):
-        subscripts, at = 0, found.end()
-        while (opened := _OPENS.match(text, at)) is not None:
-            closed = closed_at(text, opened.end())
-            if closed is None:
-                break
-            subscripts, at = subscripts + 1, closed
-        before = text[max(0, found.start() - _LOOKED_BACK) : found.start()]
-        if subscripts < len(made.extents) and _RANGE.search(before):
-            yield "range"
-        elif subscripts < len(made.extents) or _ADDRESS.search(before):
-            yield "pointer"
 
 
 def too_large(case: Case) -> str:
@@ -329,7 +243,7 @@ def shared_room(case: Case) -> str:
     size = case.object.size if case.object is not None else 0
     known = block_of(case)
     threads = known.threads if known is not None else max(_usual(case, known), _BLOCK)
-    if not size or size * threads > STATIC_BYTES - _taken(case):
+    if not size or is_capture(case) or size * threads > STATIC_BYTES - _taken(case):
         return ""
     return (
         f" In shared memory, one copy per thread takes {_amount(size * threads)} for "
@@ -355,6 +269,9 @@ _THREADS = {
 
 
 def _thread(case: Case) -> str:
+    """The thread's number; with all dimensions where a launch has more than the kernel asks for."""
+    if not has_flat_blocks(case):
+        return _THREADS[3]
     return _THREADS[case.facts.ptx.thread_dimensions if case.facts.ptx is not None else 1]
 
 
@@ -393,8 +310,8 @@ def _banks(made: Declaration, threads: int) -> str:
         if share == 1:
             return "Lanes that access one member do so in different banks, whatever the index."
         return (
-            f"Up to {share} lanes that access one member of 4 bytes share a bank; an array for "
-            "each such member avoids that."
+            f"Up to {share} lanes that access one member share a bank; an array for each member "
+            "has fewer conflicts."
         )
     return ""
 
@@ -427,7 +344,27 @@ def _of_callers(case: Case) -> str:
     words = re.findall(r"\w+", head.text) if head is not None else []
     if "__device__" not in words or "__global__" in words:
         return ""
+    if declared is not None and _is_all_in_sight(case, declared.file):
+        return ""
     return " No other kernel that calls its function may have larger blocks."
+
+
+def _is_all_in_sight(case: Case, file: str) -> bool:
+    """Whether no kernel but this one can call the functions of a file that this one calls."""
+    is_own = case.sources.main == file and not case.sources.is_relocatable
+    named = plain_name(case.facts.demangled)
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    name = function_name(head.text) if head is not None else None
+    if not is_own or name is None:
+        return False
+    return {one.name for one in kernels_running(name, file, case.sources)} == {named}
+
+
+def _is_recursive(case: Case) -> bool:
+    """Whether the array's function calls itself: each call has an array of its own."""
+    calls, found = case.facts.calls, case.object
+    return calls is not None and found is not None and found.function in calls.recursive
 
 
 def _of_host(case: Case) -> str:

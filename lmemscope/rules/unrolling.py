@@ -6,9 +6,10 @@ import re
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed
-from lmemscope.model import Advice, SourceLocation
+from lmemscope.model import Advice, SourceLocation, is_foreign
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
+from lmemscope.rules.bounds import around_too, differs_by_thread, is_of_template, outer_loop
 from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
@@ -22,11 +23,8 @@ from lmemscope.rules.loops import (
     pragma_above,
 )
 from lmemscope.rules.register_cap import HARDWARE_CAP
+from lmemscope.rules.ring import is_ring, shifted
 from lmemscope.rules.shared import shared_memory
-
-_RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
-"""An index that advances by one and begins anew at the end: ``(head + i) % size``."""
-
 
 _WHILE = re.compile(r"\s*(?:while\s*\(|do\b|for\s*\()")
 MOST_WRITTEN_OUT = 131072
@@ -83,6 +81,8 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
     fewest = _packed(case) or needed
     if needed is None or fewest is None or fewest > limit - _OTHER_VALUES:
         return ()
+    if spare <= 0 and _spills(case):
+        return ()  # Nothing is left of the registers, and other values spill already.
     takes = f"{needed} registers"
     if needed > limit - _OTHER_VALUES:
         takes = f"{fewest} registers where four bytes share one, {needed} where none do"
@@ -93,6 +93,11 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
         f"{', in this and other instances of the template' if _is_instance(case) else ''}.{saved}",
     )
     return (*found, *shared_memory(case)) if found else ()
+
+
+def _spills(case: Case) -> bool:
+    """Whether ptxas spills registers of the kernel as it is."""
+    return any(share.cause == "register-spill" for share in case.facts.shares)
 
 
 def _left_by_launch(case: Case) -> str:
@@ -134,6 +139,8 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     index = case.index
     if index is None or namesakes(case):
         return ()
+    if index.loop is not None and is_foreign(index.loop.file):
+        return ()  # The loop is nobody's to change here.
     if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.all_sources):
         return ()
     if (index.written_out or 0) > MOST_WRITTEN_OUT:
@@ -154,13 +161,13 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     if asked == "":
         return (
             Advice(
-                f"The loop at line {loop.line} asks for unrolling already: look for another loop "
+                f"The loop at {_at(case, loop)} asks for unrolling already: look for another loop "
                 f"that indexes {case.name}, or for a bound that the compiler cannot see."
             ),
         )
     instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
     text = (
-        f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
+        f"Unroll the loop at {_at(case, loop)} fully{instead} and every other loop that indexes "
         f"{case.name} and stays rolled.{outcome(case)}{_known_end(case, loop)}{condition}"
     )
     if early_exit(case.sources, loop.file, loop.line) is not None:
@@ -187,7 +194,11 @@ def _rounded(size: int, step: int) -> int:
 
 def _unrolled_where(case: Case, place: SourceLocation | None, condition: str) -> tuple[Advice, ...]:
     """To unroll a loop whose head counts nothing, such as one over pointers, by its line."""
-    if place is None or _WHILE.match(case.sources.line(place.file, place.line)) is None:
+    if (
+        place is None
+        or is_foreign(place.file)
+        or _WHILE.match(case.sources.line(place.file, place.line)) is None
+    ):
         return ()
     text = (
         f"Unroll the loop at {case.line(place)} fully, and every other loop that indexes "
@@ -204,6 +215,11 @@ def _known_end(case: Case, loop: Loop) -> str:
     place = SourceLocation(loop.file, loop.line)
     if number_of(loop.bound, case.sources, place) is not None:
         return ""
+    if is_of_template(case.sources, loop):
+        return ""
+    around = around_too(case, loop)
+    if around:
+        return around
     made = meaning(loop.bound, case.sources, place)
     if made is not None and _AT_MOST.search(made.value) is not None:
         return ""  # It has a largest value, which is enough.
@@ -272,19 +288,49 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
         return ()
     sites = case.share.sites
     moves = sites.load_sites and sites.store_sites
-    if made is not None and of_one_dimension and moves and _RING.fullmatch(expression):
-        return (_shift(case, made),)
+    if made is not None and of_one_dimension and moves and is_ring(expression):
+        return shifted(case, made)
     if loop is None or loop.bound is None or _may_be_constant(loop.bound):
         return ()
+    return _ended(case, loop)
+
+
+def _ended(case: Case, loop: Loop) -> tuple[Advice, ...]:
+    """What gives a loop a constant number of trips whose end is not a constant."""
+    outer = outer_loop(case.sources, loop)
+    around = ""
+    if outer is not None and outer.bound is not None:
+        around = (
+            f" `{loop.bound}` is made of its counter: unroll the loop at {_at(case, loop)} too."
+        )
+        loop = outer
+    if loop.bound is None or is_foreign(loop.file):
+        return ()
+    made = "If that has one value, or few, make it a constant (a template parameter or `constexpr`)"
+    way = (
+        f"{made} and unroll the loop; if not, let the loop run to the largest value, with its "
+        "condition inside."
+    )
+    if differs_by_thread(case.sources, loop):
+        way = "Let it run to the largest value, with its condition inside, and unroll it."
+    text = (
+        f"The loop at {_at(case, loop)} ends at `{loop.bound}`, which is not known when compiling. "
+        f"{way}"
+    )
+    if _may_be_constant(loop.bound):
+        text = f"Unroll the loop at {_at(case, loop)} fully."
     return (
         Advice(
-            f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when "
-            "compiling. If that has one value, or few, make it a constant (a template parameter or "
-            "`constexpr`) and unroll the loop; if not, let the loop run to the largest value, with "
-            f"its condition inside.{outcome(case, of_one_loop=True)} A loop stays rolled where it "
-            f"would be more than some {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions."
+            f"{text}{around}{outcome(case, of_one_loop=True)} A loop stays rolled where it "
+            f"would be more than some {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions.",
+            rewrite="bounded-loop",
         ),
     )
+
+
+def _at(case: Case, loop: Loop) -> str:
+    """The line of a loop's head, with its file where that is another than the kernel's."""
+    return case.line(SourceLocation(loop.file, loop.line))
 
 
 def _open_loop(case: Case) -> Loop | None:
@@ -324,13 +370,17 @@ def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advic
         if loop.bound is not None
         else f"ends where `{loop.condition}` fails"
     )
+    why = "which is not known when compiling"
+    outer = outer_loop(case.sources, loop)
+    if outer is not None:
+        why = f"and the loop at {_at(case, outer)} counts `{outer.counter}`"
     extent = made.written[dimension]
     header = f"for ({loop.init}; {loop.counter} < {extent}; {loop.step})"
     after = ""
     if not loop.declares_counter:
         after = f" `{loop.counter}` is then {extent} behind the loop, whatever its condition says."
     return Advice(
-        f"The loop at line {loop.line} {bound}, which is not known when compiling. Let it run over "
+        f"The loop at {_at(case, loop)} {bound}, {why}. Let it run over "
         f"all {made.extents[dimension]} elements with that condition inside, unroll it, and do the "
         f"same for every other loop that indexes {case.name}, if none runs further; compare with "
         f"each index where one does.{after}{outcome(case)} Keep it where ptxas spills nothing "
@@ -392,24 +442,6 @@ def _written_out(case: Case) -> tuple[Advice, ...]:
             f"{made.extents[0]} elements that is unrolled (`#pragma unroll`), with its length as a "
             "condition inside. Then this index is a constant; every other must be one too."
         ),
-    )
-
-
-def _shift(case: Case, made: Declaration) -> Advice:
-    """A ring without an index: the elements move, and the newest is always the last."""
-    extent, name = made.written[0], made.path
-    last = str(int(extent) - 1) if extent.isdigit() else f"{extent} - 1"
-    counter = next(letter for letter in ("k", "m", "e") if letter != made.path)
-    code = (
-        f"#pragma unroll\nfor (int {counter} = 0; {counter} < {last}; ++{counter}) "
-        f"{name}[{counter}] = {name}[{counter} + 1];"
-    )
-    return Advice(
-        f"If one element of {case.name} is replaced at a time, as in a ring, move the elements by "
-        "one in an unrolled loop instead of moving an index: the newest is then always "
-        f"`{name}[{last}]`, and the one of k steps before it `{name}[{last} - k]`. Unroll every "
-        "other loop over it.",
-        code,
     )
 
 

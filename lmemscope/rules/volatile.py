@@ -88,7 +88,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"volatile), for no other thread can see it.{stays}"
             )
         ]
-    if made is not None and not made.extents:
+    if made is not None and not made.extents and not _is_used(case):
         found.append(
             Advice(
                 "Where it is there so that its value is computed, as in a benchmark, use that: "
@@ -97,6 +97,26 @@ def advice(case: Case) -> tuple[Advice, ...]:
             )
         )
     return tuple(found)
+
+
+def _is_used(case: Case) -> bool:
+    """Whether a statement does more with its value than to set it anew, assembly aside."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    root = re.split(r"\.|->", found.name)[0]
+    name = re.escape(root)
+    named = re.compile(rf"(?<![\w.>]){name}(?!\w)")
+    set_anew = re.compile(
+        rf"\s*(?:\(void\)\s*)?(?:{name}\s*(?:$|(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
+        rf"|(?:\+\+|--)\s*{name}\s*$)"
+    )
+    text = rest_of_block(case.sources, found.declared, root).partition(";")[2]
+    return any(
+        named.search(one) is not None and set_anew.match(one) is None
+        for one in re.split(r"[;{}]", text)
+        if re.search(r"\b_*asm\b", one) is None
+    )
 
 
 def _is_in_assembly(case: Case) -> bool:

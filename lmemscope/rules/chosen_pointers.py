@@ -1,0 +1,53 @@
+"""Advice on a pointer that is chosen at run time between objects: choose values instead."""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice
+from lmemscope.rules.base import Case
+
+
+def chosen_advice(case: Case) -> tuple[Advice, ...]:
+    """To choose between values; of arrays, which cannot be assigned, between elements."""
+    if "chosen-address" in case.shown and _is_array(case):
+        among = _chosen_among(case)
+        return (
+            Advice(
+                f"Choose elements instead of pointers: read {among} under the condition at each "
+                f"access (`c ? a[i] : b[i]`){_written_back(case)}. An index that is not a constant "
+                "keeps the array in local memory all the same."
+            ),
+        )
+    if "chosen-place" in case.shown or ("chosen-address" in case.shown and case.alternatives):
+        return (
+            Advice(
+                "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
+                f"b;`){_written_back(case)}: values can be in registers."
+            ),
+        )
+    if "chosen-address" in case.shown:
+        return (
+            Advice(
+                "Choose between values instead of addresses: read the other memory into a variable "
+                f"under the condition, and {case.name} otherwise{_written_back(case)}."
+            ),
+        )
+    return ()
+
+
+def _is_array(case: Case) -> bool:
+    """Whether it is an array, which cannot be assigned as a whole."""
+    return case.object is not None and (case.object.type or "").endswith("]")
+
+
+def _chosen_among(case: Case) -> str:
+    """The array and what a pointer may lead to instead of it, as a sentence names them."""
+    others = [f"`{one.name}`" if one.name else "another object" for one in case.alternatives]
+    return f"{case.name} or {' or '.join(dict.fromkeys(others)) or 'the other memory'}"
+
+
+def _written_back(case: Case) -> str:
+    """What a copy takes besides, where the program stores through the pointer that is chosen."""
+    chosen = (*case.generic, *(one for one in case.accesses if len(one.touched) > 1))
+    if not any(one.is_store for one in chosen):
+        return ""
+    return ", and write it back the same way when it has been changed"
