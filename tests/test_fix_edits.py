@@ -608,7 +608,8 @@ def test_what_two_rewritings_do_alike_is_done_once() -> None:
     pragma, inlined = edit(9, 9, b"#pragma unroll\n"), edit(20, 26, b"__forceinline__")
     assert merged(((pragma, inlined), (pragma, inlined))) == (pragma, inlined)
     closing = Edit("/p/a.cu", 9, 9, b")", "each")
-    assert merged(((closing,), (closing,))) == (closing, closing)
+    one, other = edit(1, 2, b"x"), edit(3, 4, b"y")
+    assert merged(((one, closing), (other, closing))).count(closing) == 2
 
 
 def test_rewritings_of_the_same_text_do_not_go_together() -> None:
@@ -900,3 +901,12 @@ def test_what_is_not_removed_is_not_called_a_fix() -> None:
     assert not fix.startswith("Proven fix")
     assert f"some of it stays ({changes}; 0.25 times the modelled speed, slower)" in advice
     assert said("removed", None)[0] == f"Proven fix: Compare ({changes}). Safe."
+
+
+def test_two_versions_of_one_rewriting_are_one() -> None:
+    """`shift`, and it with a loop unrolled, from the findings of two arrays: one step, not two."""
+    taken = edit(1, 2, b"0")
+    step = Edit("/p/a.cu", 5, 5, b"{ lmem_shift(line); }", counts="each")
+    unrolled, folded = edit(0, 0, b"#pragma unroll 4\n"), edit(0, 0, b"#pragma unroll 8\n")
+    assert merged(((taken, step), (unrolled, taken, step))) == (unrolled, taken, step)
+    assert merged(((unrolled, taken, step), (folded, taken, step))) is None

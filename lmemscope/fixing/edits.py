@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lmemscope.model import Edit, Rewriting
 
+_WORD = re.compile(rb"\w")
 _PAIRS = 6
 """Combinations that are tried for one target, where no rewrite removes it alone."""
 
@@ -16,10 +18,16 @@ def merged(groups: Iterable[Sequence[Edit]]) -> tuple[Edit, ...] | None:
     """The edits of several rewritings; None where two of them touch the same text.
 
     What a file needs once stays where it comes first, and what two of them do alike is done once.
+    Two versions of one object's rewriting (``shift``, and it with loops unrolled) are not merged:
+    the larger of them stands for both, and where none holds the other, they exclude each other.
     """
     needed: dict[tuple[str, bytes], Edit] = {}
     made: list[Edit] = []
-    for edit in (edit for group in groups for edit in group):
+    wanted = _without_parts([tuple(group) for group in groups])
+    steps = Counter(edit for group in wanted for edit in set(filter(_is_step, group)))
+    if any(times > 1 for times in steps.values()):
+        return None
+    for edit in (edit for group in wanted for edit in group):
         if edit.counts != "file":
             if edit.counts == "each" or edit not in made:
                 made.append(edit)
@@ -31,6 +39,21 @@ def merged(groups: Iterable[Sequence[Edit]]) -> tuple[Edit, ...] | None:
         if one.file == other.file and other.start < one.end:
             return None
     return tuple(together)
+
+
+def _without_parts(groups: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
+    """The groups without those that are part of another, and each of equal ones once."""
+    distinct = list(dict.fromkeys(groups))
+    return [
+        one
+        for one in distinct
+        if not any(set(one) < set(other) for other in distinct if other is not one)
+    ]
+
+
+def _is_step(edit: Edit) -> bool:
+    """Whether an edit is one step of an object's rewriting, and not a bracket around some code."""
+    return edit.counts == "each" and _WORD.search(edit.text) is not None
 
 
 def pairs(rewritings: Sequence[Rewriting]) -> Iterator[Rewriting]:
