@@ -22,7 +22,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _REACHING = ("pointer_expression", "subscript_expression", "field_expression")
 _CHANGED = re.compile(
     rb"(?:\+\+|--)\s*(?:\w+\s*(?:\.|->)\s*)*(\w+)"
-    rb"|(?<!\w\.)(?<!\w->)\b(\w+)\s*(?:\[[^\]]*\]\s*|(?:\.|->)\s*\w+\s*){0,64}"
+    rb"|(?<!\w\.)(?<!\w->)\b(\w+)\s*(?:\[[^\]]{0,500}\]\s*|(?:\.|->)\s*\w+\s*){0,64}"
     rb"(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
 )
 """What code changes: a variable, or one that it is reached from."""

@@ -17,6 +17,7 @@ _ADDRESS = re.compile(r"(?:^|[(,=?:;{}!]|\breturn)\s*&[\s(]*$")
 _OF_ELEMENT = re.compile(r"\b(?:atomic\w+|__ld\w+|__st\w+)\s*\(\s*(?:\([^()]*\)\s*)?&\s*$")
 """What takes the address of one element, wherever the others are."""
 _COPY = re.compile(r"\bmem(?:set|cpy|move)\s*\([^();{}]*$")
+_OPENS = re.compile(r"\s*(?=\[)")
 _LOOKED_BACK = 200
 """Characters before a use that say what it is."""
 
@@ -50,7 +51,7 @@ def _uses(text: str, made: Declaration, path: str) -> Iterator[Use]:
     """How a text has the array, as it calls it, with fewer subscripts than dimensions."""
     for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(path)}(?!\w)", text):
         subscripts, at = 0, found.end()
-        while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
+        while (opened := _OPENS.match(text, at)) is not None:
             closed = closed_at(text, opened.end())
             if closed is None:
                 break

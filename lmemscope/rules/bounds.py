@@ -12,7 +12,7 @@ from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import Loop, loop_at
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?!\s*\()")
-_BY_THREAD = re.compile(r"\[|->|\b(?:threadIdx|blockIdx)\b|(?<![\w)\]])\s*\*\s*\w|__(?:ldg|shfl)")
+_BY_THREAD = re.compile(r"\[|->|\b(?:threadIdx|blockIdx)\b|(?<![\w)\]\s])\s*\*\s*\w|__(?:ldg|shfl)")
 """An expression that reads memory, or the thread's number."""
 _LINES_LOOKED_AT = 400
 

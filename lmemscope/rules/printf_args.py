@@ -35,7 +35,7 @@ _CONDITION = re.compile(
     r"\b(?:if|for|while|do|switch|return|goto|catch)\b|\?|&&|\|\||^[ \t]*#", re.MULTILINE
 )
 """What may keep a thread from coming to the end of a text."""
-_DEBUG = re.compile(r"\w*(?:DEBUG|VERBOSE|TRACE)\w*", re.IGNORECASE)
+_DEBUG = re.compile(r"DEBUG|VERBOSE|TRACE", re.IGNORECASE)
 """A condition for builds in which something is printed."""
 _ASSERTS = re.compile(r"\bassert\s*\(")
 
