@@ -910,3 +910,12 @@ def test_two_versions_of_one_rewriting_are_one() -> None:
     unrolled, folded = edit(0, 0, b"#pragma unroll 4\n"), edit(0, 0, b"#pragma unroll 8\n")
     assert merged(((taken, step), (unrolled, taken, step))) == (unrolled, taken, step)
     assert merged(((unrolled, taken, step), (folded, taken, step))) is None
+
+
+def test_an_alignment_stays_with_what_else_its_statement_declares() -> None:
+    text = kernel("__align__(16) float b[4], a[8];", "a[n] = 1;", "out[0] = a[n];")
+    made = rewritten(text, "a", "float[8]", "select")
+    assert "  __align__(16) float b[4];\n  lmem_select<float, 8> a;\n" in made
+    _, reasons = proposals(target(text, "a", "float[8]"))
+    alignment = [one for one in reasons if "alignment" in one.reason]
+    assert "shared-memory" in {name for one in alignment for name in one.rewrites}

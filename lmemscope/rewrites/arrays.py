@@ -131,6 +131,7 @@ class LocalArray:
         element: its elements' type as written, without qualifiers.
         is_const, is_volatile: whether they are.
         extents: as written; from the variable's type where a declaration leaves one open.
+        is_aligned: an alignment stands in front of its statement, for all that this declares.
     """
 
     target: Target
@@ -139,6 +140,7 @@ class LocalArray:
     is_const: bool
     is_volatile: bool
     extents: tuple[bytes, ...]
+    is_aligned: bool = False
 
     @cached_property
     def elements(self) -> Elements:
@@ -188,8 +190,12 @@ class LocalArray:
         return tuple(self.syntax.text(one) for one in value.named_children if one.type != "comment")
 
 
-def local_array(target: Target) -> LocalArray:
+def local_array(target: Target, *, aligned: bool = False) -> LocalArray:
     """The array that a target declares.
+
+    Args:
+        target: whose declaration it is.
+        aligned: whether one with an alignment in front (``__align__(16)``) will do.
 
     Raises:
         DeclinedError: it is none, or its declaration hides something: attributes or another
@@ -198,11 +204,14 @@ def local_array(target: Target) -> LocalArray:
     declared = target.declared
     if declared is not None and declared.array is None:
         raise DeclinedError("it is no array")
-    return local_variable(target)
+    return local_variable(target, aligned=aligned)
 
 
-def local_variable(target: Target) -> LocalArray:
+def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
     """The variable that a target declares; one that is no array has no extents.
+
+    Args:
+        target, aligned: as of `local_array`.
 
     Raises:
         DeclinedError: its declaration hides something: attributes or another storage; or the
@@ -226,10 +235,11 @@ def local_variable(target: Target) -> LocalArray:
         raise DeclinedError("its declaration is of a form that is not rewritten")
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
-    if _ALIGNED.search(
+    is_aligned = _ALIGNED.search(
         syntax.code, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
-    ):
-        raise DeclinedError("its declaration is of a form that is not rewritten")
+    )
+    if is_aligned and not aligned:
+        raise DeclinedError("its declaration asks for an alignment")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
@@ -253,6 +263,7 @@ def local_variable(target: Target) -> LocalArray:
         b"const" in words,
         b"volatile" in words,
         tuple(extents),
+        is_aligned is not None,
     )
 
 

@@ -76,6 +76,11 @@ def declared_as(
         start, end = others[position - 1].end_byte, declared.declarator.end_byte
     if b"//" in syntax.data[start:end] or b"/*" in syntax.data[start:end]:
         raise DeclinedError("its statement declares other variables, too")
+    if array.is_aligned:
+        # In front, it would take the alignment from what stays there.
+        at = statement.end_byte
+        behind = syntax.lines_end() + syntax.indent(statement) + made
+        return (target.edit(start, end, b""), target.edit(at, at, behind))
     before = made + syntax.lines_end() + syntax.indent(statement)
     return (
         target.edit(statement.start_byte, statement.start_byte, before),

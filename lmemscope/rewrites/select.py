@@ -40,7 +40,7 @@ _NAMES = (b"lmem_select", b"lmem_select2", b"lmem_select3")
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as a class, its uses, and functions that take it."""
-    array = local_array(target)
+    array = local_array(target, aligned=True)
     dimensions, numbers = len(array.extents), array.numbers
     if array.is_volatile or dimensions > len(_NAMES):
         raise DeclinedError("it is volatile" if array.is_volatile else "it has many dimensions")
