@@ -136,7 +136,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
     scanned: list[str] = []
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
-    otherwise: str | None = None
+    otherwise = read_otherwise(b"\n".join(b"#define " + one for one in defines))
     followed: set[tuple[str, Header]] = set()
 
     def follow(includer: str, header: Header) -> None:

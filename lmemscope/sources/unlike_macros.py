@@ -25,7 +25,7 @@ from lmemscope.sources.compiler_macros import (
 from lmemscope.sources.macro_use import FRAGMENT, WORD, Definition, MacroUse
 
 PASTED = "a name that macros put together"
-SPLICED = "a line splice or a trigraph that NVRTC reads otherwise"
+SPLICED = "a line's end, a line splice or a trigraph that NVRTC reads otherwise"
 
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 _OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
