@@ -63,6 +63,8 @@ class Closure:
         computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
             macros without parameters stand for is followed, whichever definition holds, and other
             macros are not. Or a text says when it is compiled.
+        crossed: directories that names of headers go back from by ``..``, whether they exist or
+            not: only through one that exists is anything found.
         asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
             else of the text NVRTC reads otherwise; or None.
     """
@@ -71,6 +73,7 @@ class Closure:
     system: tuple[str, ...]
     missing: frozenset[str]
     computed: bool
+    crossed: tuple[str, ...]
     asked: str | None
 
 
@@ -125,10 +128,12 @@ def closure(path: str, options: CompileOptions) -> Closure:
     files: dict[str, None] = dict.fromkeys((path, *arguments.files))
     system: dict[str, None] = {}
     missing: set[str] = set()
+    crossed: dict[str, None] = {}
     _scan(path)
     pending = [path]
     for name in arguments.forced:
         found = _find(name, (os.getcwd(), *search, *last), False)
+        crossed.update(_crossed(name, (os.getcwd(), *search)))
         missing.update(() if found else (name,))
         new = [header for header in found if header not in files]
         files.update(dict.fromkeys(new))
@@ -146,6 +151,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
         followed.add((includer, header))
         first = (os.path.dirname(includer),) if quoted else ()
         found = _find(name, (*first, *search), every)
+        crossed.update(_crossed(name, (*first, *search)))
         new = [header for header in found if header not in files]
         files.update(dict.fromkeys(new))
         pending.extend(new)
@@ -194,7 +200,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
     asked = asked or environment_arguments()
-    return Closure(tuple(files), tuple(system), frozenset(missing), computed, asked)
+    unfound = frozenset(missing)
+    return Closure(tuple(files), tuple(system), unfound, computed, tuple(crossed), asked)
 
 
 def _codes(paths: Iterable[str]) -> Iterator[bytes]:
@@ -385,7 +392,8 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
     found = []
     for directory in directories:
         candidate = _joined(directory, name)
-        if os.path.isfile(candidate):
+        # By its name as it stands: before `..` a directory has to exist.
+        if os.path.isfile(os.path.join(directory, name)):
             found.append(candidate)
             if not every:
                 break
@@ -393,6 +401,18 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
             # A compiler that opens a pipe or a device may never end.
             refuse_odd(candidate)
     return found
+
+
+def _crossed(name: str, directories: Iterable[str]) -> dict[str, None]:
+    """Directories that a header's name goes back from, wherever it is looked up."""
+    crossed: dict[str, None] = {}
+    for directory in directories if os.pardir in name.split("/") else ():
+        path = os.path.join(directory, name)
+        parts = path.split("/")
+        for number, part in enumerate(parts):
+            if part == os.pardir and number and parts[number - 1] != os.pardir:
+                crossed["/".join(parts[:number]) or "/"] = None
+    return crossed
 
 
 def _joined(directory: str, name: str) -> str:

@@ -10,7 +10,7 @@ _ATTRIBUTE = "an attribute that NVRTC leaves out"
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PRAGMA = "a pragma that nvcc's preprocessor obeys"
 _FUNCTION = (
-    rb"(?:::\s*|std\s*::\s*)?(?:(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|sqrt"
+    rb"(?:::\s*+|std\s*+::\s*+)?(?:(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|sqrt"
     rb"|cbrt|hypot|erfc?|[lt]gamma|fmod|remainder|remquo|copysign|nextafter|fdim|fm(?:a|ax|in)|fabs"
     rb"|ceil|floor|l?l?r(?:int|ound)|nearbyint|rint|trunc|ldexp|scalbl?n|frexp|modf|ilogb|sincos|pow"
     rb"|rsqrt|[jy][01n])f|mem(?:cpy|set|cmp|move)|malloc|free|printf|l?labs|clock"
@@ -43,8 +43,12 @@ _READ_OTHERWISE = {
         rb"|(?:is|has)_nothrow_\w"
     ),
     "the type of a function that the host's headers declare": re.compile(
-        rb"\bdecltype\s*\(\s*&?\s*" + _FUNCTION + rb"\s*\)"
-        rb"|(?:(?<!&)&|[(,=?:])\s*" + _FUNCTION + rb"\s*[),;:]|<\s*&?\s*" + _FUNCTION + rb"\s*[>,]"
+        rb"\bdecltype\s*\(\s*+(?:&\s*+)?" + _FUNCTION + rb"\s*\)"
+        rb"|(?:(?<!&)&|[(,=?:])\s*+"
+        + _FUNCTION
+        + rb"\s*[),;:]|<\s*+(?:&\s*+)?"
+        + _FUNCTION
+        + rb"\s*[>,]"
     ),
     "virtual functions, whose tables NVRTC names by other symbols": re.compile(rb"\bvirtual\b"),
 }
