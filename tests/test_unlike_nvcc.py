@@ -47,6 +47,15 @@ OTHERWISE = [
     "auto p = &sinf;\n",
     "int v = g(sinf);\n",
     "int v = G<sinf>::v;\n",
+    "#define L(x) __LINE__\nconstexpr int z = L(\n1\n);\n",
+    "#if __LINE__ == 1\n#endif\n",
+    "constexpr bool b = sizeof(__FILE__) == 5;\n",
+    "#define P(a, b) a##b\nconstexpr int z = P(__LI, NE__);\n",
+    "constexpr int f(int l = __builtin_LINE()) { return l; }\n",
+    "int n = std::source_location::current().line();\n",
+    "void f() { printf(s, g(__LINE__)); }\n",
+    "void f() { printf(s, __LINE__ + a[__LINE__]); }\n",
+    "#define printf f\nvoid g() { printf(s, __LINE__); }\n",
 ]
 ALIKE = [
     "int a;\r\nint b; // c\r\n#define A \\\r\n 1\r\n",
@@ -57,6 +66,7 @@ ALIKE = [
     "void f() noexcept(true);\nvoid g() noexcept { }\nauto h() noexcept -> int;\n",
     "S(S&&) noexcept = default;\nvoid f() noexcept;\n",
     "__device__ float f(float sin, float x) { return g(sin, &x) + sinf(x) + (sqrtf(x), x); }\n",
+    'void f() { printf("%s:%d\\n", __FILE__, __LINE__); }\n',
     "bool b = x && free(y);\nint stride; void k(int a, int stride);\n",
 ]
 

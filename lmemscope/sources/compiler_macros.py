@@ -318,7 +318,8 @@ _NO_MACROS = frozenset(
 )
 _SAME_FAMILY = re.compile(rb"__CUDA_ARCH_FEAT_SM\d+_ALL$")
 FUNCTIONS = frozenset(
-    b"pow signbit isnan isinf isfinite isnormal noexcept push_macro pop_macro".split()
+    b"pow signbit isnan isinf isfinite isnormal noexcept push_macro pop_macro "
+    b"__LINE__ __FILE__".split()
 )
 """Words that NVRTC reads otherwise than nvcc and that are no macros, such as functions that it
 overloads otherwise (`lmemscope.sources.unlike_nvcc`)."""

@@ -239,7 +239,7 @@ def _begins(name: bytes) -> bool:
 
 def _differs_made(name: bytes) -> bool:
     if name in SAME:
-        return False
+        return name in FUNCTIONS
     # Two names of macros, one behind the other, are no name of a macro.
     likely = is_likely(name) and b"____" not in name
     return name in FUNCTIONS or is_different(name) or likely

@@ -8,6 +8,10 @@ from lmemscope.sources.macro_use import code
 
 _ATTRIBUTE = "an attribute that NVRTC leaves out"
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_PLACE = "a line or a file that a text asks for, which NVRTC names otherwise"
+_ASKED_PLACE = re.compile(rb"(?<![\w$])__(?:LINE|FILE)__(?![\w$])")
+_BEFORE_PLACE = re.compile(rb"(?:^|[;{})\\\s])printf\s*+\([^;{}()]*,\s*$")
+_BEHIND_PLACE = re.compile(rb"\s*[,)]")
 _PRAGMA = "a pragma that nvcc's preprocessor obeys"
 _FUNCTION = (
     rb"(?:::\s*+|std\s*+::\s*+)?(?:(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|sqrt"
@@ -50,6 +54,10 @@ _READ_OTHERWISE = {
         + _FUNCTION
         + rb"\s*[>,]"
     ),
+    _PLACE: re.compile(
+        rb"\b__builtin_(?:LINE|FILE|FUNCTION|COLUMN|source_location)\b|\bsource_location\b"
+        rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+printf\b"
+    ),
     "virtual functions, whose tables NVRTC names by other symbols": re.compile(rb"\bvirtual\b"),
 }
 """What NVRTC reads, but otherwise than nvcc: structures have other sizes, or code differs.
@@ -60,7 +68,8 @@ integer the host's library makes two numbers, where NVRTC has an overload that m
 classification of a number, which is a ``bool`` for nvcc and decides overloads and ``auto``; macros
 that a pragma keeps and gives back, and what else GCC's preprocessor does when a pragma says so; the
 functions of the host's library, which its headers declare as throwing nothing, a part of their
-types, and NVRTC does not; and the table of virtual functions of an object that a template makes,
+types, and NVRTC does not; the number of a line in a macro's arguments over several lines, and the
+name of a file; and the table of virtual functions of an object that a template makes,
 which NVRTC reads through a symbol of its own where nvcc names it.
 """
 
@@ -78,7 +87,16 @@ def read_otherwise(text: bytes) -> str | None:
                 return what
         if b"__attribute__" in shown and any(map(_is_attribute, shown.split(b"\n"))):
             return _ATTRIBUTE
-    return None
+    return _PLACE if _asks_for_place(code(text)) else None
+
+
+def _asks_for_place(text: bytes) -> bool:
+    """Whether a line's number or a file's name may decide something: what is printed does not."""
+    return any(
+        _BEFORE_PLACE.search(text, max(0, found.start() - 500), found.start()) is None
+        or _BEHIND_PLACE.match(text, found.end()) is None
+        for found in _ASKED_PLACE.finditer(text)
+    )
 
 
 def _is_attribute(line: bytes) -> bool:
