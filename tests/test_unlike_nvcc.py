@@ -89,3 +89,16 @@ def test_headers_and_options_are_texts_too(tmp_path: Path) -> None:
     assert asked(tmp_path, '#include "b.h"\n') is None
     assert asked(tmp_path, "int a;\n", defines=("NX=noexcept",)) is not None
     assert asked(tmp_path, "int a;\n", defines=("PM=push_macro",)) is not None
+
+
+def test_equal_headers_that_are_read_once_are_one_for_gcc(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "y.h").write_text("#pragma once\nint v;\n")
+    text = '#include "a/y.h"\n#include "b/y.h"\n'
+    assert asked(tmp_path, text) is not None
+    (tmp_path / "b" / "y.h").write_text("#pragma once\nint other;\n")
+    assert asked(tmp_path, text) is None
+    for name in ("a", "b"):
+        (tmp_path / name / "y.h").write_text("int v();\n")
+    assert asked(tmp_path, text) is None

@@ -28,7 +28,7 @@ from lmemscope.sources.unlike_macros import (
     pastes_in_conditions,
     probed,
 )
-from lmemscope.sources.unlike_nvcc import read_otherwise
+from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
@@ -48,6 +48,7 @@ _BEFORE = b" \t\v\f\0\xef\xbb\xbf"
 
 _TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
 _TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
+_ONCE = re.compile(rb"\b(?:once|import)\b")
 _SPLICE = re.compile(rb"\\\r?\n")
 _LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
 
@@ -88,6 +89,7 @@ class _Scanned:
         computed: as in `Closure`.
         use: of macros in all of the text.
         otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
+        once: whether it may be read once only: by ``#pragma once``, or by ``#import``.
     """
 
     digest: str
@@ -96,6 +98,7 @@ class _Scanned:
     computed: bool
     use: MacroUse
     otherwise: str | None
+    once: bool
 
 
 @functools.cache
@@ -139,6 +142,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
         files.update(dict.fromkeys(new))
         pending += new
     scanned: list[str] = []
+    once: list[str] = []
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
     otherwise = read_otherwise(b"\n".join(b"#define " + one for one in defines))
@@ -176,6 +180,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
             computed |= found_there.computed
             otherwise = otherwise or found_there.otherwise
             uses.append(found_there.use)
+            once += [found_there.digest] if found_there.once else []
             for header in found_there.names:
                 follow(file, header)
             for macro, every in found_there.macros:
@@ -198,6 +203,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
                     follow(file, header)
         computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
+    if len(set(once)) < len(once):
+        otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
     asked = asked or environment_arguments()
     unfound = frozenset(missing)
@@ -244,7 +251,8 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
     digest = hashlib.sha256(data).hexdigest()
-    return _Scanned(digest, tuple(names), tuple(macros), computed, macro_use(data), otherwise)
+    use, once = macro_use(data), _ONCE.search(_SPLICE.sub(b"", data)) is not None
+    return _Scanned(digest, tuple(names), tuple(macros), computed, use, otherwise, once)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:

@@ -6,6 +6,8 @@ import re
 
 from lmemscope.sources.macro_use import code
 
+READ_TWICE = "two equal headers that are read once, which GCC takes for one"
+
 _ATTRIBUTE = "an attribute that NVRTC leaves out"
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PLACE = "a line or a file that a text asks for, which NVRTC names otherwise"
