@@ -102,3 +102,4 @@ def test_equal_headers_that_are_read_once_are_one_for_gcc(tmp_path: Path) -> Non
     for name in ("a", "b"):
         (tmp_path / name / "y.h").write_text("int v();\n")
     assert asked(tmp_path, text) is None
+    assert asked(tmp_path, text.replace("include", "import")) is not None

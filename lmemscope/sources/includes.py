@@ -89,7 +89,7 @@ class _Scanned:
         computed: as in `Closure`.
         use: of macros in all of the text.
         otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
-        once: whether it may be read once only: by ``#pragma once``, or by ``#import``.
+        once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
     """
 
     digest: str
@@ -142,7 +142,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
         files.update(dict.fromkeys(new))
         pending += new
     scanned: list[str] = []
-    once: list[str] = []
+    digests: list[str] = []
+    is_once = False
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
     otherwise = read_otherwise(b"\n".join(b"#define " + one for one in defines))
@@ -180,7 +181,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
             computed |= found_there.computed
             otherwise = otherwise or found_there.otherwise
             uses.append(found_there.use)
-            once += [found_there.digest] if found_there.once else []
+            digests += [found_there.digest]
+            is_once |= found_there.once
             for header in found_there.names:
                 follow(file, header)
             for macro, every in found_there.macros:
@@ -203,7 +205,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
                     follow(file, header)
         computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
-    if len(set(once)) < len(once):
+    if is_once and len(set(digests)) < len(digests):
         otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
     asked = asked or environment_arguments()
