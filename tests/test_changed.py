@@ -115,6 +115,22 @@ def test_a_header_that_was_deleted_in_front_of_another_counts(tree: Tree) -> Non
     assert tree.looked(tree.revision(*gone, deleted=gone)) == "a.cu b.cu"
 
 
+@pytest.mark.parametrize("text", ['#include "s/../both.h"\n', "#if __has_include(<s/../t.h>)\n"])
+def test_a_directory_that_a_header_is_named_by_way_of_counts(tree: Tree, text: str) -> None:
+    (tree.top / "c.cu").write_text(text)
+    assert tree.looked(tree.revision()) == ""
+    (tree.top / "include" / "s").mkdir()
+    assert tree.looked(tree.revision()) == "c.cu", "the revision may lack it"
+    (tree.top / "include" / "s" / "x").write_text("")
+    kept = tree.revision()
+    known = kept.known | {str(tree.top / "include" / "s" / "x")}
+    assert tree.looked(replace(kept, known=known)) == "", "both have it"
+    gone = ("include/s/x",)
+    (tree.top / "include" / "s" / "x").unlink()
+    (tree.top / "include" / "s").rmdir()
+    assert tree.looked(replace(tree.revision(*gone, deleted=gone), known=known)) == "c.cu"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -307,3 +307,18 @@ def test_conditions_that_nvcc_decides_otherwise(
     source = tmp_path / "a.cu"
     source.write_text(text)
     assert includes.closure(str(source), CompileOptions()).asked == asked
+
+
+def test_nothing_is_found_by_way_of_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text('#include "s/../n.h"\n')
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "n.h").write_text("\n")
+    (tmp_path / "two" / "s").mkdir()
+    options = CompileOptions(include_dirs=(f"{tmp_path}/one", f"{tmp_path}/two"))
+    read = includes.closure(str(source), options)
+    assert read.files == (str(source), str(tmp_path / "two" / "n.h"))
+    assert str(tmp_path / "one" / "s") in read.crossed
+    (tmp_path / "one" / "s").mkdir()
+    assert includes.closure(str(source), options).files[1] == str(tmp_path / "one" / "n.h")

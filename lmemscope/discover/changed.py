@@ -250,6 +250,8 @@ class Whys:
             return "what it reads is not all known: a macro may name a header, or the time is in it"
         if self._deleted & {os.path.basename(name) for name in (*read.files, *read.missing)}:
             return ""
+        if any(map(self._revision.may_have_come_or_gone, read.crossed)):
+            return ""
         for path in read.files:
             why = self._revision.why(path)
             if why is not None:

@@ -62,6 +62,15 @@ class Revision:
                 return None if module not in self.changed and real in self.tracked else ""
         return ""
 
+    def may_have_come_or_gone(self, directory: str) -> bool:
+        """Whether a directory may exist in one of the two only; git knows none without files."""
+        real = os.path.realpath(directory)
+        if not _is_below(real, self.top):
+            return False
+        if os.path.isdir(directory):
+            return not any(_is_below(path, real) for path in self.known)
+        return any(_is_below(path, real) for path in self.deleted)
+
     def content(self, path: str) -> bytes | None:
         """What an absolute path holds in the revision, or None where it has no such file."""
         return Repository(self.top).text(self.commit, os.path.relpath(path, self.top))

@@ -317,8 +317,12 @@ _NO_MACROS = frozenset(
     b"__FUNCTION__ __PRETTY_FUNCTION__ __FUNCSIG__ __func__".split()
 )
 _SAME_FAMILY = re.compile(rb"__CUDA_ARCH_FEAT_SM\d+_ALL$")
-FUNCTIONS = frozenset((b"pow", b"signbit", b"isnan", b"isinf", b"isfinite", b"isnormal"))
-"""Functions that NVRTC overloads otherwise than nvcc (`lmemscope.sources.unlike_nvcc`)."""
+FUNCTIONS = frozenset(
+    b"pow signbit isnan isinf isfinite isnormal noexcept push_macro pop_macro "
+    b"__LINE__ __FILE__".split()
+)
+"""Words that NVRTC reads otherwise than nvcc and that are no macros, such as functions that it
+overloads otherwise (`lmemscope.sources.unlike_nvcc`)."""
 
 
 def may_differ(name: bytes) -> bool:

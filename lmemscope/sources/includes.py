@@ -28,7 +28,7 @@ from lmemscope.sources.unlike_macros import (
     pastes_in_conditions,
     probed,
 )
-from lmemscope.sources.unlike_nvcc import read_otherwise
+from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
@@ -48,6 +48,7 @@ _BEFORE = b" \t\v\f\0\xef\xbb\xbf"
 
 _TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
 _TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
+_ONCE = re.compile(rb"\b(?:once|import)\b")
 _SPLICE = re.compile(rb"\\\r?\n")
 _LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
 
@@ -63,6 +64,8 @@ class Closure:
         computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
             macros without parameters stand for is followed, whichever definition holds, and other
             macros are not. Or a text says when it is compiled.
+        crossed: directories that names of headers go back from by ``..``, whether they exist or
+            not: only through one that exists is anything found.
         asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
             else of the text NVRTC reads otherwise; or None.
     """
@@ -71,6 +74,7 @@ class Closure:
     system: tuple[str, ...]
     missing: frozenset[str]
     computed: bool
+    crossed: tuple[str, ...]
     asked: str | None
 
 
@@ -85,6 +89,7 @@ class _Scanned:
         computed: as in `Closure`.
         use: of macros in all of the text.
         otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
+        once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
     """
 
     digest: str
@@ -93,6 +98,7 @@ class _Scanned:
     computed: bool
     use: MacroUse
     otherwise: str | None
+    once: bool
 
 
 @functools.cache
@@ -125,18 +131,22 @@ def closure(path: str, options: CompileOptions) -> Closure:
     files: dict[str, None] = dict.fromkeys((path, *arguments.files))
     system: dict[str, None] = {}
     missing: set[str] = set()
+    crossed: dict[str, None] = {}
     _scan(path)
     pending = [path]
     for name in arguments.forced:
         found = _find(name, (os.getcwd(), *search, *last), False)
+        crossed.update(_crossed(name, (os.getcwd(), *search)))
         missing.update(() if found else (name,))
         new = [header for header in found if header not in files]
         files.update(dict.fromkeys(new))
         pending += new
     scanned: list[str] = []
+    digests: list[str] = []
+    is_once = False
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
-    otherwise: str | None = None
+    otherwise = read_otherwise(b"\n".join(b"#define " + one for one in defines))
     followed: set[tuple[str, Header]] = set()
 
     def follow(includer: str, header: Header) -> None:
@@ -146,6 +156,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
         followed.add((includer, header))
         first = (os.path.dirname(includer),) if quoted else ()
         found = _find(name, (*first, *search), every)
+        crossed.update(_crossed(name, (*first, *search)))
         new = [header for header in found if header not in files]
         files.update(dict.fromkeys(new))
         pending.extend(new)
@@ -170,6 +181,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
             computed |= found_there.computed
             otherwise = otherwise or found_there.otherwise
             uses.append(found_there.use)
+            digests += [found_there.digest]
+            is_once |= found_there.once
             for header in found_there.names:
                 follow(file, header)
             for macro, every in found_there.macros:
@@ -192,9 +205,12 @@ def closure(path: str, options: CompileOptions) -> Closure:
                     follow(file, header)
         computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
+    if is_once and len(set(digests)) < len(digests):
+        otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
     asked = asked or environment_arguments()
-    return Closure(tuple(files), tuple(system), frozenset(missing), computed, asked)
+    unfound = frozenset(missing)
+    return Closure(tuple(files), tuple(system), unfound, computed, tuple(crossed), asked)
 
 
 def _codes(paths: Iterable[str]) -> Iterator[bytes]:
@@ -237,7 +253,8 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
     digest = hashlib.sha256(data).hexdigest()
-    return _Scanned(digest, tuple(names), tuple(macros), computed, macro_use(data), otherwise)
+    use, once = macro_use(data), _ONCE.search(_SPLICE.sub(b"", data)) is not None
+    return _Scanned(digest, tuple(names), tuple(macros), computed, use, otherwise, once)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
@@ -385,7 +402,8 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
     found = []
     for directory in directories:
         candidate = _joined(directory, name)
-        if os.path.isfile(candidate):
+        # By its name as it stands: before `..` a directory has to exist.
+        if os.path.isfile(os.path.join(directory, name)):
             found.append(candidate)
             if not every:
                 break
@@ -393,6 +411,18 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
             # A compiler that opens a pipe or a device may never end.
             refuse_odd(candidate)
     return found
+
+
+def _crossed(name: str, directories: Iterable[str]) -> dict[str, None]:
+    """Directories that a header's name goes back from, wherever it is looked up."""
+    crossed: dict[str, None] = {}
+    for directory in directories if os.pardir in name.split("/") else ():
+        path = os.path.join(directory, name)
+        parts = path.split("/")
+        for number, part in enumerate(parts):
+            if part == os.pardir and number and parts[number - 1] != os.pardir:
+                crossed["/".join(parts[:number]) or "/"] = None
+    return crossed
 
 
 def _joined(directory: str, name: str) -> str:

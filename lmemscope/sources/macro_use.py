@@ -12,6 +12,8 @@ _SPLICE = re.compile(rb"\\\r?\n")
 _UNLIKE_SPLICES = (
     re.compile(rb"\\[ \t\v\f\r]*[ \t\v\f][ \t\v\f\r]*\n"),
     re.compile(rb"\?\?/[ \t\v\f\r]*\n"),
+    # A carriage return alone ends a line for GCC only.
+    re.compile(rb"\r(?!\n)"),
 )
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
 _NO_CODE = re.compile(
@@ -73,7 +75,7 @@ class MacroUse:
             are defined.
         headers: names of headers, each with the word that they are given to.
         definitions: all of them, in order.
-        is_spliced_unlike: whether lines are joined in one of the compilers only.
+        is_spliced_unlike: whether lines end, or are joined, in one of the compilers only.
     """
 
     named: frozenset[bytes]

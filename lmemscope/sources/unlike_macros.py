@@ -25,7 +25,7 @@ from lmemscope.sources.compiler_macros import (
 from lmemscope.sources.macro_use import FRAGMENT, WORD, Definition, MacroUse
 
 PASTED = "a name that macros put together"
-SPLICED = "a line splice or a trigraph that NVRTC reads otherwise"
+SPLICED = "a line's end, a line splice or a trigraph that NVRTC reads otherwise"
 
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 _OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
@@ -239,7 +239,7 @@ def _begins(name: bytes) -> bool:
 
 def _differs_made(name: bytes) -> bool:
     if name in SAME:
-        return False
+        return name in FUNCTIONS
     # Two names of macros, one behind the other, are no name of a macro.
     likely = is_likely(name) and b"____" not in name
     return name in FUNCTIONS or is_different(name) or likely

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.sources.macro_use import code
+
+READ_TWICE = "two equal headers that are read once, which GCC takes for one"
+
 _ATTRIBUTE = "an attribute that NVRTC leaves out"
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_PLACE = "a line or a file that a text asks for, which NVRTC names otherwise"
+_ASKED_PLACE = re.compile(rb"(?<![\w$])__(?:LINE|FILE)__(?![\w$])")
+_BEFORE_PLACE = re.compile(rb"(?:^|[;{})\\\s])printf\s*+\([^;{}()]*,\s*$")
+_BEHIND_PLACE = re.compile(rb"\s*[,)]")
+_PRAGMA = "a pragma that nvcc's preprocessor obeys"
+_FUNCTION = (
+    rb"(?:::\s*+|std\s*+::\s*+)?(?:(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|sqrt"
+    rb"|cbrt|hypot|erfc?|[lt]gamma|fmod|remainder|remquo|copysign|nextafter|fdim|fm(?:a|ax|in)|fabs"
+    rb"|ceil|floor|l?l?r(?:int|ound)|nearbyint|rint|trunc|ldexp|scalbl?n|frexp|modf|ilogb|sincos|pow"
+    rb"|rsqrt|[jy][01n])f|mem(?:cpy|set|cmp|move)|malloc|free|printf|l?labs|clock"
+    rb"|str(?:len|n?cmp|n?cpy|n?cat|chr))"
+)
+"""Functions of the host's library that device code may call; those with overloads have no type."""
+
 _READ_OTHERWISE = {
     _ATTRIBUTE: re.compile(
         rb"\}\s*(?:\w+\s*)?__(?:attribute__|align__)|\[\[\s*(?:using\s+)?(?:__)?gnu(?:__)?\s*:"
@@ -17,6 +36,30 @@ _READ_OTHERWISE = {
     "a question to a number that NVRTC answers with an int": re.compile(
         rb"(?<![\w.>])(?:signbit|is(?:nan|inf|finite|normal))\s*\("
     ),
+    _PRAGMA: re.compile(
+        rb"\b(?:push|pop)_macro\b|(?:(?:#|%:)\s*pragma\s+|_Pragma\s*\(\s*\"\s*)GCC\s+"
+        rb"(?!diagnostic\b|unroll\b|ivdep\b|vector\b|visibility\b)"
+    ),
+    "a question of what functions throw, which the host's headers declare": re.compile(
+        rb"\bnoexcept\s*\((?!\s*(?:true|false|[01])\s*\))"
+        # Of the type of a function; behind a function's own declaration other tokens stand.
+        rb"|\b(?:noexcept|throw\s*\(\s*\))\s*[>,)]"
+        rb"|\b(?:using\b[^;{}=]{0,200}=|typedef\b)[^;{}]{0,400}\b(?:noexcept|throw\s*\(\s*\))"
+        rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*\b(?:noexcept\b|throw\s*\(\s*\))"
+        rb"|(?:is|has)_nothrow_\w"
+    ),
+    "the type of a function that the host's headers declare": re.compile(
+        rb"\bdecltype\s*\(\s*+(?:&\s*+)?" + _FUNCTION + rb"\s*\)"
+        rb"|(?:(?<!&)&|[(,=?:])\s*+"
+        + _FUNCTION
+        + rb"\s*[),;:]|<\s*+(?:&\s*+)?"
+        + _FUNCTION
+        + rb"\s*[>,]"
+    ),
+    _PLACE: re.compile(
+        rb"\b__builtin_(?:LINE|FILE|FUNCTION|COLUMN|source_location)\b|\bsource_location\b"
+        rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+printf\b"
+    ),
     "virtual functions, whose tables NVRTC names by other symbols": re.compile(rb"\bvirtual\b"),
 }
 """What NVRTC reads, but otherwise than nvcc: structures have other sizes, or code differs.
@@ -24,9 +67,12 @@ _READ_OTHERWISE = {
 Measured with CUDA 13: GNU attributes behind a type's braces or in double brackets; strings that are
 wide or UTF-8 by their prefix, or name characters by number; and powers, for of a number and an
 integer the host's library makes two numbers, where NVRTC has an overload that multiplies; the
-classification of a number, which is a ``bool`` for nvcc and decides overloads and ``auto``; and the
-table of virtual functions of an object that a template makes, which NVRTC reads through a symbol of
-its own where nvcc names it.
+classification of a number, which is a ``bool`` for nvcc and decides overloads and ``auto``; macros
+that a pragma keeps and gives back, and what else GCC's preprocessor does when a pragma says so; the
+functions of the host's library, which its headers declare as throwing nothing, a part of their
+types, and NVRTC does not; the number of a line in a macro's arguments over several lines, and the
+name of a file; and the table of virtual functions of an object that a template makes,
+which NVRTC reads through a symbol of its own where nvcc names it.
 """
 
 
@@ -36,12 +82,23 @@ def read_otherwise(text: bytes) -> str | None:
     Args:
         text: of a source or a header, spliced lines joined.
     """
-    for what, pattern in _READ_OTHERWISE.items():
-        if pattern.search(text) is not None:
-            return what
-    if b"__attribute__" in text and any(map(_is_attribute, text.split(b"\n"))):
-        return _ATTRIBUTE
-    return None
+    # A comment may stand between any two tokens, and what begins one may stand in quotes.
+    for shown in dict.fromkeys((text, code(text), _COMMENT.sub(b" ", text))):
+        for what, pattern in _READ_OTHERWISE.items():
+            if pattern.search(shown) is not None:
+                return what
+        if b"__attribute__" in shown and any(map(_is_attribute, shown.split(b"\n"))):
+            return _ATTRIBUTE
+    return _PLACE if _asks_for_place(code(text)) else None
+
+
+def _asks_for_place(text: bytes) -> bool:
+    """Whether a line's number or a file's name may decide something: what is printed does not."""
+    return any(
+        _BEFORE_PLACE.search(text, max(0, found.start() - 500), found.start()) is None
+        or _BEHIND_PLACE.match(text, found.end()) is None
+        for found in _ASKED_PLACE.finditer(text)
+    )
 
 
 def _is_attribute(line: bytes) -> bool:
