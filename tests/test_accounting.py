@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lmemscope import scan
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import unseen
@@ -382,7 +383,39 @@ def test_a_saved_report_of_another_text_is_missing_evidence(
     assert gate(with_stale(["r.json"], given)).verdict == "undecided"
     assert with_stale(["a.cu"], given).gaps == ()
     Path("a.cu").unlink()
+    assert [gap.kind for gap in with_stale(["r.json"], given).gaps] == ["note"]
+
+
+def test_a_header_changed_or_removed_since_is_missing_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text('#include "h.h"\n')
+    Path("h.h").write_text(KERNEL)
+    (unit,) = project(("a.cu", CLEAN)).units
+    digests = {file: digest_of(file) or "" for file in ("a.cu", "h.h")}
+    given = dataclasses.replace(
+        project(), units=(dataclasses.replace(unit, sources=digests),)
+    )
     assert with_stale(["r.json"], given).gaps == ()
+    Path("h.h").write_text(KERNEL + "// other\n")
+    assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["h.h"]
+    assert gate(with_stale(["r.json"], given)).verdict == "undecided"
+    Path("h.h").unlink()
+    assert gate(with_stale(["r.json"], given)).verdict == "undecided"
+    Path("a.cu").unlink()
+    assert gate(with_stale(["r.json"], given)).verdict == "passed"
+
+
+@pytest.mark.toolchain
+def test_a_unit_keeps_the_digests_of_its_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text('#include "h.h"\n')
+    Path("h.h").write_text(KERNEL)
+    (unit,) = scan("a.cu", cache=None).units
+    assert unit.sources == {file: digest_of(file) for file in ("a.cu", "h.h")}
 
 
 class TestPaths:
