@@ -15,6 +15,7 @@ import pytest
 
 from lmemscope import scan
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
+from lmemscope.commands.saved_options import with_other_options
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import unseen
 from lmemscope.discover.walk import Discovery, Globs, discover
@@ -31,6 +32,7 @@ from lmemscope.gate.compare import compare
 from lmemscope.gate.places import file_of_input
 from lmemscope.model import (
     Baseline,
+    CompileOptions,
     CubinFacts,
     Gap,
     GateResult,
@@ -394,9 +396,7 @@ def test_a_header_changed_or_removed_since_is_missing_evidence(
     Path("h.h").write_text(KERNEL)
     (unit,) = project(("a.cu", CLEAN)).units
     digests = {file: digest_of(file) or "" for file in ("a.cu", "h.h")}
-    given = dataclasses.replace(
-        project(), units=(dataclasses.replace(unit, sources=digests),)
-    )
+    given = dataclasses.replace(project(), units=(dataclasses.replace(unit, sources=digests),))
     assert with_stale(["r.json"], given).gaps == ()
     Path("h.h").write_text(KERNEL + "// other\n")
     assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["h.h"]
@@ -416,6 +416,41 @@ def test_a_unit_keeps_the_digests_of_its_headers(
     Path("h.h").write_text(KERNEL)
     (unit,) = scan("a.cu", cache=None).units
     assert unit.sources == {file: digest_of(file) for file in ("a.cu", "h.h")}
+
+
+class TestOptionsOfASavedReport:
+    """What the settings ask for is what a saved report was made with, or evidence is missing."""
+
+    @staticmethod
+    def lacking(had: tuple[str, ...], settings: Settings, path: str = "r.json") -> list[str]:
+        (unit,) = project(("a.cu", CLEAN)).units
+        made = dataclasses.replace(project(), units=(dataclasses.replace(unit, options=had),))
+        return [gap.reason for gap in with_other_options([path], made, settings).gaps]
+
+    @pytest.mark.parametrize(
+        ("settings", "had"),
+        [
+            (Settings(options=CompileOptions(defines=("BIG",))), "-DBIG"),
+            (Settings(options=CompileOptions(include_dirs=("/i",))), "-I/i"),
+            (Settings(options=CompileOptions(std="c++20")), "--std=c++20"),
+            (Settings(options=CompileOptions(maxrregcount=32)), "--maxrregcount=32"),
+            (Settings(options=CompileOptions(use_fast_math=True)), "--use_fast_math"),
+            (Settings(options=CompileOptions(nvrtc_args=("-DX",))), "-DX"),
+            (Settings(options=CompileOptions(instantiate=("t<1>",))), "--instantiate=t<1>"),
+        ],
+    )
+    def test_each_option(self, settings: Settings, had: str) -> None:
+        assert self.lacking((had, "-DOFBUILD"), settings) == []
+        (reason,) = self.lacking(("-DOFBUILD", "-DBIG=0"), settings)
+        assert had.strip("-").replace("=t", " t") in reason
+        assert self.lacking((), settings, "a.cu") == []
+
+    def test_architectures_and_routes(self) -> None:
+        assert self.lacking((), Settings(archs=("90",))) == []
+        (reason,) = self.lacking((), Settings(archs=("sm_80", "sm_90")))
+        assert "sm_80" in reason
+        (reason,) = self.lacking((), Settings(frontend="both"))
+        assert "nvcc" in reason
 
 
 class TestPaths:

@@ -17,6 +17,7 @@ from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
 from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.saved_options import with_other_options
 from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
 
@@ -118,7 +119,7 @@ def command(
         raise filtered(saved, foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
-    report = with_stale(paths, report)
+    report = with_other_options(paths, with_stale(paths, report), settings)
     result = compare.compare(
         report,
         configuration.policy,

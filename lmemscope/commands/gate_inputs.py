@@ -108,11 +108,15 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
 def _gone(digests: Mapping[str, str], saved: str) -> Iterator[Gap]:
     gone = [file for file in digests if not os.path.lexists(file)]
     if gone and len(gone) == len(digests):
-        why = f"none of the files that {saved} was made of is on disk; it is taken as made elsewhere"
+        why = (
+            f"none of the files that {saved} was made of is on disk; it is taken as made elsewhere"
+        )
         yield Gap("read", why, "note", gone[0])
         return
     for file in gone:
-        yield Gap("read", f"{file}, of which {saved} was made, is no longer on disk", "evidence", file)
+        yield Gap(
+            "read", f"{file}, of which {saved} was made, is no longer on disk", "evidence", file
+        )
 
 
 def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, int]]:
