@@ -523,6 +523,15 @@ class TestPython:
                 2,
             ),
             ("from cupyx import jit\nr = jit.rawkernel\n@r()\ndef f(x): pass\n", 2),
+            ("from helpers import cuda\n@cuda.jit\ndef f(x): pass\n", 2),
+            ("from .compat import gpu\n@gpu.jit(fastmath=True)\ndef f(x): pass\n", 2),
+            ("import helpers as h\n@h.gpu.jit\ndef f(x): pass\n", 2),
+            ("from mine import gpu, kernel\n@kernel\ndef f(x):\n    gpu.local.array(4, 'f4')\n", 4),
+            ("from mine import RK as R, cp\nk = cp.RawKernel(f(), 'k')\n", 2),
+            ("from importlib import import_module as im\nn = im('numba.cuda')\n", 2),
+            ("import cupy, builtins as b\nb.exec(open('k').read())\n", 2),
+            ("import cupy\nfrom builtins import exec as e\ne(open('k').read())\n", 3),
+            ("import mine\nk = mine.build(b'__global__ void k(float *p) {}')\n", 2),
         ],
     )
     def test_forms_that_are_not_read_are_named_with_their_line(
@@ -543,6 +552,15 @@ class TestPython:
             "from numba import cuda\n@cuda.jit(device=True)\ndef f(x): pass\n",
             "from numba import cuda\n@cuda.jit\ndef f(x):\n    x[cuda.grid(1)] = 1\n",
             "import numba\n@numba.jit\ndef f(x): return x\n",
+            "import numba as nb\n@nb.jit(nopython=True)\ndef f(x): return x\n",
+            "import jax\n@jax.jit\ndef f(x): return x\n",
+            "import jax as j\nfrom functools import partial\n@partial(j.jit)\ndef f(x): return x\n",
+            "from flax import nnx\n@nnx.jit\ndef f(x): return x\n",
+            "import torch\nm = torch.jit.script(f)\n",
+            "from .settings import config\nif config.jit:\n    run(jit=config.jit)\n",
+            "import re, cupy\np = re.compile(f())\n",
+            "from numba import cuda\n@cuda.jit\ndef f(x):\n    a = cuda.local.array(4, 'f4')\n",
+            "class A:\n    def f(self):\n        return self.jit(1)\n",
         ],
     )
     def test_what_is_read_or_makes_none_is_not_said(self, tmp_path: Path, text: str) -> None:
