@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmemscope import scan
+from lmemscope.commands.baseline_file import BaselineFile, unused
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.commands.saved_options import with_other_options
 from lmemscope.config.settings import Settings
@@ -451,6 +452,22 @@ class TestOptionsOfASavedReport:
         assert "sm_80" in reason
         (reason,) = self.lacking((), Settings(frontend="both"))
         assert "nvcc" in reason
+
+
+def test_a_baseline_beside_what_is_named_that_is_not_used_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pkg" / "cuda").mkdir(parents=True)
+    Path("pkg/cuda/a.cu").write_text(KERNEL)
+    assert list(unused(["pkg"], None)) == []
+    Path("pkg/lmemscope-baseline.json").write_text("{}")
+    for named in ("pkg", "pkg/cuda", "pkg/cuda/a.cu"):
+        (said,) = unused([named], None)
+        assert said.startswith("pkg/lmemscope-baseline.json is not used")
+    assert list(unused(["pkg"], BaselineFile("pkg/lmemscope-baseline.json", "pkg"))) == []
+    monkeypatch.chdir(tmp_path / "pkg")
+    assert list(unused(["cuda"], None)) == []
 
 
 class TestPaths:
