@@ -101,22 +101,15 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
         Gap("read", f"{file} is not what {saved[0]} was made of{why}", "evidence", file)
         for file, why in stale.items()
     ]
-    gaps += _gone(digests, saved[0])
-    return replace(report, gaps=(*report.gaps, *gaps))
-
-
-def _gone(digests: Mapping[str, str], saved: str) -> Iterator[Gap]:
     gone = [file for file in digests if not os.path.lexists(file)]
     if gone and len(gone) == len(digests):
-        why = (
-            f"none of the files that {saved} was made of is on disk; it is taken as made elsewhere"
-        )
-        yield Gap("read", why, "note", gone[0])
-        return
-    for file in gone:
-        yield Gap(
-            "read", f"{file}, of which {saved} was made, is no longer on disk", "evidence", file
-        )
+        said = f"no file that {saved[0]} was made of is on disk; it is taken as made elsewhere"
+        return replace(report, gaps=(*report.gaps, *gaps), notes=(*report.notes, said))
+    gaps += [
+        Gap("read", f"{file}, of which {saved[0]} was made, is no longer on disk", "evidence", file)
+        for file in gone
+    ]
+    return replace(report, gaps=(*report.gaps, *gaps))
 
 
 def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, int]]:

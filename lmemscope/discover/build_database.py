@@ -68,7 +68,7 @@ class BuildDatabase:
         entries: in its order; of those that compile a file in the same way, the first.
         notes: what of it is not used, in sentences that do not repeat its name.
         unclear: sources of which it does not say for sure how they are compiled, absolute, each
-            with one of the notes.
+            with the reason.
     """
 
     path: str
@@ -114,6 +114,7 @@ def read_database(
         for number, why, source in records.broken
         if source is None or wanted(source)
     }
+    doubts: dict[tuple[int, str], str | None] = {}
     for source, numbered in records.by_path.items():
         if not wanted(source):
             continue
@@ -125,7 +126,7 @@ def read_database(
                 continue
             if entry is None:
                 continue
-            broken.update(((number, why), source) for why in _doubts(entry))
+            doubts.update(((number, why), source) for why in _doubts(entry))
             flags.append((number, entry.flags))
             key = (entry.path, entry.flags.options, entry.flags.archs)
             if key not in seen:
@@ -133,11 +134,15 @@ def read_database(
                 entries.append((number, entry))
     entries.sort(key=lambda item: item[0])
     found = tuple(entry for _, entry in entries)
-    said = {f"entry {number}: {why}": broken[number, why] for number, why in sorted(broken)}
+    notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
     flags.sort(key=lambda item: item[0])
-    notes = (*said, *_left_out([one for _, one in flags], trust))
-    unclear = tuple((source, why) for why, source in said.items() if source is not None)
-    return BuildDatabase(path, found, notes, unclear)
+    unclear = tuple(
+        (source, f"entry {number}: {why}")
+        for (number, why), source in sorted({**broken, **doubts}.items())
+        if source is not None
+    )
+    left_out = _left_out([one for _, one in flags], trust)
+    return BuildDatabase(path, found, (*notes, *left_out), unclear)
 
 
 def _doubts(entry: Entry) -> Iterator[str]:
