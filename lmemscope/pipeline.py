@@ -146,9 +146,8 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         slot, projects = slot_of(unit, wanted), Projects()
         known = known_report(slot, unit, wanted, projects.mentioning)
         known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
-        digest = files.digest_of(unit.path)
         if known is not None:
-            return replace(known, source_digest=digest)
+            return _with_digests(known, unit, wanted)
         from lmemscope.lowering import ahead, twin
 
         def load_analysis() -> None:
@@ -166,7 +165,27 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
             keep_report(slot, unit, wanted, report, read, projects.asked)
-        return replace(report, source_digest=digest)
+        return _with_digests(report, unit, wanted)
+
+
+def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
+    """A report with what tells later whether its files are still what it was made of."""
+    report = replace(report, source_digest=files.digest_of(unit.path))
+    if report.frontend not in ("nvrtc", "nvcc") or wanted.moved is not None:
+        return report
+    from lmemscope.sources import includes
+
+    found = {}
+    with contextlib.suppress(OSError):
+        for path in includes.closure(unit.path, unit.options).files:
+            with contextlib.suppress(OSError):
+                found[_spelled(path)] = includes.digest(path)
+    return replace(report, sources=found)
+
+
+def _spelled(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _analysed(

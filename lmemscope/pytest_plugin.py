@@ -11,8 +11,8 @@ The fixture ``lmem`` scans; the marker ``lmem`` limits what a test's scans may f
 
 A limit that is exceeded fails the test, as an assertion does; so does missing evidence, by the rule
 of `check`: an input that cannot be analysed, no kernel, a template without an instance. A marker
-without a path needs a scan by the test. One that says what is not accepted is an error of the
-test's set-up.
+without a path needs a scan by the test. One that says what is not accepted, or forbids nothing, is
+an error of the test's set-up.
 """
 
 from __future__ import annotations
@@ -139,7 +139,11 @@ _SCANNER = pytest.StashKey[Scanner]()
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Refuse a wrong marker before anything is set up for the test."""
     for mark in item.iter_markers("lmem"):
-        _limits(mark)
+        if not any(value or name != "forbid" for name, value in _limits(mark).items()):
+            failed(
+                "usage: mark.lmem forbids nothing, so that its test could not fail: give it a "
+                "limit, such as max_frame=0, or forbid=[…] with a cause"
+            )
 
 
 # Of the call, not of the set-up, for what fails there is an error and never an expected failure;

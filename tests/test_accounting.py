@@ -13,7 +13,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lmemscope import scan
+from lmemscope.commands.baseline_file import BaselineFile, unused
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
+from lmemscope.commands.saved_options import with_other_options
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import unseen
 from lmemscope.discover.walk import Discovery, Globs, discover
@@ -30,6 +33,7 @@ from lmemscope.gate.compare import compare
 from lmemscope.gate.places import file_of_input
 from lmemscope.model import (
     Baseline,
+    CompileOptions,
     CubinFacts,
     Gap,
     GateResult,
@@ -382,7 +386,90 @@ def test_a_saved_report_of_another_text_is_missing_evidence(
     assert gate(with_stale(["r.json"], given)).verdict == "undecided"
     assert with_stale(["a.cu"], given).gaps == ()
     Path("a.cu").unlink()
+    elsewhere = with_stale(["r.json"], given)
+    assert elsewhere.gaps == ()
+    assert "elsewhere" in elsewhere.notes[-1]
+
+
+def test_a_header_changed_or_removed_since_is_missing_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text('#include "h.h"\n')
+    Path("h.h").write_text(KERNEL)
+    (unit,) = project(("a.cu", CLEAN)).units
+    digests = {file: digest_of(file) or "" for file in ("a.cu", "h.h")}
+    given = dataclasses.replace(project(), units=(dataclasses.replace(unit, sources=digests),))
     assert with_stale(["r.json"], given).gaps == ()
+    Path("h.h").write_text(KERNEL + "// other\n")
+    assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["h.h"]
+    assert gate(with_stale(["r.json"], given)).verdict == "undecided"
+    Path("h.h").unlink()
+    assert gate(with_stale(["r.json"], given)).verdict == "undecided"
+    Path("a.cu").unlink()
+    assert gate(with_stale(["r.json"], given)).verdict == "passed"
+
+
+@pytest.mark.toolchain
+def test_a_unit_keeps_the_digests_of_its_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text('#include "h.h"\n')
+    Path("h.h").write_text(KERNEL)
+    (unit,) = scan("a.cu", cache=None).units
+    assert unit.sources == {file: digest_of(file) for file in ("a.cu", "h.h")}
+
+
+class TestOptionsOfASavedReport:
+    """What the settings ask for is what a saved report was made with, or evidence is missing."""
+
+    @staticmethod
+    def lacking(had: tuple[str, ...], settings: Settings, path: str = "r.json") -> list[str]:
+        (unit,) = project(("a.cu", CLEAN)).units
+        made = dataclasses.replace(project(), units=(dataclasses.replace(unit, options=had),))
+        return [gap.reason for gap in with_other_options([path], made, settings).gaps]
+
+    @pytest.mark.parametrize(
+        ("settings", "had"),
+        [
+            (Settings(options=CompileOptions(defines=("BIG",))), "-DBIG"),
+            (Settings(options=CompileOptions(include_dirs=("/i",))), "-I/i"),
+            (Settings(options=CompileOptions(std="c++20")), "--std=c++20"),
+            (Settings(options=CompileOptions(maxrregcount=32)), "--maxrregcount=32"),
+            (Settings(options=CompileOptions(use_fast_math=True)), "--use_fast_math"),
+            (Settings(options=CompileOptions(nvrtc_args=("-DX",))), "-DX"),
+            (Settings(options=CompileOptions(instantiate=("t<1>",))), "--instantiate=t<1>"),
+        ],
+    )
+    def test_each_option(self, settings: Settings, had: str) -> None:
+        assert self.lacking((had, "-DOFBUILD"), settings) == []
+        (reason,) = self.lacking(("-DOFBUILD", "-DBIG=0"), settings)
+        assert had.strip("-").replace("=t", " t") in reason
+        assert self.lacking((), settings, "a.cu") == []
+
+    def test_architectures_and_routes(self) -> None:
+        assert self.lacking((), Settings(archs=("90",))) == []
+        (reason,) = self.lacking((), Settings(archs=("sm_80", "sm_90")))
+        assert "sm_80" in reason
+        (reason,) = self.lacking((), Settings(frontend="both"))
+        assert "nvcc" in reason
+
+
+def test_a_baseline_beside_what_is_named_that_is_not_used_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pkg" / "cuda").mkdir(parents=True)
+    Path("pkg/cuda/a.cu").write_text(KERNEL)
+    assert list(unused(["pkg"], None)) == []
+    Path("pkg/lmemscope-baseline.json").write_text("{}")
+    for named in ("pkg", "pkg/cuda", "pkg/cuda/a.cu"):
+        (said,) = unused([named], None)
+        assert said.startswith("pkg/lmemscope-baseline.json is not used")
+    assert list(unused(["pkg"], BaselineFile("pkg/lmemscope-baseline.json", "pkg"))) == []
+    monkeypatch.chdir(tmp_path / "pkg")
+    assert list(unused(["cuda"], None)) == []
 
 
 class TestPaths:
@@ -455,6 +542,15 @@ class TestPython:
                 2,
             ),
             ("from cupyx import jit\nr = jit.rawkernel\n@r()\ndef f(x): pass\n", 2),
+            ("from helpers import cuda\n@cuda.jit\ndef f(x): pass\n", 2),
+            ("from .compat import gpu\n@gpu.jit(fastmath=True)\ndef f(x): pass\n", 2),
+            ("import helpers as h\n@h.gpu.jit\ndef f(x): pass\n", 2),
+            ("from mine import gpu, kernel\n@kernel\ndef f(x):\n    gpu.local.array(4, 'f4')\n", 4),
+            ("from mine import RK as R, cp\nk = cp.RawKernel(f(), 'k')\n", 2),
+            ("from importlib import import_module as im\nn = im('numba.cuda')\n", 2),
+            ("import cupy, builtins as b\nb.exec(open('k').read())\n", 2),
+            ("import cupy\nfrom builtins import exec as e\ne(open('k').read())\n", 3),
+            ("import mine\nk = mine.build(b'__global__ void k(float *p) {}')\n", 2),
         ],
     )
     def test_forms_that_are_not_read_are_named_with_their_line(
@@ -475,6 +571,15 @@ class TestPython:
             "from numba import cuda\n@cuda.jit(device=True)\ndef f(x): pass\n",
             "from numba import cuda\n@cuda.jit\ndef f(x):\n    x[cuda.grid(1)] = 1\n",
             "import numba\n@numba.jit\ndef f(x): return x\n",
+            "import numba as nb\n@nb.jit(nopython=True)\ndef f(x): return x\n",
+            "import jax\n@jax.jit\ndef f(x): return x\n",
+            "import jax as j\nfrom functools import partial\n@partial(j.jit)\ndef f(x): return x\n",
+            "from flax import nnx\n@nnx.jit\ndef f(x): return x\n",
+            "import torch\nm = torch.jit.script(f)\n",
+            "from .settings import config\nif config.jit:\n    run(jit=config.jit)\n",
+            "import re, cupy\np = re.compile(f())\n",
+            "from numba import cuda\n@cuda.jit\ndef f(x):\n    a = cuda.local.array(4, 'f4')\n",
+            "class A:\n    def f(self):\n        return self.jit(1)\n",
         ],
     )
     def test_what_is_read_or_makes_none_is_not_said(self, tmp_path: Path, text: str) -> None:

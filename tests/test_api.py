@@ -93,7 +93,7 @@ def test_the_plugin_scans_and_limits(pytester: pytest.Pytester) -> None:
         "usage: mark.lmem takes no max_fame, but: max_frame, max_spill, *",
         'usage: mark.lmem: forbid holds "spill", not a cause such as dynamic-index',
         "did you mean register-spill?",
-        "*: max_registers is 1, found *",
+        "*max-registers 1 for *, found registers *",
     ):
         result.stdout.fnmatch_lines([said])
 

@@ -310,3 +310,78 @@ class TestHeaders:
         )
         done = run_program("scan", "t.cuh", "--format", "json", cwd=tmp_path)
         assert done.kernel("twice<int>")["stack_frame"] == 0
+
+
+UNCLEAR = (
+    ("sh -c 'nvcc -DBIG -c k.cu'", "sh"),
+    ("env X=1 sh -c 'nvcc -DBIG -c k.cu'", "sh"),
+    ("bash build.sh k.cu", "bash"),
+    ("make k.o CFLAGS=-DBIG", "make"),
+    ("python3 wrap.py nvcc -DBIG -c k.cu", "python3"),
+    ("cmake -P build.cmake -DBIG k.cu", "build.cmake"),
+    ("ccache", "an empty command"),
+    ("g++ -DBIG -c k.cu", "g++"),
+    ("nvcc -D$(echo BIG) -c k.cu", "$(echo"),
+    ("nvcc -D`echo BIG` -c k.cu", "`echo"),
+    ("nvcc $F -c k.cu", "$F"),
+    ("nvcc -DA=\\\\x -c k.cu", "A="),
+    ("nvcc -c k.cu -DA='open", "quotation"),
+    ("nvcc @gone.rsp -c k.cu", "gone.rsp"),
+    ("env -S 'nvcc -DBIG' nvcc -c k.cu", "-S"),
+    ("env CPATH=other nvcc -c k.cu", "CPATH=other"),
+)
+
+
+def alone(directory: Path, **said: Any) -> str:
+    path = directory / "compile_commands.json"
+    path.write_text(json.dumps([{"directory": str(directory), "file": "k.cu", **said}]))
+    return str(path)
+
+
+@pytest.mark.parametrize(("command", "named"), UNCLEAR)
+def test_a_command_that_is_not_understood_is_missing_evidence(
+    tmp_path: Path, command: str, named: str
+) -> None:
+    (tmp_path / "k.cu").write_text(KERNEL)
+    read = read_database(alone(tmp_path, command=command))
+    assert {source for source, _ in read.unclear} == {str(tmp_path / "k.cu")}
+    assert any(named in why for _, why in read.unclear)
+    found = discover([str(tmp_path)], Globs(str(tmp_path)))
+    assert [one.path for one in found.inputs] == [str(tmp_path / "k.cu")]
+    assert {gap.kind for gap in found.gaps} == {"evidence"}
+    assert all(gap.input is not None and "entry 1: " in gap.reason for gap in found.gaps)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nvcc -DBIG -c k.cu",
+        "/opt/cuda/bin/nvcc -DBIG -c k.cu",
+        "env X=1 nvcc.exe -DBIG -c k.cu",
+        "clang++-18 -x cuda -DBIG -c k.cu",
+        "x86_64-linux-gnu-clang++ -DBIG -c k.cu",
+        "c++ -x cuda -DBIG -c k.cu",
+        "nvc++ -DBIG -c k.cu",
+        "cmake -E env nvcc -DBIG -c k.cu",
+        "cmake -E __run_co_compile --launcher=ccache --source=k.cu -- nvcc -DBIG -c k.cu",
+    ],
+)
+def test_a_compiler_of_cuda_is_understood(tmp_path: Path, command: str) -> None:
+    (tmp_path / "k.cu").write_text(KERNEL)
+    read = read_database(alone(tmp_path, command=command))
+    assert read.unclear == ()
+    assert [entry.flags.options.defines for entry in read.entries] == [("BIG",)]
+
+
+def test_arguments_and_command_that_differ_are_missing_evidence(tmp_path: Path) -> None:
+    words = ["nvcc", "-c", "k.cu"]
+    same = read_database(alone(tmp_path, arguments=words, command="nvcc  -c 'k.cu'"))
+    assert (len(same.entries), same.unclear) == (1, ())
+    differ = read_database(alone(tmp_path, arguments=words, command="nvcc -DBIG -c k.cu"))
+    assert [source for source, _ in differ.unclear] == [str(tmp_path / "k.cu")]
+    assert not differ.entries
+
+
+def test_an_entry_of_another_shape_that_names_cuda_is_missing_evidence(tmp_path: Path) -> None:
+    read = read_database(alone(tmp_path, command=1))
+    assert [source for source, _ in read.unclear] == [str(tmp_path / "k.cu")]

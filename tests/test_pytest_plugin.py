@@ -40,7 +40,7 @@ TESTS = """
         def test_method(self):
             pass
 
-    @pytest.mark.lmem("broken.cu")
+    @pytest.mark.lmem("broken.cu", max_sites=1)
     def test_broken():
         pass
 
@@ -84,6 +84,14 @@ TESTS = """
     @pytest.mark.lmem("not-scanned.cu", max_fame=0)
     def test_misspelled():
         pass
+
+    @pytest.mark.lmem("not-scanned.cu")
+    def test_no_limit():
+        pass
+
+    @pytest.mark.lmem("not-scanned.cu", forbid=[], max_frame=None)
+    def test_an_empty_ban():
+        pass
 """
 
 
@@ -96,8 +104,8 @@ def test_a_limit_fails_as_an_assertion_does(pytester: pytest.Pytester) -> None:
     # In a process of its own: pytester forgets what a run in this one was the first to import,
     # and a scan with two copies of a module waits for ever.
     result = pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider", "-rA")
-    # A wrong marker is no failure of the kernels: the only error.
-    result.assert_outcomes(passed=1, failed=8, xfailed=1, skipped=1, errors=1)
+    # A wrong marker is no failure of the kernels: the only errors.
+    result.assert_outcomes(passed=1, failed=8, xfailed=1, skipped=1, errors=3)
     text = result.stdout.str()
     for said in (
         "max-sites 0 for *, found sites 1",
@@ -107,6 +115,7 @@ def test_a_limit_fails_as_an_assertion_does(pytester: pytest.Pytester) -> None:
         "[instantiate] rm",
         "NVRTC refused b.cu",
         "usage: mark.lmem takes no max_fame, but: max_frame, ",
+        "usage: mark.lmem forbids nothing",
         "scanned a.cu",
     ):
         assert said in text

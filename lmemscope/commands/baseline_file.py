@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,3 +106,31 @@ def baseline_for(configuration: Configuration) -> BaselineFile | None:
         if os.path.exists(path):
             return BaselineFile(os.path.relpath(path), directory, found=directory != here)
     return None
+
+
+def unused(paths: Sequence[str], used: BaselineFile | None) -> Iterator[str]:
+    """Sentences on baselines beside or above what is named that are not the one of the command.
+
+    Args:
+        paths: as typed.
+        used: the command's.
+    """
+    here = os.getcwd()
+    taken = None if used is None else os.path.abspath(used.path)
+    found: dict[str, None] = {}
+    for path in paths:
+        named = os.path.abspath(path)
+        for directory in upwards(named if os.path.isdir(named) else os.path.dirname(named)):
+            own = os.path.join(directory, DEFAULT_BASELINE)
+            if directory == here:
+                break
+            if os.path.exists(own):
+                if own != taken:
+                    found[directory] = None
+                break
+    for directory in found:
+        shown = os.path.relpath(directory)
+        yield (
+            f"{os.path.join(shown, DEFAULT_BASELINE)} is not used, for a baseline is sought from "
+            f"the working directory upwards: run the command in {shown}"
+        )

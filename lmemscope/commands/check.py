@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.baseline_file import baseline_for
+from lmemscope.commands.baseline_file import baseline_for, unused
 from lmemscope.commands.gate_configuration import say_of
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
 from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.saved_options import with_other_options
 from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
 
@@ -118,7 +119,7 @@ def command(
         raise filtered(saved, foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
-    report = with_stale(paths, report)
+    report = with_other_options(paths, with_stale(paths, report), settings)
     result = compare.compare(
         report,
         configuration.policy,
@@ -140,7 +141,8 @@ def command(
     said = say_of(configuration, report, since, trusted=trust_configuration)
     result = said.added_to(result)
     about = since.notes if since is not None else ()
-    result = replace(result, notes=(*about, *_about(file), *result.notes))
+    hints = unused(paths, file) if configuration.baseline is None else ()
+    result = replace(result, notes=(*about, *_about(file), *hints, *result.notes))
     if kept is not None and file is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed

@@ -76,8 +76,8 @@ def inputs_of(
 def with_stale(paths: Sequence[str], report: Report) -> Report:
     """A report with a gap for each file that is not on disk what a saved report is of.
 
-    The digest of an input tells, and of headers the lines that are quoted. What is not on disk
-    tells nothing.
+    The digests of the input and of its headers tell, and the lines that are quoted. A file that is
+    not there any more is one; where none is there, the report was made elsewhere, which is said.
 
     Args:
         paths: as typed.
@@ -91,15 +91,24 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
     for unit in report.units:
         if unit.source_digest is not None:
             digests[file_of_input(unit.input)] = unit.source_digest
+        digests.update(unit.sources)
         for one in unit.source_lines:
             quoted[one.file][one.line] = one.text
     stale = {file: "" for file, was in digests.items() if digest_of(file) not in (None, was)}
     for file, line in _differing(quoted):
         stale.setdefault(file, f": line {line} differs")
-    gaps = (
+    gaps = [
         Gap("read", f"{file} is not what {saved[0]} was made of{why}", "evidence", file)
         for file, why in stale.items()
-    )
+    ]
+    gone = [file for file in digests if not os.path.lexists(file)]
+    if gone and len(gone) == len(digests):
+        said = f"no file that {saved[0]} was made of is on disk; it is taken as made elsewhere"
+        return replace(report, gaps=(*report.gaps, *gaps), notes=(*report.notes, said))
+    gaps += [
+        Gap("read", f"{file}, of which {saved[0]} was made, is no longer on disk", "evidence", file)
+        for file in gone
+    ]
     return replace(report, gaps=(*report.gaps, *gaps))
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,11 +67,14 @@ class BuildDatabase:
         path: of the database.
         entries: in its order; of those that compile a file in the same way, the first.
         notes: what of it is not used, in sentences that do not repeat its name.
+        unclear: sources of which it does not say for sure how they are compiled, absolute, each
+            with the reason.
     """
 
     path: str
     entries: tuple[Entry, ...]
     notes: tuple[str, ...]
+    unclear: tuple[tuple[str, str], ...] = ()
 
     @property
     def compilers(self) -> tuple[Compiler, ...]:
@@ -84,7 +87,8 @@ class _Records:
     """Entries as they are written: those that may compile CUDA, by absolute path of the source."""
 
     by_path: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]]
-    broken: tuple[tuple[int, str], ...]
+    broken: tuple[tuple[int, str, str | None], ...]
+    """Number, what is wrong, and the source where that is known."""
 
 
 def read_database(
@@ -105,7 +109,12 @@ def read_database(
     # What an entry leaves out is named also where it compiles as an earlier one does.
     flags: list[tuple[int, BuildFlags]] = []
     seen: set[tuple[Any, ...]] = set()
-    broken = list(records.broken)
+    broken: dict[tuple[int, str], str | None] = {
+        (number, why): source
+        for number, why, source in records.broken
+        if source is None or wanted(source)
+    }
+    doubts: dict[tuple[int, str], str | None] = {}
     for source, numbered in records.by_path.items():
         if not wanted(source):
             continue
@@ -113,10 +122,11 @@ def read_database(
             try:
                 entry = _entry(source, record, path, trust)
             except InputError as error:
-                broken.append((number, error.message))
+                broken[number, error.message] = source
                 continue
             if entry is None:
                 continue
+            doubts.update(((number, why), source) for why in _doubts(entry))
             flags.append((number, entry.flags))
             key = (entry.path, entry.flags.options, entry.flags.archs)
             if key not in seen:
@@ -126,7 +136,23 @@ def read_database(
     found = tuple(entry for _, entry in entries)
     notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
     flags.sort(key=lambda item: item[0])
-    return BuildDatabase(path, found, (*notes, *_left_out([one for _, one in flags], trust)))
+    unclear = tuple(
+        (source, f"entry {number}: {why}")
+        for (number, why), source in sorted({**broken, **doubts}.items())
+        if source is not None
+    )
+    left_out = _left_out([one for _, one in flags], trust)
+    return BuildDatabase(path, found, (*notes, *left_out), unclear)
+
+
+def _doubts(entry: Entry) -> Iterator[str]:
+    """Why the build may compile a source otherwise than its entry says here."""
+    name = os.path.basename(entry.path)
+    if not _is_compiler(entry.compiler.path, entry.flags.language):
+        program = entry.compiler.path or "an empty command"
+        yield f"how {program} compiles {name} is not known, for it is no compiler of CUDA"
+    for word in entry.flags.may_define:
+        yield f"what {word} means for {name} is not known"
 
 
 def sources(path: str) -> frozenset[str]:
@@ -193,18 +219,30 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
     if not isinstance(document, list):
         raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
     by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
-    broken: list[tuple[int, str]] = []
+    broken: list[tuple[int, str, str | None]] = []
     for number, record in enumerate(document, start=1):
         try:
             _check(record)
         except InputError as error:
-            broken.append((number, error.message))
+            broken.append((number, error.message, _cuda_source(record, path)))
             continue
         source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
         maybe = _may_be_cuda(source, record)
         if maybe:
             by_path.setdefault(source, []).append((number, record))
     return _Records(by_path, tuple(broken))
+
+
+def _cuda_source(record: object, database: str) -> str | None:
+    """The source of what is no entry, where that is CUDA by its name."""
+    if not isinstance(record, dict) or not isinstance(record.get("file"), str):
+        return None
+    kind = kind_of(record["file"])
+    if kind is None or not kind.is_cuda:
+        return None
+    directory = record.get("directory")
+    named = {"directory": directory if isinstance(directory, str) else ""}
+    return os.path.normpath(os.path.join(_directory(named, database), record["file"]))
 
 
 def _check(record: object) -> None:
@@ -253,22 +291,28 @@ def _may_be_cuda(source: str, record: Mapping[str, Any]) -> bool:
     kind = kind_of(source)
     if kind is not None and kind.is_cuda:
         return True
-    words = record.get("arguments")
-    if words is not None:
-        return any(language in words for language in (*_CUDA_LANGUAGES, "-xcu", "-xcuda"))
-    return _CUDA_WORD.search(record["command"]) is not None
+    words, command = record.get("arguments"), record.get("command")
+    languages = (*_CUDA_LANGUAGES, "-xcu", "-xcuda")
+    if words is not None and any(language in words for language in languages):
+        return True
+    return isinstance(command, str) and _CUDA_WORD.search(command) is not None
 
 
 def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -> Entry | None:
     """The entry, or None where it compiles no CUDA."""
     directory = _directory(record, database)
     words = record.get("arguments")
+    command = record.get("command")
     if words is None:
         words = _split(record["command"])
+    elif isinstance(command, str) and _split(command) != words:
+        raise InputError("plan", "its arguments and its command are not the same")
     taken = _taken_apart(words)
     program = taken.program
     flags = read_flags(taken.arguments, directory, trust=trust)
-    flags = replace(flags, stray=_stray(source, directory, (*taken.before, *flags.stray)))
+    stray = _stray(source, directory, (*taken.before, *flags.stray))
+    unsure = (*stray, *flags.unknown, *flags.refused)
+    flags = replace(flags, stray=stray, may_define=tuple(filter(_MAY_DEFINE.search, unsure)))
     kind = kind_of(source)
     is_cuda = kind is not None and kind.is_cuda and flags.language is None
     if not is_cuda and flags.language not in _CUDA_LANGUAGES:
@@ -339,10 +383,15 @@ def _taken_apart(words: Sequence[str]) -> _Command:
                 last += _split(value)
             else:
                 before.append(word)
+        elif launched and word == "__run_co_compile":
+            # CMake's own: its options, and behind "--" the command.
+            position = words.index("--") if "--" in words else len(words)
         elif launched and word.startswith("-"):
             if word in valued:
                 position += 1
-            if name in ("-C", "--chdir"):
+            if name == "--split-string" or word.startswith("-S"):
+                before.append(word)
+            elif name in ("-C", "--chdir"):
                 before.append(word if equals else " ".join(words[position - 1 : position + 1]))
         elif _program(word) in _LAUNCHERS:
             valued, launched = _LAUNCHERS[_program(word)], True
@@ -353,10 +402,25 @@ def _taken_apart(words: Sequence[str]) -> _Command:
     return _Command(program, [*first, *words[position + 1 :], *last], tuple(before))
 
 
+def _is_compiler(program: str, language: str | None) -> bool:
+    name = _program(program)
+    if _CUDA_COMPILER.fullmatch(name):
+        return True
+    # Clang under the system's name; GCC knows no such language.
+    return language in _CUDA_LANGUAGES and _SYSTEM_COMPILER.fullmatch(name) is not None
+
+
 def _program(word: str) -> str:
     return os.path.basename(word).removesuffix(".exe")
 
 
+_CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
+_SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
+_MAY_DEFINE = re.compile(
+    r"[$`]|(?:^|[\s,=])@|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
+    r"|(?:^|[\s,=])-{1,2}(?:D|U|include|imacros|define-macro|undefine-macro|Wp,|Xpreprocessor)"
+)
+"""Words that are left out and that may say which macros are defined, or which headers are read."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _LAUNCHERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ccache", "sccache", "distcc", "icecc", "buildcache", "fccache", "time"), ()),

@@ -41,6 +41,7 @@ class BuildFlags:
         stray: words that are no option and name no file that a compiler takes, as written.
         linked: options for optimising device code while linking, which happens in no one file.
         responses: files of options that were read, absolute.
+        may_define: of the words that are left out, those that may say which macros are defined.
     """
 
     options: CompileOptions
@@ -54,6 +55,7 @@ class BuildFlags:
     stray: tuple[str, ...]
     linked: tuple[str, ...]
     responses: tuple[str, ...] = ()
+    may_define: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_c
 from lmemscope.model import CompileOptions, Gap, count
 
 if TYPE_CHECKING:
-    from lmemscope.discover.build_database import Compiler
+    from lmemscope.discover.build_database import BuildDatabase, Compiler
     from lmemscope.discover.build_flags import BuildFlags
 
 
@@ -191,6 +191,7 @@ def _add_as_built(
     spelled = same_file(own, search.sources(database))
     read = read_database(database, lambda source: source == spelled, trust=builds.trust)
     result.notes += [f"{_shown(database)}: {note}" for note in read.notes]
+    result.gaps += _unclear(read, _shown(database))
     result.compilers.update(dict.fromkeys(read.compilers))
     flags = [(entry.flags, entry.output) for entry in read.entries]
     for found, variant in _variants([own] * len(flags), flags):
@@ -316,8 +317,15 @@ def _add_database(
             name = _shown(found.path)
             result.errors.append((name, _gone(name, found.path, path)))
     result.notes += [f"{path}: {note}" for note in database.notes]
+    result.gaps += _unclear(database, path)
     result.compilers.update(dict.fromkeys(database.compilers))
     return {entry.path for entry in entries}
+
+
+def _unclear(database: BuildDatabase, shown: str) -> Iterator[Gap]:
+    """What a gate may not pass: it is compiled here, and perhaps otherwise by its build."""
+    for source, why in database.unclear:
+        yield Gap("plan", f"{shown}: {why}", "evidence", _shown(source))
 
 
 def _variants(

@@ -351,6 +351,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
         launches: device-side launches that the source has and no compiled code shows.
         source_digest: SHA-256 of the input's file; null where there is none.
+        sources: SHA-256 of each of the user's files that it was compiled from, by path.
     """
 
     input: str
@@ -366,6 +367,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     directives: tuple[KernelDirective, ...] | UnsetType = UNSET
     launches: tuple[Launch, ...] = ()
     source_digest: str | None = None
+    sources: dict[str, str] = {}
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):

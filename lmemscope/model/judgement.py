@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -195,6 +195,8 @@ class UnitReport:
             that failed, all that its source has.
         source_digest: of the bytes of the input's file, so that a saved report can be told from
             one of another text; None where there is no file.
+        sources: digests of all of the user's files that it was compiled from, by path: the input
+            and the headers that it includes, those of the toolkit and of the system aside.
     """
 
     input: str
@@ -213,6 +215,7 @@ class UnitReport:
     others: tuple[str, ...] = field(default=(), compare=False)
     launches: tuple[Launch, ...] = ()
     source_digest: str | None = field(default=None, compare=False)
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)

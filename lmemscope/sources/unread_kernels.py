@@ -32,6 +32,11 @@ MAKERS = {
 
 _KERNEL = re.compile(r"\b__global__\b[^;{}]*?\bvoid\b")
 _BEGINNING = re.compile(r"\b__global__\b")
+_OTHER_JITS = frozenset(
+    "numba jax jaxlib flax haiku equinox torch triton taichi warp llvmlite thunder brainpy "
+    "brainstate".split()
+)
+"""Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
 _PACKAGES = frozenset({"cupy", "cupyx", "numba", "pycuda"})
 _RUN = frozenset({"exec", "eval", "compile"})
 _WORDS = re.compile(r"\b(?:" + "|".join(MAKERS) + r"|cuda\s*\.\s*jit|__global__)\b")
@@ -74,6 +79,7 @@ class _Finder:
         self._texts = texts
         self._modules = _modules(self._nodes)
         self._functions = _functions(self._nodes)
+        self._imported = _imported(self._nodes)
         # Annotations and tests of a type make no kernel, and neither do docstrings.
         self._passed_over = recognised | set(map(id, _of_types(self._nodes)))
         self._docstrings = set(map(id, _docstrings(self._nodes)))
@@ -104,6 +110,11 @@ class _Finder:
             return f"{MAKERS[node.attr]} by {spelled} in a form that is not read"
         if node.attr == "jit" and _last(node.value) == "cuda":
             return f"a Numba kernel by {spelled} in a form that is not read"
+        if node.attr == "jit" and self._is_of_others(node) and self._decorates(node):
+            return f"what may be a Numba kernel by {spelled}, which comes from an import"
+        is_local = isinstance(node.value, ast.Attribute) and node.value.attr == "local"
+        if node.attr == "array" and is_local and _root(node) not in self._modules:
+            return f"what may be a Numba kernel with {spelled}"
         root = self._modules.get(_root(node), "")
         if node.attr == "__dict__" and root:
             return f"names out of {spelled}"
@@ -121,17 +132,42 @@ class _Finder:
             return f"numba.cuda, here {node.id}, under another name"
         return None
 
+    def _is_of_others(self, node: ast.Attribute) -> bool:
+        """Whether a name is an import's of which nobody knows what it makes."""
+        package = self._imported.get(_root(node))
+        return package is not None and package.partition(".")[0] not in _OTHER_JITS
+
+    def _decorates(self, node: ast.expr) -> bool:
+        """Whether something is called or decorates; a flag may have the same name."""
+        parent = self._parents.get(id(node))
+        if isinstance(parent, ast.Call):
+            return node is parent.func or _last(parent.func) == "partial"
+        return isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+    def _runs(self, called: ast.expr) -> str | None:
+        """The built-in function that runs text as a program, by whatever name it is called."""
+        if isinstance(called, ast.Name):
+            full = self._imported.get(called.id, "")
+            name = full.removeprefix("builtins.") if full.startswith("builtins.") else called.id
+            return name if name in _RUN else None
+        root = _root(called)
+        is_builtin = root == "__builtins__" or self._imported.get(root) == "builtins"
+        return _last(called) if is_builtin and _last(called) in _RUN else None
+
     def _is_base(self, node: ast.expr) -> bool:
         return isinstance(self._parents.get(id(node)), ast.Attribute)
 
     def _text(self, node: ast.Constant) -> str | None:
-        if not isinstance(node.value, str) or id(node) in self._texts | self._docstrings:
+        if id(node) in self._texts or id(node) in self._docstrings:
+            return None
+        value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+        if not isinstance(value, str):
             return None
         parent = self._parents.get(id(node))
-        if node.value in MAKERS and isinstance(parent, _ARGUMENTS):
-            return f"{MAKERS[node.value]} by the string {node.value!r}"
-        is_part = isinstance(parent, _ASSEMBLED)
-        if (_BEGINNING if is_part else _KERNEL).search(node.value):
+        if value in MAKERS and isinstance(parent, _ARGUMENTS):
+            return f"{MAKERS[value]} by the string {value!r}"
+        is_part = isinstance(parent, _ASSEMBLED) and isinstance(node.value, str)
+        if (_BEGINNING if is_part else _KERNEL).search(value):
             return "CUDA C++ in a string that nothing here is known to compile"
         return None
 
@@ -139,10 +175,13 @@ class _Finder:
         called = _last(node.func)
         given = node.args[0] if node.args else None
         text = given.value if isinstance(given, ast.Constant) else None
-        if isinstance(node.func, ast.Name) and called in _RUN:
+        run = self._runs(node.func)
+        if run is not None:
             if isinstance(text, str):
-                return f"{called} of text with kernels" if _WORDS.search(text) else None
-            return f"{called} of text that is computed" if self._packages else None
+                return f"{run} of text with kernels" if _WORDS.search(text) else None
+            return f"{run} of text that is computed" if self._packages else None
+        if self._imported.get(called) == "importlib.import_module":
+            called = "import_module"
         package = text.partition(".")[0] if isinstance(text, str) else ""
         if called in ("import_module", "__import__") and package in _PACKAGES:
             return f"an import of {package} by {called}"
@@ -181,6 +220,21 @@ def _modules(nodes: Collection[ast.AST]) -> dict[str, str]:
             for target in node.targets:
                 if isinstance(target, ast.Name) and node.value.id in found:
                     found.setdefault(target.id, found[node.value.id])
+    return found
+
+
+def _imported(nodes: Collection[ast.AST]) -> dict[str, str]:
+    """What the file imports, of whatever package, by the names that it knows it under."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                own = alias.asname or alias.name.partition(".")[0]
+                found[own] = alias.name if alias.asname else own
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{module}.{alias.name}"
     return found
 
 
