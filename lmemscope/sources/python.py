@@ -24,7 +24,7 @@ LARGEST = 16 << 20
 """Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
 _WORDS = ("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core", *MAKERS)
-_OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
+_OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
 _SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}".encode())
 
 
