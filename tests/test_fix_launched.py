@@ -9,6 +9,7 @@ import pytest
 from lmemscope.discover.project import project_sources
 from lmemscope.model import SourceText
 from lmemscope.rules.launched_elsewhere import largest_launch
+from tests.conftest import run_program
 
 KERNEL = "__global__ void own(int *p) { }\n"
 
@@ -130,3 +131,22 @@ def test_without_a_checkout_the_working_directory_is_the_project(
     assert project_sources(own) == (own, str(tmp_path / "work" / "main.cu"))
     monkeypatch.chdir(tmp_path / "work" / "a")
     assert project_sources(own) == (own,)
+
+
+@pytest.mark.toolchain
+def test_a_larger_launch_in_sight_counts_whatever_the_user_says_of_blocks(tmp_path: Path) -> None:
+    """``--block 256`` beside a launch of 1,024 threads: the array would be overrun."""
+    (tmp_path / "a.cu").write_text(
+        "static __global__ void k(const int *in, int *out, int n) {\n"
+        "  int g = blockIdx.x * blockDim.x + threadIdx.x, s = 0;\n"
+        "  int a[6] = {};\n"
+        "  for (int i = 0; i < 12; i++) a[in[i * n + g] % 6] += i + 1;\n"
+        "  for (int i = 0; i < 6; i++) s = s * 3 + a[i];\n"
+        "  out[g] = s;\n}\n"
+        "void go(const int *in, int *out, int n) {\n"
+        "  dim3 b(64);\n  b.x = 1024;\n  k<<<n, b>>>(in, out, n);\n}\n"
+    )
+    done = run_program("fix", "a.cu", "--block", "256", "--format", "json", cwd=tmp_path)
+    (one,) = [c for c in done.document["candidates"] if c["rewrite"] == "shared-memory"]
+    assert one["applicability"] == "unsafe"
+    assert one["after"]["shared"] == 6 * 4 * 1024

@@ -89,7 +89,8 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         if target.asked_block is None:
             bounds = (one.launch_bounds for one in run)
             most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
-            most = _whole_warps(launched) if launched is not None and launched > most else most
+        # A launch in sight is a fact, also where --block says less.
+        most = _whole_warps(launched) if launched is not None and launched > most else most
         if size * most > _free(target):
             raise RuledOutError(
                 f"{size} bytes for each of {count(most, 'thread')} do not fit{_beside(target)}"
