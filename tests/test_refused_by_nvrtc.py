@@ -11,6 +11,7 @@ from lmemscope.lowering import compile_cuda
 from lmemscope.lowering.refusals import first_error, is_users_own
 from lmemscope.model import Artifacts, CompileOptions, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
+from tests.conftest import run_program
 
 
 def compiled(tmp_path: Path, text: str | bytes, **options: object) -> Artifacts:
@@ -169,3 +170,12 @@ def test_the_first_error_with_a_place() -> None:
     assert found is not None
     assert (found.file, found.line, found.what) == ("/p/b.h", 13, 'expected a ";"')
     assert first_error("nvcc fatal : no\n") is first_error(None) is None
+
+
+@pytest.mark.toolchain
+def test_a_missing_header_behind_host_code_is_what_is_wrong(tmp_path: Path) -> None:
+    text = "void host(int);\n#include <cstdio>\n#include <missing.h>\n__global__ void k() {}\n"
+    (tmp_path / "a.cu").write_text(text)
+    done = run_program("scan", "a.cu", "--format", "json", cwd=tmp_path)
+    assert done.code == 3
+    assert "missing.h" in done.document["units"][0]["failure"]["message"]

@@ -50,5 +50,6 @@ def is_users_own(by_nvrtc: CompileError, by_nvcc: CompileError, *, is_about_host
         return True
     if theirs is None or os.path.basename(theirs.file) == INSTANTIATING:
         return not is_about_host
-    without_header = _NO_HEADER.search(theirs.what) is not None
+    # A host function is no error to nvcc: it went on, to the header that the user lacks.
+    without_header = _NO_HEADER.search(theirs.what) is not None and not is_about_host
     return without_header and ours is not None and _NO_HEADER.search(ours.what) is None
