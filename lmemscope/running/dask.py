@@ -171,6 +171,8 @@ def _without(base: str, value: Any) -> Any:
         return value.replace(base, "") if base in value else value
     if isinstance(value, tuple):
         return tuple(_without(base, item) for item in value)
+    if isinstance(value, dict):
+        return {_without(base, key): _without(base, item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = {
             field.name: _without(base, getattr(value, field.name))
