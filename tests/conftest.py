@@ -33,11 +33,11 @@ from lmemscope.formats.demangle import short_name
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, Unit
 from lmemscope.tools import ptxas, toolchain
-from tests.forked import Parent
+from tests.support.forked import Parent
 
 ROOT = Path(__file__).parent.parent
-DATA = ROOT / "tests" / "data"
-NO_TOOLCHAIN = ROOT / "tests" / "no_toolchain"
+DATA = ROOT / "tests" / "support" / "data"
+NO_TOOLCHAIN = ROOT / "tests" / "support" / "no_toolchain"
 MOST_WORKERS = 8
 T = TypeVar("T")
 
@@ -260,7 +260,7 @@ def shipped(once: Once) -> Finished:
 @pytest.fixture(scope="session")
 def samples(once: Once) -> Finished:
     """One scan of the samples, as JSON with accesses."""
-    scan = ("scan", "tests/samples", "--arch", "sm_90", "--accesses")
+    scan = ("scan", "tests/corpus/samples", "--arch", "sm_90", "--accesses")
     return once("samples", lambda: run_program(*scan, "--format", "json"))
 
 
@@ -272,7 +272,7 @@ def fixed(once: Once) -> Finished:
 
 @pytest.fixture(scope="session")
 def many_forms(once: Once, shared_store: str) -> Callable[[str], Artifacts]:
-    """What is made of tests/data/many_forms.cu for an architecture.
+    """What is made of tests/support/data/many_forms.cu for an architecture.
 
     A family shares one PTX: the compilation to it takes ten times as long as what ptxas does.
     """

@@ -1,7 +1,7 @@
 """HTML that only this module makes: text is escaped unless its type says that it is markup.
 
 A page is built of `element`; a child that is a string is foreign text and is escaped, a child that
-is `Html` is markup already. There is no other way in: see tests/test_escaping.py.
+is `Html` is markup already. There is no other way in: see tests/unit/exporters/test_escaping.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Markdown as GitHub reads it, made only here: text is escaped unless its type says otherwise.
 
 `text` is for sentences, `code` for code spans, `row` for tables; each takes foreign text. A part
-that is `Markdown` is markup already: see tests/test_escaping.py.
+that is `Markdown` is markup already: see tests/unit/exporters/test_escaping.py.
 """
 
 from __future__ import annotations

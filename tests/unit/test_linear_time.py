@@ -1,0 +1,38 @@
+"""No text takes time with the square of its length: what is read is somebody else's."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.formats.words import last_character, last_word
+from tests.support.regular_expressions import expressions, grows
+
+_ALL = list(expressions())
+_PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_no_expression_takes_more_than_linear_time_for_one_long_token(part):
+    grown = {one.place: told for one in _ALL[part::_PARTS] if (told := grows(one)) is not None}
+    assert grown == {}
+
+
+def test_expressions_are_found_where_they_are_kept_and_where_they_are_written():
+    places = [one.place for one in _ALL]
+    assert len(places) > 400
+    assert "lmemscope.formats.log_lines._STACK_LINE" in places
+    assert any(place.startswith("lmemscope.rules.param_copy:") for place in places)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("", ""), ("a", "a"), ("x = f_1 \n", "f_1"), ("f(", ""), ("7", "7"), ("  ", "")],
+)
+def test_the_last_word_is_found_from_the_end(text, word):
+    assert last_word(text) == word
+
+
+def test_what_stands_behind_the_place_does_not_count():
+    assert last_word("one two", 3) == "one"
+    assert last_character("f() * g", 4) == ")"
+    assert last_character("  ", 2) == ""
