@@ -1,96 +1,110 @@
-"""The shape of the code base, held by a test: who may import whom, and how long a module may be."""
+"""The shape of the code base: who may import whom, and how long a module may be.
+
+The directions of imports are contracts in pyproject.toml.
+"""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from importlinter.cli import lint_imports
 
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "lmemscope"
-MODULES = sorted(PACKAGE.rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
-
-LAYERS = (
-    {"model", "errors", "files", "whole", "environment"},
-    {"formats"},
-    {"config"},
-    {"analysis"},
-    {"rules"},
-    {"gate"},
-    {"exporters"},
-    {"sources", "tools"},
-    {"rewrites"},
-    {"lowering"},
-    {"discover"},
-    {"running"},
-    {"pipeline", "linking"},
-    {"collect"},
-    {"fixing"},
-    {"commands", "api", "pytest_plugin", "__main__", "__init__"},
-)
 LONGEST = 500
+VAGUE = ("utils", "util", "helpers", "common", "misc")
 
 
-def layer(name: str) -> int:
-    for index, names in enumerate(LAYERS):
-        if name in names:
-            return index
-    raise AssertionError(f"{name} has no layer: add it to LAYERS")
+@dataclass(frozen=True)
+class Module:
+    """What its text says.
+
+    Attributes:
+        path: below the checkout.
+        text: of the file.
+        imports: each module and the name imported from it; `runs_first` has those outside of
+            functions and type checking.
+        replaced: names that ``setattr`` and ``delattr`` are given.
+    """
+
+    path: str
+    text: str
+    imports: tuple[tuple[str, str], ...]
+    runs_first: tuple[tuple[str, str], ...]
+    replaced: tuple[str, ...]
+
+    @property
+    def dotted(self) -> str:
+        """Its name below the package; a package's is that of its ``__init__``."""
+        parts = Path(self.path).with_suffix("").parts[1:]
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def part(module: Path) -> str:
-    return module.relative_to(PACKAGE).with_suffix("").parts[0]
-
-
-def imported(module: Path) -> set[str]:
-    tree = ast.parse(module.read_text())
-    names: set[str] = set()
+def read(path: Path) -> Module:
+    text = path.read_text()
+    tree = ast.parse(text)
+    imports, replaced = [], []
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            if node.module == "lmemscope":
-                names |= {alias.name for alias in node.names}
-            elif node.module.startswith("lmemscope."):
-                names.add(node.module.split(".")[1])
-        elif isinstance(node, ast.Import):
-            names |= {a.name.split(".")[1] for a in node.names if a.name.startswith("lmemscope.")}
-    return names - {"__version__"}
+        if isinstance(node, ast.ImportFrom):
+            imports.append(node)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("setattr", "delattr")
+        ):
+            values = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            replaced += [value for value in values if isinstance(value, str)]
+    first = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return Module(str(path.relative_to(ROOT)), text, names(imports), names(first), tuple(replaced))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_one_way(module: Path) -> None:
-    own = layer(part(module))
-    for name in imported(module):
-        assert layer(name) <= own, f"{module.name} imports {name}"
+def names(nodes: list[ast.ImportFrom]) -> tuple[tuple[str, str], ...]:
+    return tuple((node.module or "", alias.name) for node in nodes for alias in node.names)
 
 
-def test_the_model_imports_nothing_of_ours() -> None:
-    for module in (PACKAGE / "model").glob("*.py"):
-        assert imported(module) <= {"model"}
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    return [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
 
 
-def dotted(module: Path) -> str:
-    """A module's dotted name below the package; a package's is that of its ``__init__``."""
-    parts = module.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+@pytest.fixture(scope="module")
+def tests() -> list[Module]:
+    return [read(path) for path in sorted((ROOT / "tests").rglob("*.py"))]
 
 
-def imports_at_the_top(module: Path, names: set[str]) -> set[str]:
-    """Modules of ours that importing this one imports, those of type checking aside."""
-    found: set[str] = set()
-    for node in ast.parse(module.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("lmemscope"):
-            base = node.module.removeprefix("lmemscope").removeprefix(".")
-            inside = {f"{base}.{alias.name}".lstrip(".") for alias in node.names} & names
-            found |= inside or {base}
-    return found & names
+def test_imports_keep_the_contracts(capsys: pytest.CaptureFixture[str]) -> None:
+    code = lint_imports(str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True)
+    assert code == 0, capsys.readouterr().out
 
 
-def test_no_module_is_part_of_an_import_cycle() -> None:
-    names = {dotted(module) for module in MODULES}
-    graph = {dotted(module): imports_at_the_top(module, names) for module in MODULES}
+def test_the_package_itself_gives_its_version_alone(modules: list[Module]) -> None:
+    """What the contract of directions leaves out: `lmemscope.scan` is at the very top."""
+    inside = {path.stem for path in PACKAGE.iterdir()} | {"__version__"}
+    assert [
+        (module.path, name)
+        for module in modules
+        for base, name in module.imports
+        if base == "lmemscope" and name not in inside
+    ] == []
+
+
+def test_no_module_is_part_of_an_import_cycle(modules: list[Module]) -> None:
+    ours = {module.dotted for module in modules}
+    graph: dict[str, set[str]] = {}
+    for module in modules:
+        bases = [
+            (base.removeprefix("lmemscope").removeprefix("."), name)
+            for base, name in module.runs_first
+            if base.startswith("lmemscope")
+        ]
+        graph[module.dotted] = {
+            inside if (inside := f"{base}.{name}".lstrip(".")) in ours else base
+            for base, name in bases
+        } & ours
     finished: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -104,53 +118,36 @@ def test_no_module_is_part_of_an_import_cycle() -> None:
         visit(name, ())
 
 
-def test_the_analysis_runs_nothing_and_reads_nothing() -> None:
-    """It compiles nothing, reads no disk and writes no cache: by what it can reach at all."""
-    for module in [*(PACKAGE / "analysis").rglob("*.py"), *(PACKAGE / "rules").rglob("*.py")]:
-        text = module.read_text()
-        assert imported(module) <= {"model", "errors", "formats", "analysis", "rules"}, module
-        ambient = ("open(", "Path(", "os.environ", "getcwd", "subprocess")
-        assert not [word for word in ambient if word in text], module
+def test_the_analysis_runs_nothing_and_reads_nothing(modules: list[Module]) -> None:
+    """It compiles nothing, reads no disk and writes no cache; a contract has what it imports."""
+    ambient = ("open(", "Path(", "os.environ", "getcwd", "subprocess")
+    pure = [m for m in modules if m.path.startswith(("lmemscope/analysis/", "lmemscope/rules/"))]
+    assert len(pure) > 50
+    assert [(m.path, word) for m in pure for word in ambient if word in m.text] == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_modules_stay_readable(module: Path) -> None:
-    assert len(module.read_text().splitlines()) <= LONGEST
-    assert module.stem not in ("utils", "util", "helpers", "common", "misc")
+def test_modules_stay_readable(modules: list[Module]) -> None:
+    lines = {module.path: len(module.text.splitlines()) for module in modules}
+    assert {path: count for path, count in lines.items() if count > LONGEST} == {}
+    assert [path for path in lines if Path(path).stem in VAGUE] == []
 
 
-def test_only_the_toolchain_and_the_workers_start_processes() -> None:
-    # And what reads names, which has no other way to limit a library's memory.
-    starters = [str(m.relative_to(PACKAGE)) for m in MODULES if "subprocess" in m.read_text()]
-    assert starters == [
-        "formats/demangling_child.py",
-        "running/launch.py",
-        "tools/isolated.py",
-        "tools/process.py",
-    ]
-
-
-def private_names(module: Path) -> list[str]:
-    """Private names of lmemscope that a module imports from elsewhere, or replaces by name."""
-    found = []
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lmemscope"):
-            found += [alias.name for alias in node.names if alias.name.startswith("_")]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            names = [a.value for a in node.args if isinstance(a, ast.Constant)]
-            if node.func.attr in ("setattr", "delattr"):
-                found += [n for n in names if isinstance(n, str) and n.startswith("_")]
-    return [name for name in found if name != "__version__"]
-
-
-@pytest.mark.parametrize("module", [*MODULES, *TESTS], ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_module_reaches_for_a_private_name(module: Path) -> None:
+def test_no_module_reaches_for_a_private_name(modules: list[Module], tests: list[Module]) -> None:
     """With ruff's SLF001, which sees ``module._name``."""
-    assert private_names(module) == []
+    imported = [
+        (module.path, name)
+        for module in modules + tests
+        for base, name in module.imports
+        if base.startswith("lmemscope") and name.startswith("_") and name != "__version__"
+    ]
+    replaced = [(m.path, name) for m in modules + tests for name in m.replaced if name[:1] == "_"]
+    assert imported + replaced == []
 
 
-@pytest.mark.parametrize("module", TESTS, ids=lambda path: path.stem)
-def test_tests_share_by_builders_and_fixtures_alone(module: Path) -> None:
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            assert ".test_" not in node.module or not node.module.startswith("tests.")
+def test_tests_share_by_builders_and_fixtures_alone(tests: list[Module]) -> None:
+    assert [
+        (module.path, base)
+        for module in tests
+        for base, name in module.imports
+        if base.startswith("tests") and ".test_" in f"{base}.{name}"
+    ] == []
