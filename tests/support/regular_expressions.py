@@ -11,7 +11,7 @@ import importlib
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,12 +46,15 @@ class Expression:
 
 def expressions() -> Iterator[Expression]:
     """All of them, each once for each place."""
-    trees = {file: ast.parse(file.read_text("utf-8")) for file in sorted(_ROOT.rglob("*.py"))}
-    everywhere = _uses(trees.values())
-    for file, tree in trees.items():
+    sources = {file: _read(file) for file in sorted(_ROOT.rglob("*.py"))}
+    everywhere: dict[str, set[str]] = defaultdict(set)
+    for source in sources.values():
+        for name, methods in source.uses.items():
+            everywhere[name] |= methods
+    for file, source in sources.items():
         module = ".".join(("lmemscope", *file.relative_to(_ROOT).with_suffix("").parts))
-        yield from _kept(module.removesuffix(".__init__"), tree, everywhere)
-        yield from _inline(module.removesuffix(".__init__"), tree)
+        yield from _kept(module.removesuffix(".__init__"), source, everywhere)
+        yield from _inline(module.removesuffix(".__init__"), source)
 
 
 def grows(expression: Expression) -> str | None:
@@ -96,32 +99,63 @@ def _seconds(expression: Expression, text: str | bytes) -> float:
     return time.process_time() - begun
 
 
-def _uses(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
-    """For each name, the methods of expressions that are called on it."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a module's text says of its expressions.
+
+    Attributes:
+        assigned: names that the module keeps.
+        uses: for each name, the methods of expressions that are called on it.
+        named: for each value that is assigned to a name, by its id, the name.
+        calls: of functions of `re` outside of what the module keeps.
+    """
+
+    tree: ast.Module
+    assigned: frozenset[str]
+    uses: dict[str, set[str]]
+    named: dict[int, str]
+    calls: tuple[ast.Call, ...]
+
+
+def _read(file: Path) -> _Source:
+    tree = ast.parse(file.read_text("utf-8"))
     uses: dict[str, set[str]] = defaultdict(set)
-    for tree in trees:
-        for node in ast.walk(tree):
+    named: dict[int, str] = {}
+    calls: list[ast.Call] = []
+    assigned: set[str] = set()
+    for top in tree.body:
+        if isinstance(top, ast.Assign | ast.AnnAssign):
+            targets = top.targets if isinstance(top, ast.Assign) else [top.target]
+            assigned |= {target.id for target in targets if isinstance(target, ast.Name)}
+        is_kept = not isinstance(top, _SCOPES)
+        for node in ast.walk(top):
             if isinstance(node, ast.Attribute) and node.attr in _METHODS:
                 of = node.value
                 name = of.id if isinstance(of, ast.Name) else getattr(of, "attr", None)
                 uses[str(name)].add(node.attr)
-    return uses
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        named[id(node.value)] = target.id
+            elif isinstance(node, ast.Call) and not is_kept and node.args and _is_of_re(node.func):
+                calls.append(node)
+    return _Source(tree, frozenset(assigned), uses, named, tuple(calls))
 
 
-def _kept(module: str, tree: ast.Module, everywhere: dict[str, set[str]]) -> Iterator[Expression]:
-    own = _uses([tree])
-    assigned = {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name)
-    }
+def _is_of_re(function: ast.expr) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "re"
+    )
+
+
+def _kept(module: str, source: _Source, everywhere: dict[str, set[str]]) -> Iterator[Expression]:
     if module.endswith(("__main__", "_child")):
         return
     values = vars(importlib.import_module(module))
-    for name in sorted(assigned):
-        uses = own[name] if name.startswith("_") else everywhere[name]
+    for name in sorted(source.assigned):
+        uses = source.uses.get(name, set()) if name.startswith("_") else everywhere.get(name, set())
         for value in _patterns(values.get(name)):
             searched = not uses or bool(uses & _SEARCHES)
             yield Expression(f"{module}.{name}", value, searched)
@@ -138,37 +172,20 @@ def _patterns(value: object, depth: int = 0) -> Iterator[re.Pattern[str] | re.Pa
             yield from _patterns(one, depth + 1)
 
 
-def _inline(module: str, tree: ast.Module) -> Iterator[Expression]:
-    own = _uses([tree])
-    named = {
-        id(node.value): target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    kept = {id(node) for one in tree.body if not isinstance(one, _SCOPES) for node in ast.walk(one)}
-    for node in ast.walk(tree):
-        if not (
-            isinstance(node, ast.Call)
-            and id(node) not in kept
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "re"
-            and node.args
-        ):
-            continue
-        written = _written(node.args[0], module)
-        if written is not None and node.func.attr in {*_METHODS, "compile"}:
-            uses = own.get(named.get(id(node), ""), {node.func.attr})
+def _inline(module: str, source: _Source) -> Iterator[Expression]:
+    for call in source.calls:
+        assert isinstance(call.func, ast.Attribute)
+        written = _written(call.args[0], module)
+        if written is not None and call.func.attr in {*_METHODS, "compile"}:
+            uses = source.uses.get(source.named.get(id(call), ""), {call.func.attr})
             searched = not uses <= {"match", "fullmatch"}
-            flags = re.DOTALL if "DOTALL" in ast.unparse(node) else 0
-            flags |= re.MULTILINE if "MULTILINE" in ast.unparse(node) else 0
+            flags = re.DOTALL if "DOTALL" in ast.unparse(call) else 0
+            flags |= re.MULTILINE if "MULTILINE" in ast.unparse(call) else 0
             try:
                 compiled = re.compile(written, flags)
             except re.error:
                 continue  # what stands for a part that is not known does not fit there
-            yield Expression(f"{module}:{node.lineno}", compiled, searched)
+            yield Expression(f"{module}:{call.lineno}", compiled, searched)
 
 
 def _written(node: ast.expr, module: str) -> str | bytes | None:

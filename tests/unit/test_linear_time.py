@@ -5,20 +5,25 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.formats.words import last_character, last_word
-from tests.support.regular_expressions import expressions, grows
-
-_ALL = list(expressions())
-_PARTS = 8
+from tests.support.regular_expressions import Expression, expressions, grows
 
 
-@pytest.mark.parametrize("part", range(_PARTS))
-def test_no_expression_takes_more_than_linear_time_for_one_long_token(part):
-    grown = {one.place: told for one in _ALL[part::_PARTS] if (told := grows(one)) is not None}
+@pytest.fixture(scope="module")
+def found() -> list[Expression]:
+    return list(expressions())
+
+
+def test_no_expression_takes_more_than_linear_time_for_one_long_token(
+    found: list[Expression],
+) -> None:
+    grown = {one.place: told for one in found if (told := grows(one)) is not None}
     assert grown == {}
 
 
-def test_expressions_are_found_where_they_are_kept_and_where_they_are_written():
-    places = [one.place for one in _ALL]
+def test_expressions_are_found_where_they_are_kept_and_where_they_are_written(
+    found: list[Expression],
+) -> None:
+    places = [one.place for one in found]
     assert len(places) > 400
     assert "lmemscope.formats.log_lines._STACK_LINE" in places
     assert any(place.startswith("lmemscope.rules.param_copy:") for place in places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -114,6 +115,7 @@ def filled(
     return next(numbers) if hint is int else f"text {next(numbers)} é"
 
 
+@functools.cache
 def everything(*, bare: bool = False) -> Report:
     """A report with something in every field there is, or as little as there can be."""
     whole: Report = filled(Report, itertools.count(100), bare=bare)
@@ -124,6 +126,11 @@ def everything(*, bare: bool = False) -> Report:
         unit = filled(UnitReport, itertools.count(500), bare=True)
         return dataclasses.replace(whole, units=(dataclasses.replace(unit, kernels=(poor,)),))
     return dataclasses.replace(whole, left_out=())
+
+
+@functools.cache
+def everything_as_text() -> str:
+    return dumped(everything())
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -271,7 +278,7 @@ class TestWhatIsLeftOut:
 
 def changed(*path: str | int, to: Any) -> str:
     """A document with one value replaced, or with ... removed."""
-    document = place = json.loads(dumped(everything()))
+    document = place = json.loads(everything_as_text())
     for step in path[:-1]:
         place = place[step]
     if to is ...:
