@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from lmemscope.fixing.joint import joint
 from lmemscope.model import Edit, Rewriting, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
+from tests.support.host_programs import is_trap, outputs
 from tests.support.rewriting import kernel, target
 
 HEAD = "__global__ void k(const int *p, float *out, int n) {"
@@ -168,27 +168,6 @@ def test_loops_around_are_kept_in_a_second_proposal() -> None:
     assert len(proposed(kernel("int a[8];", "#pragma unroll 4", body))) == 1
 
 
-HOST = """\
-#include <cstdio>
-#include <cstdlib>
-#include <initializer_list>
-#define __global__
-#define __device__
-#define __forceinline__ inline
-#define __trap() (puts("trap"), exit(0))
-%s
-int main(int, char **given) {
-  unsigned state = 7;
-  for (int turn = 0; turn < 40; ++turn) {
-    int in[64];
-    float out[64] = {};
-    for (int &one : in) one = (state = state * 1664525 + 1013904223) >> 9;
-    k(in, out, atoi(given[1]));
-    for (float one : out) printf("%%g ", one);
-    puts("");
-  }
-}
-"""
 SUM = "float sum = 0; for (int i = 0; i < n; ++i) sum = sum * 3 + a[i]; out[1] = sum;"
 DOWN = """\
 __device__ void down(const int *c, int m, float &v) {
@@ -198,53 +177,51 @@ __device__ void down(const int *c, int m, float &v) {
 AGAIN = "for (int k = 0; k < 5; ++k) { for (int i = 0; i < n; ++i) a[i] += k; " + SUM + " }"
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
-@pytest.mark.parametrize(
-    ("body", "before"),
-    [
-        ((FILL, SUM), ""),
-        ((FILL, "for (int i = n - 1; i >= 0; --i) { if (a[i] & 1) break; out[i] = a[i]; }"), ""),
-        ((FILL, "for (int i = 0; i < n; ++i) { if (a[i] & 1) continue; out[i] = a[i]; }"), ""),
-        ((FILL, "for (int i = 0; i < n; i += 3) a[i] = 0;", SUM), ""),
-        ((FILL, "for (int i = 0; i < n; ++i) { i += p[i] & 1; out[i] = a[i < n ? i : 0]; }"), ""),
-        ((FILL, "int i;", "for (i = 0; i < n; ++i) if (a[i] > 200) break;", "out[9] = i;"), ""),
-        ((FILL, "if (p[0] & 1) return;", SUM), ""),
-        ((FILL, "for (int i = 0; i < n; ++i) { if (a[i] > 250) return; out[i] = 1; }"), ""),
-        ((FILL, "float v = 0;", "down(a, n, v);", "out[0] = v;"), DOWN),
-        ((FILL, "float v = 0;", "if (n > 1) down(a, n - 1, v);", "out[n] = v;"), DOWN),
-        ((FILL, "if (n) out[0] = p[0] / n + (p[1] >> (n - 1)) + a[n - 1];", SUM), ""),
-        (("for (int i = n; i > 0; --i) a[i] = p[i];", "out[2] = n ? a[n] : 5;"), ""),
-        ((FILL, "for (int i = 1; i < n; ++i) { int v = a[i], j = i;"
-          " while (j > 0 && a[j - 1] > v) { a[j] = a[j - 1]; --j; } a[j] = v; }", SUM), ""),
-        ((FILL, "for (int i = 0; i < n; ++i) for (int j = 0; j < i; ++j) a[i] ^= a[j];", SUM), ""),
-        ((FILL, "unsigned u = n; while (u-- > 0) out[u] = a[u];"), ""),
-        ((FILL, "int m = n;", "m -= 1;", "if (m >= 0) out[m] = a[m];", SUM), ""),
-        ((FILL, "int q[2] = {n, n + 1};", "out[5] = q[p[0] & 1] + sizeof(n);", SUM), ""),
-        ((FILL, "switch (n) { case 2: out[0] = a[1]; break; default: out[0] = n; }", SUM), ""),
-        ((FILL, AGAIN), ""),
-    ],
+PROGRAMS = (
+    ((FILL, SUM), ""),
+    ((FILL, "for (int i = n - 1; i >= 0; --i) { if (a[i] & 1) break; out[i] = a[i]; }"), ""),
+    ((FILL, "for (int i = 0; i < n; ++i) { if (a[i] & 1) continue; out[i] = a[i]; }"), ""),
+    ((FILL, "for (int i = 0; i < n; i += 3) a[i] = 0;", SUM), ""),
+    ((FILL, "for (int i = 0; i < n; ++i) { i += p[i] & 1; out[i] = a[i < n ? i : 0]; }"), ""),
+    ((FILL, "int i;", "for (i = 0; i < n; ++i) if (a[i] > 200) break;", "out[9] = i;"), ""),
+    ((FILL, "if (p[0] & 1) return;", SUM), ""),
+    ((FILL, "for (int i = 0; i < n; ++i) { if (a[i] > 250) return; out[i] = 1; }"), ""),
+    ((FILL, "float v = 0;", "down(a, n, v);", "out[0] = v;"), DOWN),
+    ((FILL, "float v = 0;", "if (n > 1) down(a, n - 1, v);", "out[n] = v;"), DOWN),
+    ((FILL, "if (n) out[0] = p[0] / n + (p[1] >> (n - 1)) + a[n - 1];", SUM), ""),
+    (("for (int i = n; i > 0; --i) a[i] = p[i];", "out[2] = n ? a[n] : 5;"), ""),
+    ((FILL, "for (int i = 1; i < n; ++i) { int v = a[i], j = i;"
+      " while (j > 0 && a[j - 1] > v) { a[j] = a[j - 1]; --j; } a[j] = v; }", SUM), ""),
+    ((FILL, "for (int i = 0; i < n; ++i) for (int j = 0; j < i; ++j) a[i] ^= a[j];", SUM), ""),
+    ((FILL, "unsigned u = n; while (u-- > 0) out[u] = a[u];"), ""),
+    ((FILL, "int m = n;", "m -= 1;", "if (m >= 0) out[m] = a[m];", SUM), ""),
+    ((FILL, "int q[2] = {n, n + 1};", "out[5] = q[p[0] & 1] + sizeof(n);", SUM), ""),
+    ((FILL, "switch (n) { case 2: out[0] = a[1]; break; default: out[0] = n; }", SUM), ""),
+    ((FILL, AGAIN), ""),
 )  # fmt: skip
-def test_the_program_is_the_same(tmp_path: Path, body: tuple[str, ...], before: str) -> None:
-    text = kernel("int a[8];", *body, before=before)
-    number, made = most(text), proposed(text)
-    assert number is not None
-    built = []
-    texts = [text, *(patched(text.encode(), one.edits).decode() for one in made)]
-    for name, one in enumerate(texts):
-        (tmp_path / f"{name}.cpp").write_text(HOST % one)
-        built.append(tmp_path / str(name))
-        subprocess.run(["g++", "-w", "-o", built[-1], f"{built[-1]}.cpp"], check=True)
-    for n in range(number + 1):
-        printed = {
-            subprocess.run([one, str(n)], check=True, capture_output=True).stdout for one in built
-        }
-        assert len(printed) == 1
-    for n in (-1, number + 1):
-        after = [
-            subprocess.run([one, str(n)], check=True, capture_output=True).stdout
-            for one in built[1:]
-        ]
-        assert set(after) == {b"trap\n"}
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
+def test_the_program_is_the_same(tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+    # The case, the length, which of those printed are its, and whether it is a length at all.
+    groups: list[tuple[str, int, slice, bool]] = []
+    for body, before in PROGRAMS:
+        text = kernel("int a[8];", *body, before=before)
+        number = most(text)
+        assert number is not None
+        versions = [patched(text.encode(), one.edits).decode() for one in proposed(text)]
+        assert versions
+        for n in range(-1, number + 2):
+            fits = 0 <= n <= number
+            begun = len(asked)
+            asked += [(one, n) for one in ([text] if fits else []) + versions]
+            groups.append((text, n, slice(begun, len(asked)), fits))
+    printed = outputs(tmp_path, asked, turns=40)
+    for text, n, own, fits in groups:
+        given = set(printed[own])
+        assert len(given) == 1, (text, n)
+        assert is_trap(given.pop()) != fits, (text, n)
 
 
 @pytest.mark.parametrize(("largest", "together"), [(8, True), (6, False)])

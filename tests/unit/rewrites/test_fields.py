@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
+from tests.support.host_programs import EACH_TURN, outputs
 from tests.support.rewriting import kernel, target
 
 FIELDS = re.compile(r"const lmem_field(?:s|_rows)<([^<>]*)> a = ")
@@ -145,13 +147,8 @@ int main() {
 """
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
-@pytest.mark.parametrize("element", ["unsigned char", "int", "bool"])
-@pytest.mark.parametrize("mask", [1, 3, 15])
-@pytest.mark.parametrize("inner", [None, 1, 2, 3, 4, 5, 8, 9, 17])
-def test_the_program_is_the_same(
-    tmp_path: Path, element: str, mask: int, inner: int | None
-) -> None:
+def mixed(element: str, mask: int, inner: int | None) -> tuple[str, str]:
+    """A kernel that moves elements of at most ``mask`` about, and what is made of it."""
     row = "" if inner is None else f"[{inner}]"
     at = (lambda i: f"a[{i}]") if inner is None else (lambda i: f"a[{i}][(x + {i}) % {inner}]")
     fill = (
@@ -174,14 +171,18 @@ def test_the_program_is_the_same(
     )
     one = proposed(text, f"{element}[13]{row}", block=8)
     assert one is not None
-    printed = []
-    for name, made in (("before", text), ("after", patched(text.encode(), one.edits).decode())):
-        (tmp_path / f"{name}.cpp").write_text(HOST % made)
-        built = tmp_path / name
-        subprocess.run(["g++", "-w", "-o", built, f"{built}.cpp"], check=True)
-        printed.append(subprocess.run([built], check=True, capture_output=True).stdout)
-    assert len(set(printed[0].splitlines())) > 50
-    assert printed[0] == printed[1]
+    return text, patched(text.encode(), one.edits).decode()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
+def test_the_program_is_the_same(tmp_path: Path) -> None:
+    inners = (None, 1, 2, 3, 4, 5, 8, 9, 17)
+    cases = list(itertools.product(("unsigned char", "int", "bool"), (1, 3, 15), inners))
+    programs = [(text, EACH_TURN) for case in cases for text in mixed(*case)]
+    printed = outputs(tmp_path, programs, turns=300, threads=8)
+    pairs = list(zip(cases, printed[::2], printed[1::2], strict=True))
+    assert [case for case, before, after in pairs if before != after] == []
+    assert [case for case, before, _ in pairs if len(set(before.splitlines())) <= 50] == []
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
