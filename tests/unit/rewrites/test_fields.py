@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
-from tests.support.host_programs import EACH_TURN, outputs
+from tests.support.host_programs import EACH_TURN, every_thread, outputs
 from tests.support.rewriting import kernel, target
 
 FIELDS = re.compile(r"const lmem_field(?:s|_rows)<([^<>]*)> a = ")
@@ -121,32 +120,6 @@ def test_a_macro_may_give_a_variable_more() -> None:
     assert fields("unsigned char[16]", *body, before="#define GROW\n") == (1, None)
 
 
-HOST = """\
-#include <cstdio>
-#define __global__
-#define __device__
-#define __host__
-#define __forceinline__ inline
-#define __shared__ static
-#define __align__(n) __attribute__((aligned(n)))
-struct { int x = 0, y = 0, z = 0; } threadIdx;
-struct { int x = 8, y = 1, z = 1; } blockDim;
-%s
-int main() {
-  unsigned state = 7;
-  for (int turn = 0; turn < 300; ++turn) {
-    int in[64];
-    float out[64] = {};
-    for (int &one : in) one = (state = state * 1664525 + 1013904223) >> 9;
-    threadIdx.x = turn %% 8;
-    k(in, out, turn %% 60);
-    for (float one : out) printf("%%g ", one);
-    puts("");
-  }
-}
-"""
-
-
 def mixed(element: str, mask: int, inner: int | None) -> tuple[str, str]:
     """A kernel that moves elements of at most ``mask`` about, and what is made of it."""
     row = "" if inner is None else f"[{inner}]"
@@ -185,19 +158,8 @@ def test_the_program_is_the_same(tmp_path: Path) -> None:
     assert [case for case, before, _ in pairs if len(set(before.splitlines())) <= 50] == []
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
-@pytest.mark.parametrize(
-    ("type_", "put"),
-    [
-        ("unsigned char[13]", 1),
-        ("unsigned char[13]", 7),
-        ("int[70]", 3),
-        ("unsigned char[5][3]", 3),
-        ("int[7][9]", 1),
-        ("short[3][2]", 200),
-    ],
-)
-def test_no_threads_share_a_byte(tmp_path: Path, type_: str, put: int) -> None:
+def refilled(type_: str, put: int) -> str:
+    """A kernel that fills the array and counts what is not there, with the array in fields."""
     element, _, extents = type_.partition("[")
     sizes = [int(one) for one in re.findall(r"\d+", extents)]
     use = "a[i]" if len(sizes) == 1 else "a[i][j]"
@@ -213,15 +175,20 @@ def test_no_threads_share_a_byte(tmp_path: Path, type_: str, put: int) -> None:
     )
     one = proposed(text, type_, block=8)
     assert one is not None
-    made = patched(text.encode(), one.edits).decode()
-    main = (
-        "\nint main() { float out = 0; for (int n = 1; n >= 0; --n)"
-        " for (int i = 0; i < 8; ++i) { threadIdx.x = i; k(&i, &out, n); }"
-        ' printf("%g", out); }\n'
-    )
-    program = (HOST % made).partition("\nint main")[0] + main
-    (tmp_path / "all.cpp").write_text(program)
-    built = tmp_path / "all"
-    flags = ["-w", "-fsanitize=undefined,address", "-fno-sanitize-recover"]
-    subprocess.run(["g++", *flags, "-o", built, f"{built}.cpp"], check=True)
-    assert subprocess.run([built], check=True, capture_output=True).stdout == b"0"
+    return patched(text.encode(), one.edits).decode()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
+def test_no_threads_share_a_byte(tmp_path: Path) -> None:
+    cases = [
+        ("unsigned char[13]", 1),
+        ("unsigned char[13]", 7),
+        ("int[70]", 3),
+        ("unsigned char[5][3]", 3),
+        ("int[7][9]", 1),
+        ("short[3][2]", 200),
+    ]
+    flags = ("-fsanitize=undefined,address", "-fno-sanitize-recover")
+    programs = [refilled(*case) for case in cases]
+    counted = every_thread(tmp_path, programs, threads=8, flags=flags)
+    assert [case for case, wrong in zip(cases, counted, strict=True) if wrong] == []
