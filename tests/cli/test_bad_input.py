@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 pytestmark = pytest.mark.toolchain
 

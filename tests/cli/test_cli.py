@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, Finished, run_program, start_program
+from tests.support.program import ROOT, Finished, run_program, start_program
 
 CONTRACT_KERNEL = {
     "name", "demangled", "kind", "location", "registers", "stack_frame", "cumulative_stack",

@@ -9,8 +9,8 @@ import pytest
 from lmemscope.commands import completion
 from lmemscope.commands.group import cli
 from lmemscope.exporters.json import render_json
-from tests.conftest import run_program
 from tests.support.builders import facts, report_of, spilling
+from tests.support.program import run_program
 
 SOURCE = """
 // __global__ void commented(int *x) {}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.gate.difference import difference
-from tests.conftest import ROOT, run_program
 from tests.support.builders import judged, report
+from tests.support.program import ROOT, run_program
 
 
 def test_equal_reports_do_not_differ() -> None:

@@ -19,7 +19,7 @@ from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
 from lmemscope.tools import toolchain
 from lmemscope.tools.toolchain import Toolchain
-from tests.conftest import ROOT
+from tests.support.program import ROOT
 
 
 def install(directory: Path, *wheels: str) -> None:

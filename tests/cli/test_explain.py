@@ -28,8 +28,8 @@ from lmemscope.model import (
 )
 from lmemscope.rules import RULES
 from lmemscope.rules.verdict import judge
-from tests.conftest import ROOT, run_program
 from tests.support.builders import facts, find, kernel_with, local_object, report, report_of
+from tests.support.program import ROOT, run_program
 
 
 @pytest.mark.toolchain

@@ -14,7 +14,8 @@ from lmemscope.commands.schema import structure
 from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters import fix_document
 from lmemscope.formats.json_schema import json_schema
-from tests.conftest import Finished, Once, run_program
+from tests.conftest import Once
+from tests.support.program import Finished, run_program
 
 RING = """\
 #include "size.h"

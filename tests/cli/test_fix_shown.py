@@ -41,8 +41,8 @@ from lmemscope.model import (
     Untried,
 )
 from lmemscope.rewrites import said as said_of
-from tests.conftest import ROOT, run_program
 from tests.support.builders import report_of, spilling
+from tests.support.program import ROOT, run_program
 
 T = TypeVar("T")
 BEFORE = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Finished, run_program, start_program
+from tests.support.program import Finished, run_program, start_program
 
 pytestmark = pytest.mark.toolchain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from lmemscope import collect
 from lmemscope.config.settings import Settings
 from lmemscope.model import Unit, UnitReport, Wanted
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 KERNEL = "__global__ void {name}(float *x) {{ x[threadIdx.x] = {body}; }}\n"
 ENDLESS = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import ROOT, Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 KERNEL = "__global__ void k{}(int *p) {{ int a[99]; for (int &x : a) x = *p; *p = a[p[1]]; }}\n"
 DOCS = (ROOT / "docs" / "ci.md").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 PAGES = sorted((ROOT / "docs" / "questions").glob("*.md"))
 BLOCK = re.compile(r"```console\n\$ lmemscope (.*?)\n(.*?)```", re.DOTALL)

@@ -13,8 +13,8 @@ import pytest
 from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters import formats, render
 from lmemscope.exporters.json import load_report, parse_report
-from tests.conftest import DATA, ROOT, Finished, run_program
 from tests.support.builders import judged, report
+from tests.support.program import DATA, ROOT, Finished, run_program
 
 FORMATS = tuple(row.name for row in formats.FORMATS)
 

@@ -24,7 +24,7 @@ from lmemscope.commands.streams import Channel
 from lmemscope.errors import OutputError, UsageError
 from lmemscope.exporters.json import render_json
 from lmemscope.model import Report
-from tests.conftest import ROOT
+from tests.support.program import ROOT
 
 PROGRAM = "from lmemscope.__main__ import main; main()"
 FAULTY = """

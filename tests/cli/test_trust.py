@@ -22,7 +22,7 @@ from lmemscope.errors import UsageError
 from lmemscope.tools import process
 from lmemscope.tools.git import Repository
 from lmemscope.tools.toolchain import INSTALLED
-from tests.conftest import ROOT, run_program, start_program
+from tests.support.program import ROOT, run_program, start_program
 
 KERNEL = "__global__ void k(int *p) { *p = 1; }\n"
 BY_PYTHON_ITSELF = frozenset(

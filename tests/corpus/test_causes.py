@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.rules import RULES
-from tests.conftest import ROOT, Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 PAIRS = [
     ("register-spill", "thirty_doubles_capped", "thirty_doubles"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.formats.demangle import short_name
-from tests.conftest import ROOT, Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 pytestmark = pytest.mark.toolchain
 

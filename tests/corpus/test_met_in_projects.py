@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lmemscope.rules.register_cap import spilling_threads
-from tests.conftest import run_program
 from tests.support.builders import kernel_with
+from tests.support.program import run_program
 
 pytestmark = pytest.mark.toolchain
 

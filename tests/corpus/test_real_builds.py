@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lmemscope.formats.demangle import short_name
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 pytestmark = pytest.mark.toolchain
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT, Finished
+from tests.support.program import ROOT, Finished
 
 SAMPLES = sorted(path.stem for path in (ROOT / "tests" / "corpus" / "samples").glob("*.cu"))
 

@@ -14,7 +14,8 @@ from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, KernelFacts, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolchain import INSTALLED
-from tests.conftest import DATA, ROOT, Once
+from tests.conftest import Once
+from tests.support.program import DATA, ROOT
 
 pytestmark = pytest.mark.toolchain
 

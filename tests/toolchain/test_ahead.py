@@ -17,7 +17,7 @@ from lmemscope.lowering.ahead import Ahead
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Frontend, Unit, UnitReport, Wanted
 from lmemscope.tools import nvcc, process
-from tests.conftest import ROOT
+from tests.support.program import ROOT
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 FUNCTION = """

@@ -7,7 +7,7 @@ import pytest
 
 import lmemscope
 from lmemscope.errors import UsageError
-from tests.conftest import ROOT
+from tests.support.program import ROOT
 
 pytest_plugins = ["pytester"]
 HISTOGRAM = str(ROOT / "kernels" / "histogram.cu")

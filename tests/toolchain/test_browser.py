@@ -14,7 +14,7 @@ from lmemscope.analysis.groups import groups
 from lmemscope.exporters import render
 from lmemscope.exporters.json import parse_report
 from lmemscope.exporters.selection import parted
-from tests.conftest import Finished
+from tests.support.program import Finished
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [

@@ -14,7 +14,7 @@ import pytest
 
 from lmemscope.commands.schema import structure
 from lmemscope.formats.json_schema import json_schema
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 pytestmark = pytest.mark.toolchain
 

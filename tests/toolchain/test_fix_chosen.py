@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 pytestmark = pytest.mark.toolchain
 KERNELS = ROOT / "benchmarks" / "data" / "fix_kernels"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 pytestmark = pytest.mark.toolchain
 

@@ -14,7 +14,7 @@ import pytest
 from lmemscope.formats.nvlink_log import parse_nvlink_log
 from lmemscope.tools.nvlink import device_runtime
 from lmemscope.tools.toolchain import INSTALLED
-from tests.conftest import ROOT, Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 pytestmark = pytest.mark.toolchain
 

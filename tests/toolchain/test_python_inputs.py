@@ -15,7 +15,7 @@ from lmemscope.sources.cupy import CupyProgram, find_programs
 from lmemscope.sources.numba import find_kernels
 from lmemscope.sources.python_text import Scope
 from lmemscope.tools import python_child
-from tests.conftest import DATA, run_program
+from tests.support.program import DATA, run_program
 
 HISTOGRAM = """
 extern "C" __global__ void histogram(const unsigned char *data, unsigned *totals, int n) {

@@ -11,7 +11,7 @@ from lmemscope.lowering import compile_cuda
 from lmemscope.lowering.refusals import first_error, is_users_own
 from lmemscope.model import Artifacts, CompileOptions, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 
 def compiled(tmp_path: Path, text: str | bytes, **options: object) -> Artifacts:

@@ -15,7 +15,7 @@ from lmemscope.model import Unit
 from lmemscope.tools import nvrtc
 from lmemscope.tools.toolchain import INSTALLED
 from lmemscope.tools.toolkit import Toolkit
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 HISTOGRAM = str(ROOT / "kernels" / "histogram.cu")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from importlinter.cli import lint_imports
 
-from tests.conftest import ROOT
+from tests.support.program import ROOT
 
 PACKAGE = ROOT / "lmemscope"
 LONGEST = 500

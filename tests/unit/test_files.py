@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope import files
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 LOG = ROOT / "tests/support/data/build_log/make-j2.log"
 ODD = ("pipe", "link to a device", "socket")

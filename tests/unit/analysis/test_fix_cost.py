@@ -32,8 +32,8 @@ from lmemscope.model import (
     Work,
 )
 from lmemscope.rules.verdict import judge
-from tests.conftest import ROOT
 from tests.support.builders import MachineCode, attributed, depot, facts, layers, ldl, program, stl
+from tests.support.program import ROOT
 
 PLAIN = Work(
     pipes=tuple(100.0 if pipe == "fp32" else 10.0 for pipe in PIPES),

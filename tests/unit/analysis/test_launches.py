@@ -28,8 +28,8 @@ from lmemscope.model import (
     total,
 )
 from lmemscope.rules.verdict import judge
-from tests.conftest import Finished, run_program
 from tests.support.builders import facts, find, report_of
+from tests.support.program import Finished, run_program
 
 SHARE = CauseShare("device-launch", None, 0, SiteClass())
 

@@ -29,8 +29,8 @@ from lmemscope.model import (
     View,
 )
 from lmemscope.rules.verdict import judge
-from tests.conftest import run_program
 from tests.support.builders import facts, find, kernel_with, local_object, report
+from tests.support.program import run_program
 
 
 def kernel(

@@ -23,8 +23,8 @@ from lmemscope.exporters.html import render_html
 from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.exporters.markdown import render_markdown
 from lmemscope.model import DEVICES, Device, Launch, PtxasFacts, Report
-from tests.conftest import ROOT, run_program
 from tests.support.builders import facts, report_of
+from tests.support.program import ROOT, run_program
 
 MIB = 1 << 20
 MEASURED: dict[str, Any] = json.loads((ROOT / "benchmarks/data/reservation.json").read_text())

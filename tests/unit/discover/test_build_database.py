@@ -14,7 +14,7 @@ from lmemscope.discover.build_flags import read_flags
 from lmemscope.discover.plan import make_units
 from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InputError
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 BASE = "/project/build"
 

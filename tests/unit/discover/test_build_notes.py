@@ -17,7 +17,7 @@ from lmemscope.discover.build_notes import (
 from lmemscope.discover.walk import Globs, discover
 from lmemscope.model import Failure, Tool, UnitReport
 from lmemscope.tools.toolchain import missing_header
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 OURS = Tool("nvrtc", "13.5", None)
 CONFIGURE = "write a build database with: cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"

@@ -24,8 +24,8 @@ from lmemscope.exporters.sarif import render_sarif
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
 from lmemscope.model import Allowance, CompileOptions, Policy
-from tests.conftest import Finished, run_program
 from tests.support.builders import judged, report
+from tests.support.program import Finished, run_program
 
 FILES = {
     "a.cu": '#include "a.h"\n',

@@ -11,7 +11,7 @@ import pytest
 from lmemscope.discover.build_database import read_database
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.discover.found_arguments import admitted
-from tests.conftest import DATA
+from tests.support.program import DATA
 
 RECORDED = DATA / "nvcc_options.txt"
 _VALUED = ("dependency-output", "qpp-config")

@@ -29,8 +29,8 @@ from lmemscope.model import (
 )
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.headers import with_headers
-from tests.conftest import run_program
 from tests.support.builders import judged, layers
+from tests.support.program import run_program
 
 KERNEL = "__global__ void s(int *p) { *p = 1; }\n"
 TEMPLATE = "template <int N> __global__ void NAME(int *p) { *p = N; }\n"

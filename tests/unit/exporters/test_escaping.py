@@ -28,8 +28,8 @@ from lmemscope.model import (
     SourceLocation,
     UnitReport,
 )
-from tests.conftest import ROOT
 from tests.support.builders import judged, report
+from tests.support.program import ROOT
 
 EXPORTERS = ROOT / "lmemscope" / "exporters"
 HOSTILE = (

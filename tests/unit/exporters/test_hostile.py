@@ -27,8 +27,8 @@ from lmemscope.formats.codec import encode
 from lmemscope.gate import compare
 from lmemscope.gate.difference import difference, toolchain_changes
 from lmemscope.model import GateResult, Policy, Report
-from tests.conftest import run_program, start_program
 from tests.support.hostile import TEXTS, document, hostile, strings_of
+from tests.support.program import run_program, start_program
 
 UNSEEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"

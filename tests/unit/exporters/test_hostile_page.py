@@ -17,8 +17,8 @@ import pytest
 
 from lmemscope.exporters import render
 from lmemscope.model import Report
-from tests.conftest import run_program
 from tests.support.hostile import TEXTS, hostile
+from tests.support.program import run_program
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [

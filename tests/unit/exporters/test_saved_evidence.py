@@ -15,8 +15,8 @@ from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.formats import seal
 from lmemscope.gate.consistency import contradictions
 from lmemscope.model import Gap
-from tests.conftest import Finished, run_program
 from tests.support.builders import judged, report
+from tests.support.program import Finished, run_program
 
 Document = dict[str, Any]
 

@@ -11,8 +11,8 @@ import pytest
 from lmemscope.fixing.fit import Lost, largest_block, loses_more, lost_blocks, with_caveat
 from lmemscope.model import KernelFacts, LaunchBounds, Rewriting, SourceLocation
 from lmemscope.rules.launched import every_block
-from tests.conftest import run_program
 from tests.support.builders import kernel_with, report_of, source_text
+from tests.support.program import run_program
 
 KERNEL = "__global__ void k(float *p) { p[0] = 1; }\n"
 

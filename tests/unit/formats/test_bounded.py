@@ -36,8 +36,8 @@ from lmemscope.model import CudaSource, Unit
 from lmemscope.sources import includes
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.python import Survey, read_programs, survey
-from tests.conftest import ROOT
 from tests.support.builders import cubin_function
+from tests.support.program import ROOT
 
 SECONDS = 20
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"

@@ -26,7 +26,7 @@ from lmemscope.lowering.kinds import Asked, kind_of, kind_of_content
 from lmemscope.model import KernelFacts, Unit
 from lmemscope.rules.reported import find_reported
 from lmemscope.rules.verdict import judge
-from tests.conftest import DATA, ROOT, Finished, run_program
+from tests.support.program import DATA, ROOT, Finished, run_program
 
 RECORDED = sorted(path.name for path in (DATA / "ptxas_log").iterdir() if path.is_dir())
 NINJA = DATA / "build_log" / "ninja.log"

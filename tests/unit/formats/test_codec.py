@@ -39,8 +39,8 @@ from lmemscope.model import (
     UnitReport,
     Variable,
 )
-from tests.conftest import ROOT, Finished, run_program
 from tests.support.builders import report_of, spilling, with_object
+from tests.support.program import ROOT, Finished, run_program
 
 FORMATS = tuple(row.name for row in formats.FORMATS)
 FIXED: dict[str, Any] = {

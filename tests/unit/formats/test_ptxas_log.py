@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.formats.ptxas_log import parse_ptxas_log
-from tests.conftest import DATA
+from tests.support.program import DATA
 
 RECORDED = sorted(path.name for path in (DATA / "ptxas_log").iterdir() if path.is_dir())
 

@@ -31,8 +31,8 @@ from lmemscope.model import (
     PtxasFacts,
     Report,
 )
-from tests.conftest import ROOT, Finished, run_program
 from tests.support.builders import facts, judged, report
+from tests.support.program import ROOT, Finished, run_program
 
 TODAY = date(2026, 11, 21)
 

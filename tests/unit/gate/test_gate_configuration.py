@@ -13,7 +13,7 @@ import pytest
 
 from lmemscope.config import file
 from lmemscope.gate.configuration import taken_away, weaker
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 DIRTY = (
     "__global__ void k(float *o, int *p) { float a[64]; for (int j = 0; j < 64; j++) "

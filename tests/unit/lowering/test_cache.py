@@ -21,7 +21,7 @@ from lmemscope.model import CompileOptions, Tool, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
 from lmemscope.sources import includes
 from lmemscope.tools import nvcc, nvrtc
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 KERNEL = """#include "outer.h"
 __global__ void pick(float *out, const int *at) {

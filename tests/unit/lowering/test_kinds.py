@@ -18,7 +18,7 @@ from lmemscope.lowering.kinds import (
     per_arch,
 )
 from lmemscope.model import Unit
-from tests.conftest import ROOT
+from tests.support.program import ROOT
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -13,7 +13,7 @@ import pytest
 
 from lmemscope.model.blanked import blanked, blanked_bytes, closed, is_balanced
 from lmemscope.rewrites import REWRITES, proposals
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 from tests.support.rewriting import kernel, target
 
 ANYWHERE = (

@@ -12,7 +12,7 @@ from lmemscope.fixing.edits import merged
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
-from tests.conftest import run_program
+from tests.support.program import run_program
 from tests.support.rewriting import kernel, target
 
 SWAP = """\

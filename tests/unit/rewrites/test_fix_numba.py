@@ -12,8 +12,8 @@ import pytest
 from lmemscope.model import LaunchBounds
 from lmemscope.rewrites import said
 from lmemscope.rewrites.numba import proposals
-from tests.conftest import run_program
 from tests.support.numba_rewriting import after, needs_numba, numba_target, tried
+from tests.support.program import run_program
 
 HEAD = """\
 from numba import cuda, float32, int32

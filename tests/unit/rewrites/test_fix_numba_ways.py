@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import run_program
 from tests.support.numba_rewriting import after, needs_numba, tried
+from tests.support.program import run_program
 
 MEANS = """\
 import numpy

@@ -9,7 +9,7 @@ import pytest
 
 from lmemscope.rewrites import REWRITES
 from lmemscope.rewrites.base import DeclinedError, declined_by
-from tests.conftest import Finished
+from tests.support.program import Finished
 
 
 def test_a_reason_has_the_line_that_it_names() -> None:

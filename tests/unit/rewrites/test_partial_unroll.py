@@ -11,8 +11,8 @@ import pytest
 from lmemscope.model import Edit, InlineFrame, SourceLocation
 from lmemscope.rewrites import additions
 from lmemscope.sources.edits import patched
-from tests.conftest import run_program
 from tests.support.builders import access
+from tests.support.program import run_program
 from tests.support.rewriting import target
 
 PRAGMA = "#pragma unroll 4\n"

@@ -14,7 +14,7 @@ from lmemscope.model import Edit
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.accessors import joined
 from lmemscope.sources.edits import patched
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 from tests.support.rewriting import target
 
 DATA = ROOT / "tests" / "support" / "data" / "shared_pointers"

@@ -11,7 +11,7 @@ import pytest
 
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 from tests.support.rewriting import kernel, target
 
 TABLE = "const int a[4] = {3, 1, 4, 1};"

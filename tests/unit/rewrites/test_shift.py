@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.rewrites.shift import REWRITE
-from tests.conftest import ROOT, run_program
 from tests.support.local_arrays import declined, proposed
+from tests.support.program import ROOT, run_program
 
 HEAD = "__global__ void k(const float *in, float *out, int n) {\n"
 HEADED = "  float w[8] = {};\n  int h = 0;\n"

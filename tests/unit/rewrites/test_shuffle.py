@@ -12,7 +12,7 @@ from lmemscope.model import IndexFacts, IndexSource, LaunchBounds
 from lmemscope.rewrites import shuffle
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.sources.edits import patched
-from tests.conftest import run_program
+from tests.support.program import run_program
 from tests.support.rewriting import target
 
 TABLE = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.rewrites.sort import REWRITE
-from tests.conftest import run_program
 from tests.support.local_arrays import declined, proposed
+from tests.support.program import run_program
 
 HEAD = "__global__ void k(const float *in, float *out, int n) {\n  float a[8];\n"
 FILL = "  for (int j = 0; j < 8; ++j) a[j] = -1e30f;\n"

@@ -39,9 +39,10 @@ from lmemscope.model import (
 from lmemscope.rules.inlining import of_library
 from lmemscope.rules.loops import early_exit
 from lmemscope.tools import nvrtc
-from tests.conftest import DATA, ROOT, Finished, Once, run_program
+from tests.conftest import Once
 from tests.support.builders import HERE, access, find, local_object, source_text
 from tests.support.builders import kernel_with as kernel
+from tests.support.program import DATA, ROOT, Finished, run_program
 
 COUNTER = IndexSource("loop-counter", None, constant_trip=True)
 OPEN_COUNTER = IndexSource("loop-counter", None, constant_trip=False)

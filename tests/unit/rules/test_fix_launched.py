@@ -9,7 +9,7 @@ import pytest
 from lmemscope.discover.project import project_sources
 from lmemscope.model import SourceText
 from lmemscope.rules.launched_elsewhere import largest_launch
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 KERNEL = "__global__ void own(int *p) { }\n"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.model import KernelFacts
-from tests.conftest import run_program
 from tests.support.builders import attributed, depot, find, layers, ldl, objects_of, program
+from tests.support.program import run_program
 
 POINTER = """
 ld.param.u64 %rd9, [k_param_0];

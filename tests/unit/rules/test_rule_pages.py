@@ -11,7 +11,8 @@ import pytest
 from docs import generate_rules, rule_examples, rule_figures
 from docs.rule_examples import Build, Example, Shown, keyed, quoted
 from lmemscope.rules import RULES
-from tests.conftest import Finished, Once, run_program
+from tests.conftest import Once
+from tests.support.program import Finished, run_program
 
 KNOWN: dict[str, Any] = json.loads(rule_figures.TARGET.read_text())
 EXAMPLES = dict(keyed())

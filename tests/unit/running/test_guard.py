@@ -14,7 +14,7 @@ from lmemscope.model import Unit
 from lmemscope.running.pool import WorkerPool
 from lmemscope.tools import nvrtc, ptxas
 from lmemscope.tools.toolchain import INSTALLED
-from tests.conftest import ROOT, run_program, start_program
+from tests.support.program import ROOT, run_program, start_program
 
 HISTOGRAM = Unit("histogram.cu", str(ROOT / "kernels" / "histogram.cu"), "auto", "sm_90")
 

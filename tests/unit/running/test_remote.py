@@ -24,7 +24,7 @@ from lmemscope.errors import CompileError, UsageError
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.running import dask as remote
 from lmemscope.sources import python
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 SOURCE = """#include "bins.h"
 __global__ void pick{number}(float *out, const int *at) {{

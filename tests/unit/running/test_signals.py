@@ -19,8 +19,8 @@ from lmemscope.errors import InternalError, WorkerCrashError
 from lmemscope.running import scratch
 from lmemscope.running.pool import WorkerPool
 from lmemscope.tools import lifeline
-from tests.conftest import ROOT
 from tests.support import crashing
+from tests.support.program import ROOT
 
 SECONDS = 20.0
 _TIED_SECONDS = 0.5

@@ -20,8 +20,8 @@ from lmemscope.running.launch import COMPILED_UNITS, UNITS
 from lmemscope.running.limited import Limited
 from lmemscope.running.pool import WorkerPool
 from lmemscope.running.processor_time import seconds_of
-from tests.conftest import ROOT
 from tests.support import crashing
+from tests.support.program import ROOT
 
 POISONED = ("pickle", "json", "ctypes", "selectors", "signal", "importlib", "lmemscope", "numpy")
 

@@ -14,8 +14,8 @@ from lmemscope.gate.compare import compare
 from lmemscope.model import CompileOptions, GateResult, Policy, UnitReport
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.headers import with_headers
-from tests.conftest import run_program
 from tests.support.builders import judged, report
+from tests.support.program import run_program
 
 A = '// lmemscope: allow dynamic-index 256 "measured"\n'
 K = "__global__ void k(float *o, int *p) { }\n"

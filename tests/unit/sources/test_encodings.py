@@ -10,7 +10,7 @@ from lmemscope.errors import InputError
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources.encoding import decoded, encoded, readable, shown_lines
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 LATIN = b"// caf\xe9 \x85 \x0c\r\n// two\n"
 

@@ -18,7 +18,7 @@ from lmemscope.errors import CompileError, InternalError, WorkerCrashError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.tools import isolated, nvrtc, process
-from tests.conftest import ROOT, run_program
+from tests.support.program import ROOT, run_program
 
 ARCH = "--gpu-architecture=sm_90"
 ARRAY = """

@@ -8,8 +8,8 @@ import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.effects import effects
-from tests.conftest import run_program
 from tests.support.builders import call, program
+from tests.support.program import run_program
 
 OVERLOADED = """\
 #include <cstdio>
