@@ -153,12 +153,18 @@ ARRAY = re.compile(
 
 
 def labelled() -> Iterator[tuple[str, str, str]]:
-    """Texts of labelled kernels and samples, each with a local array in it."""
+    """Labelled kernels, each with what its file begins with and with a local array in it."""
     for path in sorted((ROOT / "tests" / "corpus" / "labelled").glob("*.cu")):
-        text = path.read_text()
-        for found in itertools.islice(ARRAY.finditer(text), 2):
-            if text.index(f" {found[2]}[") == found.start(2) - 1:
-                yield text, found[2], f"{found[1]}[{found[3]}]"
+        begins, *kernels = path.read_text().split("/* labels")
+        for found in itertools.islice(
+            ((one, array) for one in kernels for array in ARRAY.finditer(one)), 2
+        ):
+            text, array = f"{begins}/* labels{found[0]}", found[1]
+            if (
+                text.index(f" {array[2]}[")
+                == text.index(array[0]) + array.start(2) - array.start() - 1
+            ):
+                yield text, array[2], f"{array[1]}[{array[3]}]"
 
 
 def inserted(text: str, at: int, piece: str) -> str:
