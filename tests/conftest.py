@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from docs import rule_figures
 from lmemscope.errors import ToolMissingError
@@ -36,6 +37,7 @@ from tests.support.program import (
     Finished,
     run_program,
 )
+from tests.support.snapshots import Words
 
 MOST_WORKERS = 8
 T = TypeVar("T")
@@ -198,6 +200,12 @@ def once(run_directory: Path) -> Once:
     directory = run_directory / "once"
     directory.mkdir(exist_ok=True)
     return Once(directory)
+
+
+@pytest.fixture
+def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Words that a test compares; they are in tests/snapshots."""
+    return snapshot.use_extension(Words)
 
 
 @pytest.fixture(scope="session")
