@@ -7,6 +7,7 @@ call. Parts that are only known at run time stand as a short word.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 import time
@@ -59,32 +60,31 @@ def expressions() -> Iterator[Expression]:
 
 def grows(expression: Expression) -> str | None:
     """A text that takes more than linear time, in words; None where none of `RUNS` does."""
+    is_bytes = isinstance(expression.compiled.pattern, bytes)
     for run in RUNS:
         for end in ENDS:
             told = f"{run!r} repeated, then {end!r}"
-            if _seconds(expression, _text(expression, run, end, _TINY)) > _LEAST:
+            if _seconds(expression, _text(is_bytes, run, end, _TINY)) > _LEAST:
                 return f"{told}: exponential"
-            short = _seconds(expression, _text(expression, run, end, _SHORT))
+            short = _seconds(expression, _text(is_bytes, run, end, _SHORT))
             if short > 10 * _LEAST:
                 return f"{told}: {short:.3f} s for {_SHORT} characters"
-            if (
-                short > _LEAST / 20
-                and _grew(expression, run, end, short, 1)
-                and _grew(expression, run, end, short, 3)
-            ):
-                return f"{told}: {_LONG // _SHORT} times as long takes over 20 times as long"
+            if short > _LEAST / 20:
+                text = _text(is_bytes, run, end, _LONG)
+                if _grew(expression, text, short, 1) and _grew(expression, text, short, 3):
+                    return f"{told}: {_LONG // _SHORT} times as long takes over 20 times as long"
     return None
 
 
-def _grew(expression: Expression, run: str, end: str, short: float, times: int) -> bool:
-    text = _text(expression, run, end, _LONG)
+def _grew(expression: Expression, text: str | bytes, short: float, times: int) -> bool:
     long = min(_seconds(expression, text) for _ in range(times))
     return long > _LEAST and long > 20 * short
 
 
-def _text(expression: Expression, run: str, end: str, size: int) -> str | bytes:
+@functools.cache
+def _text(is_bytes: bool, run: str, end: str, size: int) -> str | bytes:
     text = run * (size // len(run)) + end
-    return text.encode() if isinstance(expression.compiled.pattern, bytes) else text
+    return text.encode() if is_bytes else text
 
 
 def _seconds(expression: Expression, text: str | bytes) -> float:

@@ -100,8 +100,15 @@ def hoisted(text: str) -> tuple[str, int]:
 def compared(directory: Path, programs: dict[str, tuple[str, str]]) -> str:
     """What differs between originals and their patched texts, run on the host."""
     text, calls = HOST, ""
+    shared: dict[str, str] = {}
+    # What stands before the kernels, and the namespace that has it.
     for name, (original, patch) in programs.items():
         hosted, word = hoisted(patch)
+        before, found, kernel_ = original.partition("__global__")
+        if before not in shared:
+            shared[before] = f"before_{len(shared)}"
+            text += f"namespace {shared[before]} {{\n{before}}}\n"
+        original = f"using namespace {shared[before]};\n{found}{kernel_}"
         undefined = "".join(f"#undef {one}\n" for one in re.findall(r"#ifndef (\w+)", patch))
         text += f"namespace original_{name} {{\n{original}}}\n"
         text += f"{undefined}namespace patched_{name} {{\n{hosted}}}\n"
