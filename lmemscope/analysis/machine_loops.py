@@ -28,6 +28,7 @@ class MachineLoops:
     """
 
     def __init__(self, branches: Sequence[Branch], start: int, end: int) -> None:
+        self._end = end
         self._branches = [one for one in branches if start <= one.pc < end]
         self._starts = self._find_starts(start, end)
         self._successors = self._find_successors()
@@ -35,10 +36,25 @@ class MachineLoops:
 
     def depth(self, pc: int) -> int | None:
         """How many loops an instruction is in; None where no path to it is seen."""
+        around = self.around(pc)
+        return len(around) if around is not None else None
+
+    def around(self, pc: int) -> list[NaturalLoop] | None:
+        """The loops that an instruction is in; None where no path to it is seen."""
         block = self._block(pc)
         if block is None or block not in self._reached:
             return None
-        return sum(block in loop.members for loop in self._loops)
+        return [loop for loop in self._loops if block in loop.members]
+
+    def extents(self, loop: NaturalLoop) -> list[tuple[int, int]]:
+        """Where the code of a loop lies: the first byte of each block, and the one behind it."""
+        ends = [*self._starts[1:], self._end]
+        return [(self._starts[number], ends[number]) for number in sorted(loop.members)]
+
+    def latches(self, loop: NaturalLoop) -> list[int]:
+        """Byte offsets of the instructions that end the blocks which lead back to the header."""
+        extents = dict(zip(sorted(loop.members), self.extents(loop), strict=True))
+        return [extents[number][1] - INSTRUCTION_BYTES for number in loop.latches]
 
     def _find_starts(self, start: int, end: int) -> list[int]:
         """Where basic blocks begin."""

@@ -30,7 +30,6 @@ from lmemscope.model import (
     Uniformity,
     UnitReport,
     count,
-    reader_line,
     traits_of,
 )
 
@@ -132,7 +131,7 @@ class Explainer:
         nowhere: list[LocalAccess] = []
         home = facts.home
         for access in (*facts.accesses, *facts.generic):
-            place = reader_line(access.chain, home)
+            place = access.line(home)
             (nowhere if place is None else rows[place]).append(access)
         declared: dict[SourceLocation, str] = {
             found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"
@@ -169,13 +168,12 @@ class Explainer:
         return lines
 
     def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
-        groups: dict[tuple[str, tuple[int, ...]], list[LocalAccess]] = defaultdict(list)
+        groups: dict[tuple[str, tuple[int, ...], int], list[LocalAccess]] = defaultdict(list)
         for access in accesses:
-            groups[access.cause, access.touched].append(access)
+            groups[access.cause, access.touched, -access.loop_depth].append(access)
         notes = []
-        for (cause, numbers), group in sorted(groups.items(), key=lambda item: str(item[0])):
-            loads = sum(not access.is_store for access in group)
-            depth = max(access.loop_depth for access in group)
+        for (cause, numbers, outwards), group in sorted(groups.items()):
+            loads, depth = sum(not access.is_store for access in group), -outwards
             what = f"{_directions(loads, len(group) - loads)}: {cause}"
             names = dict.fromkeys(kernel.facts.objects[number].name for number in numbers)
             if names and None not in names:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause, FrameOwner
 from lmemscope.model.evidence import Evidence
+from lmemscope.model.places import calling_line, reader_line
 from lmemscope.model.request import (
     Confidence,
     InlineFrame,
@@ -15,6 +16,9 @@ from lmemscope.model.request import (
     Uniformity,
 )
 from lmemscope.model.sites import SiteClass
+
+_OF_CALLS = frozenset({"math-slow-path", "printf-args"})
+"""Causes whose accesses a library makes for a call of the user's, wherever that is inlined."""
 
 Extent = Literal["whole", "part", "rest"]
 """What of a variable lies in the frame.
@@ -137,7 +141,8 @@ class LocalAccess:
         function: mangled name of the function whose code it is in (not inlined).
         ptx_line: line in the PTX text, or None.
         chain: source location, innermost first; empty without line information.
-        loop_depth: loops around it in the machine code; around its PTX where that does not tell.
+        loop_depth: loops of the program's around it in the machine code; around its PTX where that
+            does not tell. Of a function without lines of its own, loops around its call.
         cause: exactly one.
         object: index into the kernel's objects; of several that it may touch the first, if they
             have one cause. None where there is none, and where they have several.
@@ -146,6 +151,7 @@ class LocalAccess:
         requests: requests that the access makes, one per 32-bit word.
         evidence: what shows the cause.
         others: the further objects that it may touch, where its pointer is chosen at run time.
+        library_loops: further loops around it, inside a library's function that its line calls.
     """
 
     pc: int
@@ -163,6 +169,17 @@ class LocalAccess:
     requests: int
     evidence: tuple[Evidence, ...]
     others: tuple[int, ...] = ()
+    library_loops: int = 0
+
+    def line(self, home: str | None) -> SourceLocation | None:
+        """The line that a reader is sent to: of what a library's code does, that of its call.
+
+        Args:
+            home: the file that defines the kernel; None where not known.
+        """
+        if self.cause in _OF_CALLS:
+            return calling_line(self.chain)
+        return reader_line(self.chain, home)
 
     @property
     def touched(self) -> tuple[int, ...]:
