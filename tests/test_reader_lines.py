@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lmemscope.api import scan
@@ -95,3 +97,51 @@ def test_what_a_library_prints_or_reduces_is_shown_at_the_call() -> None:
     chain = (InlineFrame(inner, "wave"), InlineFrame(outer, None))
     assert access("math-slow-path", chain=chain).line("a.cu") == inner
     assert access("dynamic-index", chain=chain).line("a.cu") == outer
+
+
+CALLED = """#pragma once
+__device__ __forceinline__ float total(const float *w, const int *at, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) sum += w[at[i] & 15];
+  return sum;
+}
+template <class F> __device__ __forceinline__ float for_each(int n, F call) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) sum += call(i);
+  return sum;
+}
+"""
+CALLING = """#include "{}/called.cuh"
+__global__ void calls(const float *in, float *out, const int *at, int n) {{
+  float w[16];
+  for (int i = 0; i < 16; ++i) w[i] = in[i];
+  out[0] = total(w, at, n);
+}}
+__global__ void hands(const float *in, float *out, const int *at, int n) {{
+  float w[16];
+  for (int i = 0; i < 16; ++i) w[i] = in[i];
+  out[0] = for_each(n, [&](int i) {{
+    return w[at[i] & 15];
+  }});
+}}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(("directory", "is_own"), [("cub", False), ("mine", True)])
+def test_a_loop_of_a_header_counts_where_it_is_around_the_users_line(
+    tmp_path: Path, directory: str, is_own: bool
+) -> None:
+    (tmp_path / directory).mkdir()
+    (tmp_path / directory / "called.cuh").write_text(CALLED)
+    file = tmp_path / "a.cu"
+    file.write_text(CALLING.format(directory))
+    for kernel in scan(file).units[0].kernels:
+        name = kernel.facts.demangled.partition("(")[0]
+        loads = [one for one in kernel.facts.accesses if not one.is_store]
+        assert loads
+        deepest = max(loads, key=lambda one: one.loop_depth + one.library_loops)
+        inside = name == "calls" and not is_own
+        assert (deepest.loop_depth, deepest.library_loops) == ((0, 1) if inside else (1, 0))
+        # What it costs is the same, whoever wrote the loop.
+        assert [one.severity for one in kernel.findings] == ["warning"]
