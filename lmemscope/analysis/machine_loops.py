@@ -51,11 +51,6 @@ class MachineLoops:
         ends = [*self._starts[1:], self._end]
         return [(self._starts[number], ends[number]) for number in sorted(loop.members)]
 
-    def latches(self, loop: NaturalLoop) -> list[int]:
-        """Byte offsets of the instructions that end the blocks which lead back to the header."""
-        extents = dict(zip(sorted(loop.members), self.extents(loop), strict=True))
-        return [extents[number][1] - INSTRUCTION_BYTES for number in loop.latches]
-
     def _find_starts(self, start: int, end: int) -> list[int]:
         """Where basic blocks begin."""
         starts = {start}

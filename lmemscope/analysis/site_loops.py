@@ -12,10 +12,7 @@ from typing import NamedTuple
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.analysis.origin import Origin
-from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.dominance import NaturalLoop
-from lmemscope.analysis.ptx.objects import FunctionObjects
-from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sites import Site
@@ -46,7 +43,6 @@ class SiteLoops:
         self._layers, self._kernel = layers, kernel
         self._machine: dict[str, MachineLoops | None] = {}
         self._called: dict[str, int] = {}
-        self._of_reduction: dict[str, frozenset[int]] = {}
 
     def of(
         self, body: CubinFunction, site: Site, origin: Origin, chain: Sequence[InlineFrame]
@@ -112,8 +108,6 @@ class SiteLoops:
         self, loops: MachineLoops, loop: NaturalLoop, chain: Sequence[InlineFrame]
     ) -> bool:
         """Whether a loop is a library's, inside what the access's line calls."""
-        if any(self._is_of_reduction(pc) for pc in loops.latches(loop)):
-            return True
         level = _level_of_user(chain)
         if level is None or level == len(chain):
             return False
@@ -125,48 +119,6 @@ class SiteLoops:
             entries += [entry for entry in table if start < entry.pc < end]
             levels += [len(entry.chain) for entry in entries if entry.line > 0]
         return bool(levels) and min(levels) > level
-
-    def _is_of_reduction(self, pc: int) -> bool:
-        """Whether a branch belongs to a loop of the library's range reduction, inlined.
-
-        The library's code has the line of its call then; that the loop's counter selects words of
-        the reduction's array tells it.
-        """
-        flow = self._layers.flow
-        entry = line_at(self._layers.cubin.ptx_lines.get(self._kernel.section, []), pc)
-        function = flow.ptx.function_at(entry.line) if flow is not None and entry else None
-        if flow is None or entry is None or function is None:
-            return False
-        headers = self._headers(flow, function.name)
-        dataflow = flow.dataflow(function.name) if headers else None
-        if dataflow is None:
-            return False
-        around = (
-            dataflow.flow.innermost(frozenset({index}))
-            for index in dataflow.by_line.get(entry.line, ())
-        )
-        return any(loop is not None and loop.header in headers for loop in around)
-
-    def _headers(self, flow: ModuleFlow, function: str) -> frozenset[int]:
-        """Headers of the PTX loops whose counters select words of a range reduction's array."""
-        if function not in self._of_reduction:
-            objects = flow.objects(function)
-            found = _reduction_headers(objects) if objects is not None else frozenset()
-            self._of_reduction[function] = found
-        return self._of_reduction[function]
-
-
-def _reduction_headers(objects: FunctionObjects) -> frozenset[int]:
-    reductions = Reductions(objects)
-    return frozenset(
-        leaf.header
-        for found in objects.objects.values()
-        if (reduction := reductions.of_object(found)) is not None
-        for access in found.accesses
-        if access.index in reduction.stores
-        for leaf in access.leaves
-        if leaf.kind == "loop-counter" and leaf.header >= 0
-    )
 
 
 def _level_of_user(chain: Sequence[InlineFrame]) -> int | None:
