@@ -12,7 +12,7 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_freed
-from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, walk
+from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, is_cast, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -437,7 +437,7 @@ def _use(name: Node, dimensions: int, syntax: Syntax) -> Use:
     above = name.parent
     if not indices and above is not None and above.type == "argument_list":
         call = above.parent
-        if call is not None and call.type == "call_expression":
+        if call is not None and call.type == "call_expression" and not is_cast(call):
             return Use(name, None, (), "passed", call)
     if len(indices) != dimensions:
         return Use(name, None, tuple(indices), "other", element)

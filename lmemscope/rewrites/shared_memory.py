@@ -193,8 +193,6 @@ def _declaration(array: LocalArray, threads: int, together: int | None) -> tuple
     space_of = b"".join(b"[" + extent + b"]" for extent in extents) + rows
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
     fill = fill_of(array, end)
-    if fill is None:
-        raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + word + array.element + b" " + store + space_of + b";" + end
     view = space + b"const " + _view(array.element, threads, array.extents, together)
     column = store + b"[0]" * len(array.extents) + b"[" + LANE + b"]"

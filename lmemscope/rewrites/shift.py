@@ -86,7 +86,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     declared = target.declared
     if declared is None or declared.array is None or len(declared.extents) != 1:
         return
-    heads = tuple(_candidates(target))
+    heads = tuple(one for one in _candidates(target) if any(changes_of(one, target.syntax)))
     is_round = _is_round(target)
     if not heads or not (is_round or _steps_back(heads, target)):
         return
@@ -203,9 +203,9 @@ def _check_elements(array: LocalArray) -> None:
         inner = next(around(use.name, "lambda_expression", "gnu_asm_expression"), None)
         if inner is not None and inner.start_byte > array.declared.statement.start_byte:
             raise DeclinedError(f"line {line} uses it in a function of its own")
-    function = array.declared.function
-    if any(one.type in ("goto_statement", "labeled_statement") for one in walk(function)):
-        raise DeclinedError("its function jumps")
+    for one in walk(array.declared.function):
+        if one.type in ("goto_statement", "labeled_statement"):
+            raise DeclinedError(f"line {one.start_point.row + 1} has a `goto` or its label")
 
 
 class _Shifter:
