@@ -100,10 +100,10 @@ def listed_values(array: LocalArray) -> tuple[bytes, ...]:
         # It may need what is declared before it, and what is behind it may need it.
         raise DeclinedError(f"the statement on line {line} declares other variables, too")
     if values is None:
-        raise DeclinedError(f"the initializer on line {line} is no list that can be taken apart")
+        raise DeclinedError(f"its initializer on line {line} is no list of values")
     is_macro = array.target.meanings.is_list(words_of(values))
     if is_macro or any(one.startswith((b"{", b".")) for one in values):
-        raise DeclinedError(f"the initializer on line {line} has lists or designators in it")
+        raise DeclinedError(f"its initializer on line {line} has lists or designators in it")
     return values
 
 

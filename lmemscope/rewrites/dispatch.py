@@ -262,7 +262,9 @@ def _kernel(target: Target, function: Node) -> _Kernel:
     known = target.meanings.definitions(words_of([inside]))
     if found := _OWN.search(inside):
         row = body.start_point.row + inside.count(b"\n", 0, found.start())
-        raise DeclinedError(f"line {row + 1} uses `{found[0].decode()}`, so its kernel is not copied")
+        raise DeclinedError(
+            f"line {row + 1} uses `{found[0].decode()}`, so its kernel is not copied"
+        )
     if found := _OWN.search(known):
         raise DeclinedError(f"a macro uses `{found[0].decode()}`, so its kernel is not copied")
     start = syntax.line_start(item.start_byte)

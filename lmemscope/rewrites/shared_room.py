@@ -258,10 +258,11 @@ def fill_of(array: LocalArray, end: bytes) -> bytes:
     if array.declared.value is None:
         return b""
     if not is_plain(array.target) and array.target.meanings.copies_otherwise():
-        raise DeclinedError("to assign its elements may do more than to initialise them")
+        line = initialised_on(array)
+        raise DeclinedError(f"its initializer on line {line} is not the same as assignments")
     values = listed_values(array)
     if len(array.extents) > 1 and [*values] not in ([], [b"0"]):
-        raise DeclinedError(f"the initializer on line {initialised_on(array)} lists rows")
+        raise DeclinedError(f"its initializer on line {initialised_on(array)} lists rows")
     if not values or [*values] == [b"0"]:
         return b";" + end + _cleared(array, 0)
     stores = [

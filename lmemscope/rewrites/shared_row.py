@@ -121,14 +121,14 @@ def _value(variable: LocalArray, end: bytes) -> bytes:
     value, syntax = variable.declared.value, variable.syntax
     if value is None:
         return b""
+    line = initialised_on(variable)
     if (
         value.type in ("argument_list", "initializer_list")
         and syntax.code[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
-        line = initialised_on(variable)
-        raise DeclinedError(f"the initializer on line {line} calls a constructor")
+        raise DeclinedError(f"its initializer on line {line} calls a constructor")
     if variable.target.meanings.copies_otherwise():
-        raise DeclinedError("to assign it may do more than to initialise it")
+        raise DeclinedError(f"its initializer on line {line} is not the same as an assignment")
     return b";" + end + variable.name + b" = " + syntax.text(value)
 
 
