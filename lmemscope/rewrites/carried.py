@@ -21,9 +21,9 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import Elements, Use, elements, is_for_device
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.in_place import Copy, Place, in_place
-from lmemscope.rewrites.places import array_at
+from lmemscope.rewrites.places import array_at, is_declared_name
 from lmemscope.sources.edits import patched
-from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, is_broken, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -143,6 +143,9 @@ class Carrier:
         written = syntax.text(called).partition(b"<")[0]
         named = _WORD.findall(written)[-1:]
         arguments = [one for one in list_.named_children if one.type != "comment"]
+        if called.type == "identifier" and _is_variable(called, syntax):
+            variable = syntax.text(called).decode(errors="replace")
+            raise DeclinedError(f"line {line} gives it to what the variable `{variable}` holds")
         if given is None:
             position = next(n for n, one in enumerate(arguments) if one == name)
             given = {position: len(self._extents)}
@@ -332,6 +335,19 @@ class Passing:
     def _passed(self, call: Node, given: Mapping[int, int] | None, name: Node) -> None:
         own = (self._path, self._syntax, self._views)
         self._carrier.passed(*own, call, given, name, self._owner)
+
+
+def _is_variable(name: Node, syntax: Syntax) -> bool:
+    """Whether the function that a name is in declares a variable of the name."""
+    function = outermost(name, FUNCTIONS)
+    return function is not None and any(
+        one.type == "identifier"
+        and syntax.text(one) == syntax.text(name)
+        and is_declared_name(one)
+        and one.parent is not None
+        and one.parent.type != "function_declarator"
+        for one in walk(function)
+    )
 
 
 def _is_pointer(parameter: Node, syntax: Syntax, function: str) -> bool:

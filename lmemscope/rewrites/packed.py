@@ -72,13 +72,20 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
     bits, numbers = BITS.get(array.element), array.numbers
-    if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
+    if numbers is not None and len(numbers) > 1:
+        raise DeclinedError("it has more than one dimension")
+    if bits is None or numbers is None:
+        raise DeclinedError("its elements are not declared as integers of at most 32 bits")
+    if numbers[0] * bits > _WORD:
         return
     sizes = {hit.finding.type_bytes for hit in target.hits}
     if sizes - {None, numbers[0] * max(bits, 8) // 8}:
         raise DeclinedError(f"`{array.element.decode()}` is a type of the program's own")
-    if array.is_volatile or array.is_const or any(use.kind == "size" for use in array.uses):
-        return
+    if array.is_volatile or array.is_const:
+        raise DeclinedError(f"it is {'volatile' if array.is_volatile else 'const'}")
+    for use in array.uses:
+        if use.kind == "size":
+            raise DeclinedError(f"line {use.name.start_point.row + 1} asks for its size")
     fill = _fill(array)
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:

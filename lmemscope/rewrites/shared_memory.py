@@ -77,8 +77,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     room, dimensions = room_for(array, target), len(array.extents)
     if dimensions > len(_NAMES):
         raise DeclinedError("it has many dimensions")
-    if any(use.kind == "size" for use in array.uses):
-        raise DeclinedError("its size is asked for")
+    for use in array.uses:
+        if use.kind == "size":
+            raise DeclinedError(f"line {use.name.start_point.row + 1} asks for its size")
     if not is_plain(target) and steps_on(target.meanings):
         raise DeclinedError("a class gets from one of its elements to the next")
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 MOST = 128
 """Elements: beyond these no registers hold them."""
 _ELEMENT = re.compile(
-    r"(?:const )?(?:(?:unsigned |signed )?(?:char|short|int|long|long long)|unsigned|float|double"
+    r"(?:const )?(?:(?:unsigned |signed )?(?:char|short|int|long|long long|__int128)|unsigned|bool"
+    r"|float|double"
     r"|(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|__half2?|half2?|__nv_bfloat16)"
 )
 _NAMES = {1: b"lmem_shift", -1: b"lmem_shift_back"}
@@ -189,7 +190,7 @@ def _check_elements(array: LocalArray) -> None:
     """
     kinds = {(hit.finding.type or "").partition("[")[0].strip() for hit in array.target.hits}
     if not all(_ELEMENT.fullmatch(kind) for kind in kinds):
-        raise DeclinedError("its elements are of a type that may do more when they are moved")
+        raise DeclinedError("its elements are not of an arithmetic or a vector type")
     if array.is_const or array.is_volatile:
         raise DeclinedError("its elements are const or volatile")
     for use in array.uses:
