@@ -250,7 +250,7 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
         syntax.code, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
     )
     if is_aligned and not aligned:
-        raise DeclinedError("its declaration asks for an alignment")
+        raise DeclinedError(f"its declaration on line {line} asks for an alignment")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
