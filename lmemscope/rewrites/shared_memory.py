@@ -5,7 +5,7 @@ lanes of a warp use different banks whatever their indices are. Of elements narr
 those that share one follow each other, or four lanes would share a bank. The variable becomes a
 view of its column, and an element stays what it was, something that can be assigned and bound to a
 reference. A function that takes it gets a copy beside it that takes the view, and one for several
-arrays that may all become views.
+arrays that may all become views; one that nothing else calls or names is changed in its place.
 Where local pointers go through the array, it and they become a class that counts elements:
 `*p++`, `p[-1]`, `p - q`, comparisons, `&a[i]`, rows of an array of two dimensions, and functions
 that get `a + k` mean the elements that they meant, in the order that these have in memory. What may
