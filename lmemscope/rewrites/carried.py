@@ -145,7 +145,10 @@ class Carrier:
         arguments = [one for one in list_.named_children if one.type != "comment"]
         if called.type == "identifier" and _is_variable(called, syntax):
             variable = syntax.text(called).decode(errors="replace")
-            raise DeclinedError(f"line {line} gives it to what the variable `{variable}` holds")
+            raise DeclinedError(
+                f"`{variable}`, which line {line} gives it to, is not defined in sight: it is a "
+                "variable"
+            )
         if given is None:
             position = next(n for n, one in enumerate(arguments) if one == name)
             given = {position: len(self._extents)}
