@@ -388,7 +388,7 @@ def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[st
 
 def index_sentence(index: IndexFacts, places: int | None) -> str:
     """What an index means for what accesses cost; ``places`` are its object's words."""
-    said = f"The index {_in_lanes(index.uniformity, index.sources, places)}."
+    said = f"The index {_in_lanes(index.uniformity, index.made_of, places)}."
     if index.other_uniformity is not None:
         said += f" Another {_in_lanes(index.other_uniformity, index.all_sources, places)}."
     return said

@@ -51,7 +51,7 @@ class IndexFacts:
 
     Attributes:
         expression: the index as written in the source, or None.
-        sources: what it is made of, sorted.
+        sources: what it is made of, and `trip_sources`; sorted.
         uniformity: its own across the lanes of a warp; of several that are written alike on that
             line the least uniform.
         loop: line of the loop whose counter it is, where that is all it is.
@@ -62,6 +62,8 @@ class IndexFacts:
             uniform; else None.
         written_out: PTX instructions that `loop` would be if each iteration stood for itself; None
             where that is not known.
+        trip_sources: what it is not made of, but what lets lanes leave the loops that it counts in
+            different iterations; sorted.
     """
 
     expression: str | None
@@ -72,11 +74,17 @@ class IndexFacts:
     other_sources: tuple[IndexSource, ...] = ()
     other_uniformity: Uniformity | None = None
     written_out: int | None = None
+    trip_sources: tuple[IndexSource, ...] = ()
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:
         """What all of the object's indices are made of: what removes it has to do with each."""
-        return tuple(sorted({*self.sources, *self.other_sources}, key=str))
+        return tuple(sorted({*self.made_of, *self.other_sources}, key=str))
+
+    @property
+    def made_of(self) -> tuple[IndexSource, ...]:
+        """What the quoted index is made of, without `trip_sources`."""
+        return tuple(one for one in self.sources if one not in self.trip_sources)
 
     @property
     def least_uniform(self) -> Uniformity:
