@@ -17,15 +17,10 @@ from types import MappingProxyType
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.block_sizes import arguments_given, template_arguments, threads_of
 from lmemscope.rules.constants import number_of
-from lmemscope.rules.launched import (
-    LARGEST_BLOCK,
-    arguments_given,
-    has_launches,
-    launches_of,
-    template_arguments,
-    threads_of,
-)
+from lmemscope.rules.launch_reader import launches_in
+from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.remembered import Remembered
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
@@ -48,24 +43,6 @@ _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
 """By the files that are looked through."""
-
-
-def _pointer_to(kernel: str) -> re.Pattern[str]:
-    """What sets a pointer to a kernel: ``auto k = kernel<4>;``."""
-    return re.compile(
-        rf"(?<![\w.>])(?P<pointer>[A-Za-z_]\w*)\s*(?:=|\{{)\s*&?\s*(?:\w+::)*{re.escape(kernel)}\s*"
-        r"(?:<(?P<instance>[^;{}]*)>)?\s*[;}]"
-    )
-
-
-def _runtime_launch(kernel: str) -> re.Pattern[str]:
-    """``cudaLaunchKernel((void*)kernel, grid, block, …)`` and the like."""
-    return re.compile(
-        r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(\s*(?:\([^()]*\)\s*)*"
-        r"(?:reinterpret_cast\s*<[^<>]*>\s*\(\s*)?&?\s*"
-        rf"(?:\w+::)*{re.escape(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?\s*\)?\s*,"
-        r"(?P<shape>[^;]*)\)\s*[;)]"
-    )
 
 
 def largest_launch(
@@ -134,28 +111,13 @@ class _Project:
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
-        for file, instance, shape, at in self._shapes(name):
-            parts, place = [*parts_of(shape)], self._place(file, at)
-            given = arguments_given(instance, own, self._sources, place)
-            if given is None or len(parts) < 2 or self._is_namesake(name, file):
+        for one in launches_in(self._sources, self._holding(name), name).written:
+            given = arguments_given(one.instance, own, self._sources, one.place)
+            if given is None or len(one.shape) < 2 or self._is_namesake(name, one.place.file):
                 continue
-            for size in self._values(parts[1], place, _HOPS, given):
+            for size in self._values(one.shape[1], one.place, _HOPS, given):
                 if 0 < size <= LARGEST_BLOCK:
                     yield size
-
-    def _shapes(self, name: str) -> Iterator[tuple[str, str | None, str, int]]:
-        """Launches of a kernel: file, template arguments, grid and block, offset.
-
-        By name, through a pointer that is set to the kernel, and by the runtime's functions.
-        """
-        if any(has_launches(self._sources, one) for one in self._holding(name)):
-            for file, found in self._matches(name, launches_of(name)):
-                yield file, found["instance"], found["shape"], found.start()
-            for file, kept in self._matches(name, _pointer_to(name)):
-                for _, found in self._matches(kept["pointer"], launches_of(kept["pointer"]), file):
-                    yield file, kept["instance"], found["shape"], found.start()
-        for file, found in self._matches(name, _runtime_launch(name)):
-            yield file, found["instance"], found["shape"], found.start()
 
     def _is_namesake(self, kernel: str, file: str) -> bool:
         """Whether a file of the project has a kernel of that name of its own."""
