@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Mapping
 
-from lmemscope.formats.statements import parts_of
+from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.constants import meaning, number_of
+from lmemscope.rules.constants import changes, meaning, number_of
 from lmemscope.rules.declared import rest_of_block
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -18,6 +18,9 @@ _REACH = 60
 """Lines above a launch on which its block may be put together."""
 _VALUE = 200
 """Characters of a value that is followed."""
+_CHOICE = re.compile(r"(?:\w+\s*::\s*)*(?:min|max)\s*(?:<[^;{}()<>]*>\s*)?\(")
+_SCOPE = "\0"
+"""What stands for ``::`` where colons are looked for."""
 _INTEGER = re.compile(r"(\d+)[uUlL]*")
 
 
@@ -40,6 +43,32 @@ def extents_of(
 ) -> tuple[int, ...] | None:
     """A block or grid as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
     return _extents(written, sources, place, given, _DEPTH)
+
+
+def threads_among(
+    written: str,
+    sources: SourceText,
+    place: SourceLocation,
+    given: Mapping[str, int],
+    depth: int = _DEPTH,
+) -> frozenset[int | None]:
+    """The same where an expression chooses: each that it may be, None for what is unknown."""
+    known = threads_of(written, sources, place, given)
+    if known is not None or not depth:
+        return frozenset({known})
+    text = written.strip()
+    if _NAME.fullmatch(text) and text not in given:
+        found = meaning(text, sources, place)
+        if found is None or found.is_made:
+            return frozenset({None})
+        return threads_among(found.value, sources, found.place, given, depth - 1)
+    choices = alternatives(text) or (None,)
+    return frozenset().union(
+        *(
+            threads_among(one, sources, place, given, depth - 1) if one is not None else {None}
+            for one in choices
+        )
+    )
 
 
 def template_arguments(short: str) -> tuple[str, ...]:
@@ -112,7 +141,7 @@ def _of_members(
             continue
         here = SourceLocation(place.file, number)
         block = rest_of_block(sources, here, name)
-        found = {member: value for member, value in assigned.findall(block)}
+        found = dict(assigned.findall(block))
         if len(found) != len(changes(name, block)) or _is_conditional(name, block):
             return None
         values = {
@@ -123,18 +152,6 @@ def _of_members(
         known = [side for side in sides if side is not None]
         return tuple(known) if found and len(known) == len(sides) else None
     return None
-
-
-def changes(name: str, text: str) -> list[str]:
-    """Each place at which a text may give a variable or a member of it another value."""
-    return [
-        found[0]
-        for found in re.finditer(
-            rf"(?<![\w.>]){name}\s*(?:\.\s*\w+\s*)?(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)"
-            rf"|(?:\+\+|--|(?<!&)&|>>\s*){name}\b",
-            text,
-        )
-    ]
 
 
 def _is_conditional(name: str, text: str) -> bool:
@@ -166,9 +183,7 @@ def _number(
     return number_of(_NAME.sub(value, written) if given else written, sources, place)
 
 
-def is_flat(
-    written: str, sources: SourceText, place: SourceLocation, depth: int = _DEPTH
-) -> bool:
+def is_flat(written: str, sources: SourceText, place: SourceLocation, depth: int = _DEPTH) -> bool:
     """Whether a block as written has threads in x alone: ``dim3(32, 8)`` has not."""
     text = written.strip()
     shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
@@ -185,3 +200,23 @@ def is_flat(
     if found.type == "dim3" and (found.is_made or value.startswith("{")):
         value = f"dim3({value.strip('{}')})"
     return is_flat(value, sources, found.place, depth - 1)
+
+
+def alternatives(written: str) -> tuple[str, ...]:
+    """What an expression chooses from: the arms of ``?:``, the arguments of ``min`` and ``max``.
+
+    Empty where it is neither.
+    """
+    text = written.strip()
+    while text.startswith("(") and closed_at(text, 0) == len(text):
+        text = text[1:-1].strip()
+    _, *arms = parts_of(text, "?")
+    if arms:
+        first, *others = parts_of("?".join(arms).replace("::", _SCOPE), ":")
+        if others:
+            both = (first, ":".join(others))
+            return tuple(one.replace(_SCOPE, "::").strip() for one in both)
+    call = _CHOICE.match(text)
+    if call is not None and closed_at(text, call.end() - 1) == len(text):
+        return tuple(one.strip() for one in parts_of(text[call.end() : -1]))
+    return (text,) if text != written.strip() else ()

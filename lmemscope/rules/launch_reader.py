@@ -12,6 +12,7 @@ from itertools import islice
 
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.constants import changes
 from lmemscope.rules.launch_syntax import (
     called_with,
     configured,
@@ -40,6 +41,8 @@ _KEPT = re.compile(
 _DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
 """``(*k)``: a pointer's declaration, or a call by it."""
 _DEFINES = re.compile(r"#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?\s.*$")
+_GETS = re.compile(r"(?:cudaGetFuncBySymbol|cudaGetKernel)\(&\s*(?P<name>\w+)\)")
+"""A call that gives its first argument a handle of the kernel in its second."""
 _LONGEST = 300
 """Characters before a kernel's name that say what is done with it."""
 _DEPTH = 3
@@ -117,9 +120,7 @@ class _Reader:
     def __init__(self, sources: SourceText, files: tuple[str, ...]) -> None:
         self._sources, self._files = sources, files
 
-    def of(
-        self, name: str, file: str, depth: int, span: tuple[int, int] | None = None
-    ) -> Launches:
+    def of(self, name: str, file: str, depth: int, span: tuple[int, int] | None = None) -> Launches:
         """The launches of a kernel, or by a variable that holds one, in a file or a part of it."""
         text = self._sources.code(file)
         if name not in text or depth < 0:
@@ -201,6 +202,9 @@ class _Reader:
                 shape = configured(shape, text[:begin])
             launch = WrittenLaunch(None, shape, place)
             return Launches((*self._expanded(launch, file, begin, depth),), are_all=True)
+        got = _GETS.fullmatch(f"{name}({given[0].strip()})")
+        if got is not None:
+            return replace(self.of(got["name"], file, depth - 1), are_all=False)
         found = [
             one
             for at, parameters, span in self._definitions(name)
@@ -225,7 +229,7 @@ class _Reader:
         for one in launches:
             named = {word for part in one.shape[1:2] for word in _WORDS.findall(part)}
             used = named & given.keys()
-            if not used or any(_is_assigned(word, body) for word in used):
+            if not used or any(changes(word, body) for word in used):
                 yield one
                 continue
             yield replace(
@@ -252,9 +256,7 @@ class _Reader:
                 around = macro_around(code, one.start())
                 if end is None or (around is not None and around[0] == name):
                     continue
-                given = dict(
-                    zip(parameters, parts_of(code[one.end() : end - 1]), strict=False)
-                )
+                given = dict(zip(parameters, parts_of(code[one.end() : end - 1]), strict=False))
                 place = self._place(at, one.start())
                 for bound in self._bound((launch,), given, "", place):
                     yield from self._expanded(
@@ -274,7 +276,8 @@ class _Reader:
                     continue
                 inside = text[found.end() : end - 1]
                 parameters = tuple(parameter_name(part) for part in parts_of(inside))
-                if macro_around(text, end) == (name, parameters):
+                macro = macro_around(text, end)
+                if macro is not None and macro[0] == name:
                     last = re.compile(r"(?<!\\)\n|\Z").search(text, end)
                     assert last is not None
                     yield file, parameters, (end, last.start())
@@ -308,17 +311,6 @@ def _is_value(mention: re.Match[str], before: str, text: str) -> bool:
     if end == ")" and text[mention.end() :].lstrip().startswith("<<<"):
         return False
     return _ASKS.search(before) is None and _DECLARED.search(before + mention[0]) is None
-
-
-def _is_assigned(name: str, body: str) -> bool:
-    return (
-        re.search(
-            rf"(?<![\w.>]){name}\s*(?:\.\s*[xyz]\s*)?(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)"
-            rf"|(?:\+\+|--|(?<!&)&)\s*{name}\b",
-            body,
-        )
-        is not None
-    )
 
 
 def _substituted(part: str, given: Mapping[str, str]) -> str:

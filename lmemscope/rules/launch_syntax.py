@@ -13,12 +13,12 @@ _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast", "forward", 
 _BEFORE = 1000
 """Characters before an argument in which its call begins."""
 _MACRO = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
-_CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[ \t]*(.*)$", re.MULTILINE)
+_CONDITION = re.compile(
+    r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[ \t]*(.*)$", re.MULTILINE
+)
 _DRIVER = frozenset({"cuLaunchKernel", "cuLaunchCooperativeKernel"})
 _RUNTIME = frozenset({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"})
-_CONFIGURED = frozenset(
-    {"cudaLaunchKernelEx", "cudaLaunchKernelExC", "cuLaunchKernelEx"}
-)
+_CONFIGURED = frozenset({"cudaLaunchKernelEx", "cudaLaunchKernelExC", "cuLaunchKernelEx"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,7 @@ def called_with(text: str, offset: int) -> Call | None:
     return None
 
 
-def shape_of_call(
-    name: str, given: Sequence[str], position: int
-) -> tuple[str, ...] | str | None:
+def shape_of_call(name: str, given: Sequence[str], position: int) -> tuple[str, ...] | str | None:
     """Grid, block and shared memory of a runtime call that launches its argument.
 
     The name of its configuration where that has them; None where it is no such call.

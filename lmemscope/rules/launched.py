@@ -15,10 +15,11 @@ from lmemscope.rules.block_sizes import (
     extents_of,
     is_flat,
     template_arguments,
+    threads_among,
     threads_of,
 )
 from lmemscope.rules.callers import kernels_running
-from lmemscope.rules.launch_reader import launches_in
+from lmemscope.rules.launch_reader import WrittenLaunch, launches_in
 
 LARGEST_BLOCK = 1024
 """Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
@@ -115,28 +116,28 @@ def has_flat_blocks(case: Case) -> bool:
     kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
     launches = _launches(case.facts, case.sources, kernel, own)
     return all(
-        is_flat(one.shape[1], case.sources, one.place)
-        for one in launches or ()
-        if one.shape[1:]
+        is_flat(one.shape[1], case.sources, one.place) for one in launches or () if one.shape[1:]
     )
 
 
 def _blocks(case: Case, launches: Iterable[_Launch]) -> int | None:
     """The most blocks of a grid that launches make; None where one of them does not say it."""
-    counts = [
-        threads_of(one.shape[0], case.sources, one.place, one.given) for one in launches
-    ]
+    counts = [threads_of(one.shape[0], case.sources, one.place, one.given) for one in launches]
     known = [number for number in counts if number is not None]
     return max(known) if known and len(known) == len(counts) else None
 
 
-def sizes_in_sight(case: Case) -> frozenset[int]:
-    """Threads of blocks that launches in sight give a kernel, as far as they are known."""
-    if case.facts.kind != "entry":
+def sizes_in_sight(facts: KernelFacts, sources: SourceText) -> frozenset[int]:
+    """Threads of blocks that launches in sight give a kernel, as far as they are known.
+
+    Also where others may launch it.
+    """
+    if facts.kind != "entry":
         return frozenset()
-    kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
-    launches = _launches(case.facts, case.sources, kernel, own)
-    return frozenset(size for size in _sizes(case.sources, launches or ()) if size is not None)
+    kernel, own = plain_name(facts.demangled), template_arguments(short_name(facts.demangled))
+    found = launches_in(sources, _files(facts, sources), kernel)
+    sizes = _sizes(sources, _of_instance(found.written, own, sources))
+    return frozenset(size for size in sizes if size is not None)
 
 
 def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | None:
@@ -196,8 +197,11 @@ def _has_rows(facts: KernelFacts, sources: SourceText) -> bool | None:
 def _sizes(sources: SourceText, launches: Iterable[_Launch]) -> set[int | None]:
     """Threads of the blocks of launches; None among them for those that are not known."""
     return {
-        threads_of(one.shape[1], sources, one.place, one.given) if one.shape[1:] else None
+        size
         for one in launches
+        for size in (
+            threads_among(one.shape[1], sources, one.place, one.given) if one.shape[1:] else {None}
+        )
     }
 
 
@@ -244,8 +248,15 @@ def _launches(
     found = launches_in(sources, _files(facts, sources), kernel)
     if not found.are_all:
         return None
+    return _of_instance(found.written, own, sources)
+
+
+def _of_instance(
+    written: Iterable[WrittenLaunch], own: tuple[str, ...], sources: SourceText
+) -> list[_Launch]:
+    """Those that may launch an instance."""
     result = []
-    for one in found.written:
+    for one in written:
         given = arguments_given(one.instance, own, sources, one.place)
         if given is not None:
             result.append(_Launch(one.shape, one.place, given))

@@ -15,9 +15,14 @@ from itertools import islice, product
 from math import prod
 from types import MappingProxyType
 
-from lmemscope.formats.statements import parts_of
+from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.block_sizes import arguments_given, template_arguments, threads_of
+from lmemscope.rules.block_sizes import (
+    alternatives,
+    arguments_given,
+    template_arguments,
+    threads_of,
+)
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.launch_reader import launches_in
 from lmemscope.rules.launched import LARGEST_BLOCK
@@ -150,10 +155,15 @@ class _Project:
         if known is not None:
             yield known
             return
+        choices = alternatives(written)
+        if choices:
+            for one in choices:
+                yield from self._values(one, place, hops, arguments)
+            return
         shape = _SHAPE.fullmatch(written.strip())
         if shape is not None:
-            sides = [[*self._values(part, place, hops)] for part in parts_of(shape["parts"])]
-            yield from (prod(one) for one in islice(product(*sides), _CASES))
+            parts = parts_of(shape["parts"])
+            yield from _products([*self._values(one, place, hops)] for one in parts)
             return
         reached = {one["last"]: one["last"] != one[0] for one in _REACHED.finditer(written)}
         names = [one for one in reached if one not in _NOTHING]
@@ -184,17 +194,42 @@ class _Project:
 
     def _of_member(self, name: str, hops: int) -> tuple[int, ...]:
         """What members of a name are given, in whatever file: ``config.threads = 256``."""
-        given = re.compile(rf"(?:\.|->)\s*{name}\s*=(?!=)\s*(?P<value>[^;]*)")
-        return tuple(
-            value
-            for file, one in self._matches(name, given)
-            for value in self._values(one["value"], self._place(file, one.start()), hops)
+        given = re.compile(
+            rf"(?:\.|->)\s*{name}\s*(?:\.\s*(?P<side>[xyz])\s*)?=(?!=)\s*(?P<value>[^;]*)"
         )
+        found = self._matches(name, given)
+        return self._of_sides(found, hops)
+
+    def _of_sides(self, found: Iterable[tuple[str, re.Match[str]]], hops: int) -> tuple[int, ...]:
+        """What assignments to a block as a whole, and to its ``x``, ``y`` and ``z``, make of it.
+
+        Which of them are executed is not told apart: each side may have each of its values.
+        """
+        whole: list[int] = []
+        sides: dict[str, list[int]] = {"x": [], "y": [], "z": []}
+        for file, one in found:
+            value = one["value"] or f"dim3{one.groupdict().get('made')}"
+            first = next(iter(parts_of(value)), "").strip().rstrip("}")
+            place = self._place(file, one.start())
+            if one["side"] is not None:
+                sides[one["side"]] += self._values(first, place, hops)
+                continue
+            shape = _SHAPE.fullmatch(first)
+            parts = [*parts_of(shape["parts"])] if shape is not None else []
+            if len(parts) > 1:
+                for side, part in zip("xyz", parts, strict=False):
+                    sides[side] += self._values(part, place, hops)
+            else:
+                whole += self._values(first, place, hops)
+        if any(sides.values()):
+            sides["x"] += whole
+            return tuple(_products(values or [1] for values in sides.values()))
+        return tuple(whole)
 
     def _gifts(self, name: str, place: SourceLocation, hops: int) -> Iterator[int]:
         given = re.compile(
-            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*x)?\s*"
-            r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>\([^;]*\))\s*;)"
+            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*(?P<side>[xyz]))?\s*"
+            r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>[({][^;]*[)}])\s*;)"
         )
         file = place.file
         found = self._matches(name, given, file)
@@ -202,15 +237,13 @@ class _Project:
         declared = [number for number, (_, one) in enumerate(above) if one["type"] is not None]
         found = tuple(above[declared[-1] :]) if declared else found
         parameter = re.compile(
-            rf"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*\((?P<before>[^;{{}}()]*)(?<!\w){name}\s*"
-            r"(?:=\s*[^,(){};]*)?(?:,[^;{}()]*)?\)\s*\{"
+            r"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*(?:=\s*\[[^\[\]]*\]\s*)?"
+            rf"\((?P<before>(?:[^;{{}}()]|\([^;{{}}()]*\))*)(?<!\w){name}\s*"
+            r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?\{"
         )
         handed = self._matches(name, parameter, file)
         # Only what its own file does not give it is a name of the whole project.
-        for at, one in found if found or handed else self._matches(name, given):
-            value = one["value"] or f"dim3{one['made']}"
-            first = next(iter(parts_of(value)), "")
-            yield from self._values(first, self._place(at, one.start()), hops)
+        yield from self._of_sides(found if found or handed else self._matches(name, given), hops)
         counted = re.compile(
             rf"\bfor\s*\([^;{{}}]*(?<!\w){name}\s*=(?!=)[^;{{}}]*;\s*{name}\s*<(?P<too>=?)(?P<end>[^;&|]+);"
         )
@@ -223,16 +256,29 @@ class _Project:
             code = self._sources.code(at)
             if _MOST.search(code[max(0, one.start() - _BEFORE) : one.start()]):
                 yield LARGEST_BLOCK
-        for _, one in handed:
-            yield from self._arguments(one["function"], one["before"].count(","), hops)
+        for at, one in handed:
+            if one["value"]:
+                yield from self._values(one["value"], self._place(at, one.start()), hops)
+            position = len([*parts_of(one["before"])]) - 1
+            yield from self._arguments(one["function"], position, hops, "(")
+        template = re.compile(
+            rf"\btemplate\s*<(?P<before>[^<>;{{}}]*)(?<!\w){name}\s*(?:=[^<>,;{{}}]*)?"
+            r"(?:,[^<>;{}]*)?>[^;{}()<>]*?(?P<function>[A-Za-z_]\w*)\s*\("
+        )
+        for _, one in self._matches(name, template, file):
+            yield from self._arguments(one["function"], one["before"].count(","), hops, "<")
 
-    def _arguments(self, function: str, position: int, hops: int) -> Iterator[int]:
-        """What calls give a parameter of a function."""
+    def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
+        """What calls give a parameter of a function, or of a template where ``<`` opens them."""
         if not hops:
             return
-        call = re.compile(rf"(?<!\w){function}\s*\((?P<given>[^;{{}}]*)\)\s*;")
+        call = re.compile(rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?\(")
+        if opening == "<":
+            call = re.compile(rf"(?<!\w){function}\s*<(?=[^;{{}}<>]*>\s*\()")
         for file, found in self._matches(function, call):
-            parts = [*parts_of(found["given"])]
+            code = self._sources.code(file)
+            end = closed_at(code, found.end() - 1)
+            parts = [*parts_of(code[found.end() : end - 1])] if end is not None else []
             if position < len(parts):
                 place = self._place(file, found.start())
                 yield from self._values(parts[position], place, hops - 1)
@@ -261,3 +307,10 @@ class _Project:
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
         return SourceLocation(file, 1 + code.count("\n", 0, offset))
+
+
+def _products(sides: Iterable[Iterable[int]]) -> Iterator[int]:
+    """Threads of blocks whose sides may have each of some values."""
+    # The largest first: of more combinations than are looked at, those count.
+    ordered = [sorted({*values}, reverse=True) for values in sides]
+    yield from (prod(one) for one in islice(product(*ordered), _CASES))
