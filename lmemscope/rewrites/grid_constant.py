@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ROOT = re.compile(r"[A-Za-z_]\w*")
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_CALLED = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*\(")
 _REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 

@@ -23,6 +23,8 @@ _LOOP = re.compile(r"(?:for|while|do)\b")
 _OF_TYPES = frozenset("class struct typename using typedef enum union".split())
 """Words that stand before the name of a type."""
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
+_DECLARATION_ENDS = re.compile(r"[;{}()]")
+"""What stands before a declaration on its line: ``const`` of a parameter is not a variable's."""
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
 """Characters of an expression that is computed."""
@@ -101,7 +103,8 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
             return None  # A parameter, or a variable that gets its value elsewhere.
         if groups["value"] is not None:
             value = next(iter(parts_of(value)))
-        is_constant = _CONSTANT.search(text[: found.end()]) is not None
+        own = _DECLARATION_ENDS.split(text[: found.end(1)])[-1]
+        is_constant = _CONSTANT.search(own) is not None
         if not is_constant:
             text = _meantime(name, sources, here, place)
             if changes(name, text) or _is_referred(name, text, sources.code(place.file)):

@@ -43,6 +43,8 @@ _DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
 _DEFINES = re.compile(r"#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?\s.*$")
 _GETS = re.compile(r"(?:cudaGetFuncBySymbol|cudaGetKernel)\(&\s*(?P<name>\w+)\)")
 """A call that gives its first argument a handle of the kernel in its second."""
+_BODY = re.compile(r"[\s\w]*(?:->[^;{}]*)?\{")
+"""What stands between a function's parameters and its body."""
 _LONGEST = 300
 """Characters before a kernel's name that say what is done with it."""
 _DEPTH = 3
@@ -282,7 +284,7 @@ class _Reader:
                     assert last is not None
                     yield file, parameters, (end, last.start())
                     continue
-                body = re.compile(r"[\s\w]*(?:->[^;{}]*)?\{").match(text, end)
+                body = _BODY.match(text, end)
                 closed = closed_at(text, body.end() - 1) if body is not None else None
                 if closed is not None:
                     yield file, parameters, (end, closed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at, parts_of
 
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^;{}()<>]*>)?\s*\Z")
+_CALLED = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*(?:<[^;{}()<>]*>\s*)?\Z")
 _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast", "forward", "move"})
 _BEFORE = 1000
 """Characters before an argument in which its call begins."""
