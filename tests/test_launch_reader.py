@@ -76,7 +76,8 @@ def text_of(host: str) -> SourceText:
         ("#define IT own\nvoid f() { IT<<<1, 640>>>(p, n); }", {640}),
         ("void f() { auto go = [&](int b) { own<<<1, b>>>(p, n); };\n go(896); }", {896}),
         (
-            "struct R { void go(int b) const { own<<<1, b>>>(p, n); } };\nvoid f(R r) { r.go(512); }",
+            "struct R { void go(int b) const { own<<<1, b>>>(p, n); } };\n"
+            "void f(R r) { r.go(512); }",
             {512},
         ),
         (
@@ -88,6 +89,12 @@ def text_of(host: str) -> SourceText:
         ("void f(R r) { r.fn = own; r.b = 960; r.fn<<<1, r.b>>>(p, n); }", {960}),
         ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
         ("void f(int n) { auto q = n > 3 ? own : other; q<<<1, 416>>>(p, n); }", {416}),
+        ("void f(int n) { (n > 3 ? own : other)<<<1, 416>>>(p, n); }", {416}),
+        (
+            "template <void (*K)(int *, int)> void go() { K<<<1, 736>>>(p, 1); }\n"
+            "void f() { go<own>(); }",
+            {736},
+        ),
         # A size that something decides.
         ("void f(int n) { own<<<1, n > 100 ? 512 : 64>>>(p, n); }", {64, 512}),
         ("void f(int n) { int b = n > 100 ? 512 : 64; own<<<1, b>>>(p, n); }", {64, 512}),
@@ -122,7 +129,7 @@ def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> No
         ("void f() { go(own); own<<<1, 64>>>(p, n); }", False),
         ("void f() { go<own>(p); own<<<1, 64>>>(p, n); }", False),
         ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 64>>>(p, n); }", False),
-        ("void f(int n) { (n > 3 ? own : other)<<<1, 64>>>(p, n); }", False),
+        ("void f(int n) { (n > 3 ? own : other)<<<1, 64>>>(p, n); }", True),
         ("#define L(x) x##wn<<<1, 1024>>>(p, n)\nvoid f() { L(o); own<<<1, 32>>>(p, n); }", False),
     ],
 )

@@ -41,6 +41,11 @@ _KEPT = re.compile(
 _DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
 """``(*k)``: a pointer's declaration, or a call by it."""
 _DEFINES = re.compile(r"#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?\s.*$")
+_TEMPLATE_GIVEN = re.compile(r"(?<!\w)(?P<name>[A-Za-z_]\w*)\s*<(?P<before>[^;{}<>]*)$")
+"""A template whose argument the value behind it is."""
+_TEMPLATE = re.compile(r"\btemplate\s*<(?P<given>[^;{}<>]*)>")
+_CHOSEN = re.compile(r"[^;{}()]*\)\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\(")
+"""What stands behind ``(n > 3 ? kernel :``, where that is launched."""
 _GETS = re.compile(r"(?:cudaGetFuncBySymbol|cudaGetKernel)\(&\s*(?P<name>\w+)\)")
 """A call that gives its first argument a handle of the kernel in its second."""
 _BODY = re.compile(r"[\s\w]*(?:->[^;{}]*)?\{")
@@ -170,8 +175,22 @@ class _Reader:
         text, instance = self._sources.code(file), (mention["inner"] or "").strip()[1:-1] or None
         alias = _DEFINES.search(before.rpartition("\n")[2]) if not mention["end"] else None
         kept = _KEPT.search(before)
+        template = _TEMPLATE_GIVEN.search(before) if mention["end"] in (",", ">") else None
+        chosen = _CHOSEN.match(text, mention.end()) if mention["end"] == ":" else None
         result = _UNKNOWN
-        if alias is not None:
+        if chosen is not None:
+            shape = (*parts_of(chosen["shape"]),)
+            place = self._place(file, mention.start())
+            result = Launches((WrittenLaunch(None, shape, place),), are_all=True)
+        elif template is not None:
+            position = template["before"].count(",")
+            found = [
+                self.of(parameters[position], at, depth - 1, span)
+                for at, parameters, span in self._definitions(template["name"], of_template=True)
+                if position < len(parameters)
+            ]
+            result = replace(_joined(found), are_all=False)
+        elif alias is not None:
             if alias["parameters"] is None:
                 result = self.of(alias["name"], file, depth - 1)
         elif kept is not None and mention["end"] in ";},:" and kept["name"] != name:
@@ -265,8 +284,15 @@ class _Reader:
                         replace(bound, place=place), at, one.start(), depth - 1
                     )
 
-    def _definitions(self, name: str) -> Iterator[tuple[str, tuple[str, ...], tuple[int, int]]]:
-        """Functions and macros of a name: file, names of the parameters, where the body is."""
+    def _definitions(
+        self, name: str, *, of_template: bool = False
+    ) -> Iterator[tuple[str, tuple[str, ...], tuple[int, int]]]:
+        """Functions and macros of a name: file, names of the parameters, where the body is.
+
+        Args:
+            name: theirs.
+            of_template: whether the parameters of templates are meant.
+        """
         head = re.compile(rf"{_pattern(name)}\s*(?:=\s*\[[^\[\]]*\]\s*)?\(")
         for file in self._files:
             text = self._sources.code(file)
@@ -277,6 +303,10 @@ class _Reader:
                 if end is None:
                     continue
                 inside = text[found.end() : end - 1]
+                if of_template:
+                    before = text[max(0, found.start() - _LONGEST) : found.start()]
+                    heads = [*_TEMPLATE.finditer(before)]
+                    inside = heads[-1]["given"] if heads else ""
                 parameters = tuple(parameter_name(part) for part in parts_of(inside))
                 macro = macro_around(text, end)
                 if macro is not None and macro[0] == name:
