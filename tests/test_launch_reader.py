@@ -88,6 +88,7 @@ def text_of(host: str) -> SourceText:
         # What holds its address.
         ("void f(R r) { r.fn = own; r.b = 960; r.fn<<<1, r.b>>>(p, n); }", {960}),
         ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
+        ("K t[] = {other, own};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
         ("void f(int n) { auto q = n > 3 ? own : other; q<<<1, 416>>>(p, n); }", {416}),
         ("void f(int n) { (n > 3 ? own : other)<<<1, 416>>>(p, n); }", {416}),
         (

@@ -34,7 +34,7 @@ _ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?
 """What hands on the value behind it."""
 _KEPT = re.compile(
     r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?:\)\s*\([^;{}=]*\)\s*)?"
-    r"(?:=(?!=)|(?<!\))\{)\s*\{?\s*(?:[^;{}=]*[?:]\s*)?"
+    r"(?:=(?!=)|(?<!\))(?=\{))\s*(?:\{(?:[^;{}=]*,)?\s*)?(?:[^;{}=]*[?:]\s*)?"
     r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?&?\s*(?:\w+\s*::\s*)*$"
 )
 """A variable that the value behind it is given to: ``auto k =``, ``void (*k)(int) =``, ``K k{``."""
