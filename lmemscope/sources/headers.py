@@ -6,8 +6,10 @@ Headers of the toolkit and of the system are not looked into.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lmemscope.files import UnreadableFileError, read_beside
@@ -16,6 +18,7 @@ from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
+from lmemscope.sources.own_name import decided_by_name
 
 _SIGNS = (b"__global__", b"lmemscope")
 """One of these stands in every header that is of interest; most hold neither."""
@@ -24,7 +27,7 @@ _SIGNS = (b"__global__", b"lmemscope")
 def with_headers(source: CudaSource, path: str, options: CompileOptions) -> CudaSource:
     """A source with those of its headers that define kernels or hold comments of ours, in order.
 
-    And with what conditions in any of them ask for.
+    And with what conditions in any of them ask for, and what the name of a file may decide.
 
     Args:
         source: what its own text says.
@@ -42,8 +45,15 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
         return source
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
-    source = replace(source, headers=headers, asked=read.asked)
+    by_name = decided_by_name([*_texts(read.files)])
+    source = replace(source, headers=headers, asked=read.asked, by_name=by_name)
     return with_doubts(source, path, read.files, options, read.computed)
+
+
+def _texts(paths: Iterable[str]) -> Iterator[bytes]:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            yield read_beside(path)
 
 
 def _header(path: str) -> HeaderSource | None:

@@ -20,16 +20,22 @@ from lmemscope.sources.cupy import CupyProgram
 from lmemscope.sources.numba import NumbaKernel, decorators, find_kernels
 from lmemscope.sources.python_modules import local_modules
 from lmemscope.sources.python_origins import Origins
-from lmemscope.sources.unread_kernels import MAKERS, UnreadKernel, find_unread
+from lmemscope.sources.unread_kernels import MAKERS, UnreadKernel, find_unnamed, find_unread
 
 Program = CupyProgram | NumbaKernel
 
 LARGEST = 16 << 20
 """Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
-_WORDS = ("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core", *MAKERS)
+_WORDS = (
+    *("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
+    *("cpp_extension", "_compile_kernel", *MAKERS),
+)
 _OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
-_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}".encode())
+_IMPORTED = r"(?m:^)[ \t]*from\b[^\n;]*\bimport\b[^\n;]*\bjit\b"
+_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}|{_IMPORTED}".encode())
+_FOLLOWED = 3
+"""Modules behind each other through which names are followed."""
 _UNFOLLOWED = re.compile(
     rb"\b(?:import_module|__import__|__builtins__|builtins|globals|locals|vars|getattr|exec|eval"
     rb"|modules|attrgetter|methodcaller|getmembers|runpy|resolve_name|locate|f_globals"
@@ -109,11 +115,14 @@ def read_file(path: str, name: str) -> PythonFile:
         source = decoded_utf8(data)
         tree = ast.parse(source, path)
         reaches = _reaches(path, data)
+        origins = Origins(tree, path, _FOLLOWED if reaches else 0)
+        if not reaches:
+            # It names nothing that makes kernels; only what it does not name may.
+            return PythonFile((), find_unnamed(tree, origins), reaches)
         of_cupy = cupy.read_programs(tree, source, path)
         programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
         recognised = (*of_cupy.recognised, *decorators(tree))
-        origins = Origins(tree, path)
-        unread = find_unread(tree, recognised, of_cupy.texts, origins, reaches=reaches)
+        unread = find_unread(tree, recognised, of_cupy.texts, origins)
     except OSError as error:
         raise InputError("read", f"{name} cannot be read: {error.strerror}") from error
     except (RecursionError, MemoryError) as error:

@@ -34,10 +34,9 @@ def local_modules(path: str) -> tuple[str, ...]:
     pending = [path]
     while pending and len(found) < _MOST:
         file = pending.pop()
-        for module, names, level in _imports(file):
-            new = [one for one in find_module(module, names, level, file) if one not in found]
-            found.update(dict.fromkeys(new))
-            pending += new
+        new = [one for one in _imported_by(file) if one not in found]
+        found.update(dict.fromkeys(new))
+        pending += new
     del found[path]
     return tuple(found)
 
@@ -96,7 +95,8 @@ def _bases(importer: str, level: int) -> tuple[str, ...]:
     return tuple(bases)
 
 
-def _imports(path: str) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+def _imported_by(path: str) -> tuple[str, ...]:
+    """Files of a file's own imports; a file that has not changed is read once per process."""
     try:
         stat = os.stat(path)
         return _read(path, stat.st_size, stat.st_mtime_ns)
@@ -105,7 +105,7 @@ def _imports(path: str) -> tuple[tuple[str, tuple[str, ...], int], ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(path: str, _size: int, _mtime_ns: int) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+def _read(path: str, _size: int, _mtime_ns: int) -> tuple[str, ...]:
     data = _SPLICE.sub(b" ", read_input(path))
     found: dict[tuple[str, tuple[str, ...], int], None] = {}
     for origin, bracketed, plain, modules in _IMPORT.findall(data):
@@ -116,7 +116,8 @@ def _read(path: str, _size: int, _mtime_ns: int) -> tuple[tuple[str, tuple[str, 
         module = dotted.lstrip(".")
         found[module, tuple(_names(bracketed or plain)), len(dotted) - len(module)] = None
     found.update({(name.decode(), (), 0): None for name in _BY_NAME.findall(data)})
-    return tuple(found)
+    files = (file for one in found for file in find_module(*one, path))
+    return tuple(dict.fromkeys(files))
 
 
 def _names(text: bytes) -> Iterator[str]:

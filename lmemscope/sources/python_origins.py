@@ -43,6 +43,13 @@ _REFLECTING = frozenset(
     "__subclasses__ __loader__".split()
 )
 _BUILTINS = frozenset(dir(builtins))
+_FOLLOWED = frozenset(
+    "cupy cupyx numba numba_cuda pycuda cuda nvrtc torch builtins sys importlib operator inspect "
+    "pickle marshal dill cloudpickle runpy gc pydoc pkgutil types functools".split()
+)
+"""Packages whose names are followed: those that make kernels, and those that give what is not
+named."""
+_NAME, _ATTRIBUTE, _RETURNED = "name", "attribute", "returned"
 _PASSES = 6
 _MOST = 32
 """Origins of one name."""
@@ -66,9 +73,8 @@ class Origins:
 
     def __init__(self, tree: ast.Module, path: str, follow: int = 3) -> None:
         self._path, self._follow = path, follow
-        self._values: dict[str, list[ast.expr]] = defaultdict(list)
-        self._attributes: dict[str, list[ast.expr]] = defaultdict(list)
-        self._returns: dict[str, list[ast.expr]] = defaultdict(list)
+        self._values: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
+        self._kinds: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._known: dict[str, set[str]] = defaultdict(set)
         self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
         self._has_star = False
@@ -82,10 +88,11 @@ class Origins:
     def of(self, node: ast.expr) -> Kinds:
         """Dotted names of what an expression may be."""
         if self._depth > _DEPTH:
-            return _NOTHING
+            return frozenset({UNKNOWN})
         self._depth += 1
         try:
-            return frozenset(sorted(self._of(node))[:_MOST])
+            found = self._of(node)
+            return frozenset(found if len(found) <= _MOST else {UNKNOWN})
         finally:
             self._depth -= 1
 
@@ -112,7 +119,7 @@ class Origins:
                 own = alias.asname or alias.name.partition(".")[0]
                 full = alias.name if alias.asname else own
                 self.bound.add(own)
-                self._known[own].add(full)
+                self._import(own, full)
                 self._add_local(own, full, None, 0)
         elif isinstance(node, ast.ImportFrom):
             self._bind_from(node)
@@ -145,8 +152,12 @@ class Origins:
             own = alias.asname or alias.name
             self.bound.add(own)
             if not node.level:
-                self._known[own].add(f"{module}.{alias.name}")
+                self._import(own, f"{module}.{alias.name}")
             self._add_local(own, module, alias.name, node.level)
+
+    def _import(self, own: str, full: str) -> None:
+        if full.partition(".")[0] in _FOLLOWED:
+            self._known[own].add(full)
 
     def _star(self, module: str, level: int) -> bool:
         """Take all names of a module of the user's own; whether it is one."""
@@ -165,6 +176,7 @@ class Origins:
             if name is not None:
                 self._known[own] |= other.exported(name)
             else:
+                self._known[own].add(own)
                 for one in other.names():
                     self._known[f"{own}.{one}"] |= other.exported(one)
 
@@ -181,17 +193,17 @@ class Origins:
                 if isinstance(statement, ast.Assign):
                     for target in statement.targets:
                         if isinstance(target, ast.Name):
-                            self._attributes[target.id].append(statement.value)
+                            self._values[_ATTRIBUTE, target.id].append(statement.value)
             return
         for inner in ast.walk(node):
             if isinstance(inner, ast.Return | ast.Yield) and inner.value is not None:
-                self._returns[node.name].append(inner.value)
+                self._values[_RETURNED, node.name].append(inner.value)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
-            self._values[target.id].append(value)
+            self._values[_NAME, target.id].append(value)
         elif isinstance(target, ast.Attribute):
-            self._attributes[target.attr].append(value)
+            self._values[_ATTRIBUTE, target.attr].append(value)
         elif isinstance(target, ast.Subscript):
             self._assign(target.value, value)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -206,10 +218,11 @@ class Origins:
     def _propagate(self) -> bool:
         """Once more from values to names; whether anything is new."""
         has_changed = False
-        for name, values in self._values.items():
-            new = self._all(values) - self._known[name]
-            if new and len(self._known[name]) < _MOST:
-                self._known[name] |= new
+        for (role, name), values in self._values.items():
+            known = self._known[name] if role == _NAME else self._kinds[role, name]
+            new = self._all(values) - known
+            if new and len(known) <= _MOST:
+                known |= new
                 has_changed = True
         return has_changed
 
@@ -222,7 +235,7 @@ class Origins:
         if isinstance(node, ast.Attribute):
             return self._attribute(self.of(node.value), node.attr)
         if isinstance(node, ast.Call):
-            return {kind for called in self.of(node.func) for kind in self._call(called, node)}
+            return self._calls(self.of(node.func), node)
         if isinstance(node, ast.Subscript):
             return self._subscript(node)
         if isinstance(node, ast.IfExp):
@@ -243,8 +256,7 @@ class Origins:
 
     def _name(self, node: ast.Name) -> set[str]:
         found = set(self._known.get(node.id, ()))
-        if node.id in self._returns:
-            found |= {f"(){kind}" for kind in self._all(self._returns[node.id])}
+        found |= {f"(){kind}" for kind in self._kinds.get((_RETURNED, node.id), ())}
         if not found and node.id in _BUILTINS:
             return {f"builtins.{node.id}"}
         if node.id not in self.bound and not self._has_star:
@@ -265,11 +277,17 @@ class Origins:
                 found.add(f"(){owner}")
         if name in ("f_globals", "f_locals", "__globals__", "__builtins__"):
             found.add(UNKNOWN)
-        return found | self._all(self._attributes.get(name, ()))
+        return found | self._kinds.get((_ATTRIBUTE, name), set())
 
-    def _call(self, called: str, node: ast.Call) -> set[str]:
+    def _calls(self, called: Kinds, node: ast.Call) -> set[str]:
+        if not called:
+            return set()
         first = node.args[0] if node.args else None
         given = self.of(first) if first is not None else _NOTHING
+        return {kind for one in called for kind in self._call(one, node, given)}
+
+    def _call(self, called: str, node: ast.Call, given: Kinds) -> set[str]:
+        first = node.args[0] if node.args else None
         if called.endswith(UNKNOWN):
             return {called.removeprefix("()")}
         if called.startswith("()"):
@@ -292,7 +310,7 @@ class Origins:
         if called.startswith("[") and called.endswith("]"):
             name = called[1:-1]
             return _unknown_of(given) if name == UNKNOWN else self._attribute(given, name)
-        return self._all(node.args) if called in _HANDING_ON else set()
+        return set(given) | self._all(node.args[1:]) if called in _HANDING_ON else set()
 
     def _subscript(self, node: ast.Subscript) -> set[str]:
         found: set[str] = set()

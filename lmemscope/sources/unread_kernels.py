@@ -74,8 +74,6 @@ def find_unread(
     recognised: Collection[ast.expr],
     texts: Collection[ast.expr],
     origins: Origins,
-    *,
-    reaches: bool,
 ) -> tuple[UnreadKernel, ...]:
     """What may make kernels in a parsed file and is not read.
 
@@ -85,18 +83,27 @@ def find_unread(
             make none.
         texts: literals that are part of what was read.
         origins: of the file's values.
-        reaches: whether the file or a module that it imports names what makes kernels.
     """
     read = {id(one) for one in recognised}
     found = set(_Finder(tree, read, {id(one) for one in texts}).find())
     lines = {one.line for one in found}
-    followed = _by_origin(tree, read, origins, reaches)
+    followed = _by_origin(tree, read, origins, reaches=True)
     found |= {one for one in followed if one.line not in lines}
     return tuple(sorted(found))
 
 
+def find_unnamed(tree: ast.Module, origins: Origins) -> tuple[UnreadKernel, ...]:
+    """What may make kernels in a file that names nothing that does, nor imports what does.
+
+    Args:
+        tree: of the file.
+        origins: of the file's values.
+    """
+    return tuple(sorted(set(_by_origin(tree, set(), origins, reaches=False))))
+
+
 def _by_origin(
-    tree: ast.Module, read: set[int], origins: Origins, reaches: bool
+    tree: ast.Module, read: set[int], origins: Origins, *, reaches: bool
 ) -> Iterator[UnreadKernel]:
     """What is called, or given a function, and may make kernels by where it comes from."""
     nodes = list(ast.walk(tree))
@@ -128,15 +135,16 @@ def _doubtful(
         is_given: whether a function of the file is given to it.
         reaches: whether the file reaches what makes kernels.
     """
-    for kind in sorted(origins.of(called)):
-        name = kind.removeprefix("()")
-        spelled = ast.unparse(called)[:60]
+    spelled = ast.unparse(called)[:60]
+    for name in sorted(origins.of(called)):
         if _MAKING.fullmatch(name) is not None:
             yield UnreadKernel(called.lineno, f"a kernel by {spelled}, which is {name}")
         elif name.endswith(f".{UNKNOWN}") and name.partition(".")[0] in _COMPILERS:
             origin = name.removesuffix(f".{UNKNOWN}")
             form = f"what may be a kernel by {spelled}, a computed name of {origin}"
             yield UnreadKernel(called.lineno, form)
+        elif name.startswith("runpy.run_") and reaches:
+            yield UnreadKernel(called.lineno, f"a program that {name} runs")
         elif name == UNKNOWN and (is_given or reaches):
             form = f"what may be a kernel by {spelled}, which only running the file names"
             yield UnreadKernel(called.lineno, form)
@@ -197,11 +205,14 @@ class _Finder:
         if node.id in self._functions or node.id in MAKERS:
             maker = self._functions.get(node.id) or MAKERS[node.id]
             return f"{maker} by {node.id} in a form that is not read"
+        origin = self._imported.get(node.id, "")
+        if origin.endswith(".jit") and self._is_of_others(node) and self._decorates(node):
+            return f"what may be a Numba kernel by {node.id}, which is {origin.lstrip('.')}"
         if self._modules.get(node.id) == "numba.cuda" and not self._is_base(node):
             return f"numba.cuda, here {node.id}, under another name"
         return None
 
-    def _is_of_others(self, node: ast.Attribute) -> bool:
+    def _is_of_others(self, node: ast.expr) -> bool:
         """Whether a name is an import's of which nobody knows what it makes."""
         package = self._imported.get(_root(node))
         return package is not None and package.partition(".")[0] not in _OTHER_JITS
@@ -259,7 +270,11 @@ class _Finder:
         computed = len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
         if called == "getattr" and computed and _root(node.args[0]) in self._modules:
             return f"getattr of a computed name of {ast.unparse(node.args[0])[:60]}"
+        vectorizes = called in ("vectorize", "guvectorize") and "numba" in self._packages
         for word in node.keywords:
+            is_computed = word.arg in (None, "target") and not isinstance(word.value, ast.Constant)
+            if vectorizes and is_computed:
+                return f"what may be a Numba kernel by {called} with a computed target"
             is_cuda = isinstance(word.value, ast.Constant) and word.value.value == "cuda"
             if word.arg in ("target", "target_backend") and is_cuda and "numba" in self._packages:
                 return f"a Numba kernel by {ast.unparse(node.func)[:60]} with {word.arg}='cuda'"
