@@ -19,6 +19,8 @@ from lmemscope.files import decoded_utf8, read_input
 from lmemscope.sources.python_modules import find_module
 
 UNKNOWN = "?"
+UNBOUND = "!"
+"""Of a name that nothing in the file gives a meaning."""
 
 _NAMESPACES = frozenset({"builtins.globals", "builtins.locals", "sys.modules", "builtins.vars"})
 _READERS = frozenset(
@@ -260,7 +262,7 @@ class Origins:
         if not found and node.id in _BUILTINS:
             return {f"builtins.{node.id}"}
         if node.id not in self.bound and not self._has_star:
-            return {UNKNOWN}
+            return {UNBOUND}
         return found
 
     def _attribute(self, owners: Iterable[str], name: str) -> set[str]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from lmemscope.sources.python_origins import UNKNOWN, Origins
+from lmemscope.sources.python_origins import UNBOUND, UNKNOWN, Origins
 
 MAKERS = {
     "RawKernel": "a CuPy kernel",
@@ -145,7 +145,7 @@ def _doubtful(
             yield UnreadKernel(called.lineno, form)
         elif name.startswith("runpy.run_") and reaches:
             yield UnreadKernel(called.lineno, f"a program that {name} runs")
-        elif name == UNKNOWN and (is_given or reaches):
+        elif (name == UNKNOWN and (is_given or reaches)) or (name[0] == UNBOUND and is_given):
             form = f"what may be a kernel by {spelled}, which only running the file names"
             yield UnreadKernel(called.lineno, form)
 
