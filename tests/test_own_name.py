@@ -29,6 +29,9 @@ DECIDED = {
     ),
     "a macro for it": "#define NAME __FILE__\n" + KERNEL.format("f(NAME);"),
     "a macro of arguments": "#define NAME 0, __FILE__\n" + KERNEL.format("f(NAME);"),
+    "a pasted name": (
+        "#define PUT(a, b) a##b\n" + KERNEL.format("if (sizeof(PUT(__FI, LE__)) == 5) {}")
+    ),
     "an operator": (
         "constexpr int operator<<(S s, const char *) { return 1; }\n"
         + KERNEL.format("int n = S() << __FILE__;")
@@ -44,6 +47,9 @@ REPORTED = {
     "an exception": 'void f() { throw std::runtime_error(std::string(__FILE__) + ":"); }\n',
     "a macro of arguments": (
         '#define AT "%s %d", __FILE__, __LINE__\nvoid f() { fprintf(stderr, AT); }\n'
+    ),
+    "pasting of other names": (
+        "#define PUT(a, b) a##b\nvoid f(FILE *__restrict p) { PUT(__, x)(p); }\n"
     ),
     "a comment": "// __FILE__ decides nothing\n" + KERNEL.format("o[0] = 1;"),
     "a file without it": KERNEL.format("o[0] = 1;"),

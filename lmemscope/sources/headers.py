@@ -18,7 +18,7 @@ from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
-from lmemscope.sources.own_name import decided_by_name
+from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_question
 
 _SIGNS = (b"__global__", b"lmemscope")
 """One of these stands in every header that is of interest; most hold neither."""
@@ -45,9 +45,25 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
         return source
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
-    by_name = decided_by_name([*_texts(read.files)])
+    uses = [use for file in read.files if (use := _name_use(file)) is not None]
+    by_name = pastes_question(uses)
+    if by_name is None and any(use.asks for use in uses):
+        by_name = decided_by_name([*_texts(read.files)])
     source = replace(source, headers=headers, asked=read.asked, by_name=by_name)
     return with_doubts(source, path, read.files, options, read.computed)
+
+
+def _name_use(path: str) -> NameUse | None:
+    try:
+        stat = os.stat(path)
+        return _read_name_use(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=16384)
+def _read_name_use(path: str, _size: int, _mtime_ns: int, _inode: int) -> NameUse:
+    return name_use(read_beside(path))
 
 
 def _texts(paths: Iterable[str]) -> Iterator[bytes]:

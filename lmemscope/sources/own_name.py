@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from lmemscope.sources.macro_use import code
+from lmemscope.sources.macro_use import FRAGMENT, code
 
 _NAMES = rb"__FILE__|__BASE_FILE__|__INCLUDE_LEVEL__|__builtin_FILE\s*\(\s*\)"
 _OF_LOCATION = rb"|file_name\s*\(\s*\)"
@@ -37,15 +38,65 @@ _REPORTING = re.compile(
 _NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
 
 
+_WHOLE = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"__INCLUDE_LEVEL__")
+_PIECES = frozenset(
+    name[begin:end]
+    for name in _WHOLE
+    for begin in range(len(name))
+    for end in range(begin + 1, len(name) + 1)
+    if end - begin < len(name)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """What a text has to do with names of files.
+
+    Attributes:
+        asks: whether it asks for one.
+        pastes: whether its macros put names together.
+        pieces: words of it of which such a question may be put together.
+    """
+
+    asks: bool
+    pastes: bool
+    pieces: frozenset[bytes]
+
+
+def name_use(text: bytes) -> NameUse:
+    """Read a source or a header for names of files."""
+    asks = _SIGN.search(text) is not None
+    pastes = b"##" in text or b"%:%:" in text
+    return NameUse(asks, pastes, frozenset(_PIECES.intersection(FRAGMENT.findall(text))))
+
+
+def pastes_question(uses: Sequence[NameUse]) -> str | None:
+    """The question for a file's name that the macros of some texts may put together, or None."""
+    if not any(use.pastes for use in uses):
+        return None
+    pieces = {piece for use in uses for piece in use.pieces}
+    for name in _WHOLE:
+        reached = {0}
+        for end in range(1, len(name) + 1):
+            if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
+                reached.add(end)
+        if len(name) in reached:
+            return name.decode()
+    return None
+
+
 def decided_by_name(texts: Sequence[bytes]) -> str | None:
     """What of a compilation's texts the name of a file may decide; None where nothing does.
 
     Args:
         texts: of the source and of the user's headers.
     """
-    if not any(_SIGN.search(text) for text in texts):
-        return None
-    return _Finder([code(text) for text in texts]).find()
+    uses = [name_use(text) for text in texts]
+    pasted = pastes_question(uses)
+    if pasted is not None:
+        return pasted
+    asks = any(use.asks for use in uses)
+    return _Finder([code(text) for text in texts]).find() if asks else None
 
 
 class _Finder:
