@@ -17,6 +17,10 @@ DECIDED = {
     "GCC's function": KERNEL.format("if (f(__builtin_FILE())) {}"),
     "the first file": KERNEL.format("if (f(__BASE_FILE__)) {}"),
     "a device function": "__device__ bool f(const char *s);\n" + KERNEL.format("f(__FILE__);"),
+    "a device function that looks": (
+        "__device__ void f(const char *s) { printf(s); if (*s) __trap(); }\n"
+        + KERNEL.format("f(__FILE__);")
+    ),
     "a constant function": (
         "constexpr bool f(const char *s) { return *s == 1; }\n" + KERNEL.format("f(__FILE__);")
     ),
@@ -39,6 +43,11 @@ DECIDED = {
 }
 REPORTED = {
     "printf": KERNEL.format('printf("%s", __FILE__);'),
+    "a device function that reports": (
+        "__device__ void stop(const char *file, int line) {\n"
+        '  printf("%s:%d", file, line); (void) file; __trap();\n}\n'
+        "#define STOP stop(__FILE__, __LINE__)\n" + KERNEL.format("STOP;")
+    ),
     "a stream": 'void f() { std::cerr << "at " << __FILE__ << ":" << __LINE__; }\n',
     "a check": (
         "inline void check(int e, const char *file, int line) { if (e) exit(e); }\n"
@@ -49,7 +58,7 @@ REPORTED = {
         '#define AT "%s %d", __FILE__, __LINE__\nvoid f() { fprintf(stderr, AT); }\n'
     ),
     "pasting of other names": (
-        "#define PUT(a, b) a##b\nvoid f(FILE *__restrict p) { PUT(__, x)(p); }\n"
+        "#define PUT(a, b) a##b\nvoid f(FILE *__restrict p) { PUT(my_, x)(p); }\n"
     ),
     "a comment": "// __FILE__ decides nothing\n" + KERNEL.format("o[0] = 1;"),
     "a file without it": KERNEL.format("o[0] = 1;"),

@@ -35,6 +35,14 @@ _REPORTING = re.compile(
     re.IGNORECASE,
 )
 """Functions of the host's libraries that take a name to say it."""
+_PARAMETER = re.compile(
+    rb"\bchar\s*(?:const\s*)?\*\s*(?:const\s*)?(?:__restrict__\s*)?([A-Za-z_]\w*)"
+)
+_PRINTED = re.compile(
+    rb"\(\s*void\s*\)\s*\Z|\b(?:printf|__assertfail|__assert_fail)\s*\([^(){};]*\Z"
+)
+_BODY = 4000
+_MACRO = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\(\s*(\w+)\s*\)([^\n]*)")
 _NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
 
 
@@ -103,8 +111,10 @@ class _Finder:
     def __init__(self, texts: Sequence[bytes]) -> None:
         self._texts = texts
         qualifiers = {name for text in texts for name in _QUALIFIER.findall(text)}
-        words = (b"__device__", b"constexpr", b"consteval", *map(re.escape, sorted(qualifiers)))
-        self._qualified = rb"\b(?:" + b"|".join(words) + rb")\b"
+        words = (b"constexpr", b"consteval", *map(re.escape, sorted(qualifiers)))
+        self._constant = rb"\b(?:" + b"|".join(words) + rb")\b"
+        self._qualified = rb"\b(?:__device__|" + b"|".join(words) + rb")\b"
+        self._discarding = _discarding(texts)
         self._known: dict[bytes, bool] = {}
         self._standing: set[bytes] = set()
 
@@ -170,8 +180,13 @@ class _Finder:
             + own
             + rb"\s*\([^;{}]{0,400}?\(\s*&"
         )
-        if any(device.search(text) or other.search(text) for text in self._texts):
+        if any(other.search(text) for text in self._texts):
             return False
+        if any(device.search(text) for text in self._texts):
+            constant = re.compile(self._constant + rb"[^;{}]{0,400}?" + own + rb"\s*\(")
+            if any(constant.search(text) for text in self._texts):
+                return False
+            return not is_operator and self._only_prints(own)
         if is_operator or _REPORTING.fullmatch(name) is not None:
             return True
         defined = re.compile(own + rb"\s*\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]")
@@ -179,6 +194,55 @@ class _Finder:
             rb"(?:void|int|char|bool|auto|static|inline|\*|&|\w)[ \t\n]+[*&]*" + own + rb"\s*\("
         )
         return any(declared.search(text) and defined.search(text) for text in self._texts)
+
+    def _only_prints(self, own: bytes) -> bool:
+        """Whether each definition of a function does no more with its strings than print them."""
+        defined = re.compile(own + rb"\s*\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{")
+        found = [(text, one) for text in self._texts for one in defined.finditer(text)]
+        return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+
+
+def _discarding(texts: Sequence[bytes]) -> frozenset[bytes]:
+    """Macros that every definition has turn their argument into nothing: ``(void)(x)``."""
+    found: dict[bytes, bool] = {}
+    for text in texts:
+        for name, parameter, body in _MACRO.findall(text):
+            plain = b"".join(body.split())
+            nothing = plain in (b"(void)" + parameter, b"(void)(" + parameter + b")")
+            found[name] = found.get(name, True) and nothing
+    return frozenset(name for name, nothing in found.items() if nothing)
+
+
+def _prints(text: bytes, definition: re.Match[bytes], discarding: frozenset[bytes]) -> bool:
+    """Whether a function's body prints its strings, or leaves them alone, and nothing else.
+
+    Args:
+        text: of the function.
+        definition: up to its opening brace; the first group holds the parameters.
+        discarding: macros that make nothing of their argument.
+    """
+    depth, end = 1, definition.end()
+    for brace in re.finditer(rb"[{}]", text[end : end + _BODY]):
+        depth += 1 if brace[0] == b"{" else -1
+        if depth == 0:
+            body = text[end : end + brace.start()]
+            break
+    else:
+        return False
+    names = _PARAMETER.findall(definition[1])
+    word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
+    return all(
+        _is_printed(body[max(0, one.start() - 500) : one.start()], discarding)
+        and re.match(rb"\s*[,);]", body[one.end() :]) is not None
+        for one in (word.finditer(body) if names else ())
+    )
+
+
+def _is_printed(before: bytes, discarding: frozenset[bytes]) -> bool:
+    """Whether what stands in front of a name prints it or makes nothing of it."""
+    given = re.search(rb"(\w+)\s*\(\s*\Z", before)
+    is_discarded = given is not None and given[1] in discarding
+    return is_discarded or _PRINTED.search(before) is not None
 
 
 def _called(before: bytes) -> bytes | None:
