@@ -16,5 +16,4 @@ class Words(AmberSnapshotExtension):
     @classmethod
     def dirname(cls, *, test_location: Any) -> str:
         place = Path(test_location.filepath).parent.relative_to(_TESTS)
-        below = place.parts[1:] if place.parts[:1] == ("snapshots",) else place.parts
-        return str(_TESTS.joinpath("snapshots", "words", *below))
+        return str(_TESTS / "snapshots" / place)

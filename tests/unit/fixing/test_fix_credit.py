@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 RINGS = """\
 static __global__ void k(const int *in, int *out, int n) {

@@ -9,7 +9,7 @@ import pytest
 from lmemscope.fixing.rank import ranked
 from lmemscope.model import Edit, Figures, Rewriting, Trial
 from lmemscope.rewrites import proposals
-from tests.rewriting import kernel, target
+from tests.support.rewriting import kernel, target
 
 
 def reasons(*body: str, type_: str = "int[8]") -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
-from tests.rewriting import kernel, target
+from tests.support.rewriting import kernel, target
 
 SUM = "__device__ float sum(const float *v, int n) { return v[n] + v[0]; }\n"
 USES = ("float a[8];", "a[n] = 1.f;", "out[0] = sum(a, n);")

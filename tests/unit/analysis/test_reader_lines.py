@@ -9,7 +9,7 @@ import pytest
 from lmemscope.api import scan
 from lmemscope.exporters.explanation import line_notes
 from lmemscope.model import InlineFrame, KernelReport, SourceLocation
-from tests.builders import access
+from tests.support.builders import access
 
 HEADER = """#pragma once
 __device__ inline double wave(double a) {

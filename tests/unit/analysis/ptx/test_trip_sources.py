@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import run_program
+from tests.support.program import run_program
 
 KERNELS = """
 __global__ void chosen(const long long *x, long long *out, unsigned count) {
