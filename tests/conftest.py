@@ -16,7 +16,8 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Generator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -29,7 +30,7 @@ from docs import rule_figures
 from lmemscope.errors import ToolMissingError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, Unit
-from lmemscope.tools import ptxas, toolchain
+from lmemscope.tools import isolated, ptxas, toolchain
 from tests.support.program import (
     DATA,
     NO_TOOLCHAIN,
@@ -155,6 +156,18 @@ def _bytecode_is_kept(run_directory: Path) -> None:
     """
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(run_directory / "bytecode")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compilations_are_copies() -> Iterator[None]:
+    """A compilation is a copy of this process, as in a worker, and not a Python of its own.
+
+    xdist's thread waits for its next message meanwhile, and holds nothing that a copy needs.
+    """
+    threads = threading.active_count()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolated, "is_single_threaded", lambda: threading.active_count() <= threads)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ from lmemscope.model import (
 )
 from lmemscope.rewrites import said as said_of
 from tests.support.builders import report_of, spilling
-from tests.support.program import ROOT, run_program
+from tests.support.program import ROOT, Here, run_program
 
 T = TypeVar("T")
 BEFORE = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)
@@ -63,11 +63,11 @@ template __global__ void ring<24>(const float *, float *, int);
 """
 
 
-class Counting(ThreadPoolExecutor):
+class Counting(Here):
     """Remembers what was asked of it."""
 
     def __init__(self) -> None:
-        super().__init__(1)
+        super().__init__()
         self.asked: list[Callable[..., Any]] = []
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
@@ -110,7 +110,7 @@ def test_each_unit_is_analysed_once(rings: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     told: list[tuple[int, int, str]] = []
     settings = from_flags({"arch": ("sm_90",)}).settings
-    with ThreadPoolExecutor(1) as executor:
+    with Here() as executor:
         _, found = fix(
             ["ring.cu"], settings, executor, Asked(), lambda *said: told.append(said[:3])
         )

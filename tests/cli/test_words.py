@@ -1,7 +1,7 @@
 """The words of every command, from saved reports: whatever changes here is a change of words.
 
-``python -m pytest -n0 tests/cli/test_words.py --snapshot-update`` renews them. What the words mean, such as
-causes, figures and exit codes, is asserted elsewhere.
+``python -m pytest -n0 tests/cli/test_words.py --snapshot-update`` renews them. What the words mean,
+such as causes, figures and exit codes, is asserted elsewhere.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from lmemscope.errors import CompileError, InternalError, WorkerCrashError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.tools import isolated, nvrtc, process
+from lmemscope.tools.isolated import is_single_threaded
 from tests.support.program import ROOT, run_program
 
 ARCH = "--gpu-architecture=sm_90"
@@ -211,6 +212,7 @@ def test_its_memory_is_counted() -> None:
 
 
 def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "is_single_threaded", is_single_threaded)
     monkeypatch.setattr(os, "fork", None)
     go_on = threading.Event()
     thread = threading.Thread(target=go_on.wait)
