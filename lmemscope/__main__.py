@@ -60,10 +60,6 @@ def _run(arguments: Sequence[str]) -> int:
         _prepare(arguments)
         from lmemscope.commands.group import cli
 
-        if "_LMEMSCOPE_COMPLETE" in os.environ:
-            from lmemscope.commands import completion
-
-            completion.register()
         cli(prog_name="lmemscope")
     except LmemscopeError as error:
         from lmemscope.commands.running import complained

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lmemscope.commands.baseline_file import BaselineFile, baseline_for
-from lmemscope.commands.options import configured_options
+from lmemscope.commands.options import configured_options, is_typed, path_argument
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import filtered, gathered, is_saved
@@ -35,8 +35,15 @@ def _archs(report: Report, settings: Settings, default: str) -> str:
 
 
 @click.command(name="baseline")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-o", "--output", "target", metavar="FILE", help=f"[default: {DEFAULT_BASELINE}]")
+@path_argument("paths", nargs=-1, metavar="PATH...")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    type=click.Path(),
+    help=f"Write to FILE.  [default: {DEFAULT_BASELINE}]",
+)
 @configured_options
 def command(
     paths: tuple[str, ...], target: str | None, configuration: Configuration, color: str
@@ -55,8 +62,7 @@ def command(
     file.check_replaceable()
     above = baseline_for(configuration)
     settings = configuration.settings
-    given = click.get_current_context().get_parameter_source("kernels")
-    if given is click.core.ParameterSource.COMMANDLINE:
+    if is_typed("kernels"):
         raise UsageError(
             "baseline",
             "--kernel would leave the other kernels' findings out of the baseline",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.options import comparing_options
+from lmemscope.commands.options import compile_options, format_options, path_argument
 from lmemscope.commands.output import Formats, Sink
 from lmemscope.commands.revision import BuildCopy, written_out
 from lmemscope.commands.running import analyse, exit_code
@@ -24,17 +25,18 @@ if TYPE_CHECKING:
 FORMATS: Formats = {"table": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
 
 
+_SEVERAL = {
+    "name": "toolkits",
+    "multiple": True,
+    "help": "Compare the installed toolkit with DIR; given twice, compare the two.",
+}
+
+
 @click.command(name="diff")
-@click.argument("paths", nargs=-1, required=True, metavar="OLD NEW | PATH...")
-@click.option("--git", "revisions", metavar="A..B", help="Compare PATH... in two git revisions.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="[default: from the ending of -o FILE, else table]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
-@comparing_options
+@path_argument("paths", nargs=-1, metavar="OLD NEW | PATH...")
+@click.option("--git", "revisions", metavar="A..B", help="Compare PATH... at two git revisions.")
+@format_options(FORMATS)
+@functools.partial(compile_options, toolkit=_SEVERAL)
 def command(
     paths: tuple[str, ...],
     revisions: str | None,

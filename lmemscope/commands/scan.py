@@ -6,7 +6,12 @@ import click
 
 from lmemscope.analysis.reservation import reserve
 from lmemscope.commands.next_command import Remembering, explaining
-from lmemscope.commands.options import compile_options, group_options
+from lmemscope.commands.options import (
+    compile_options,
+    format_options,
+    group_options,
+    path_argument,
+)
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
@@ -17,18 +22,12 @@ from lmemscope.model import Report
 
 
 @click.command(name="scan", cls=Remembering)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(REPORT_FORMATS)),
-    help="[default: from the ending of -o FILE, else table]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@path_argument("paths", nargs=-1, metavar="PATH...")
+@format_options(REPORT_FORMATS)
 @group_options("view")
 @group_options("facts")
-@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
-@click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
+@click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show whole logs, and lines not understood.")
 @compile_options
 def command(
     paths: tuple[str, ...],

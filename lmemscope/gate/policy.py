@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lmemscope.config.gate_options import ALLOWANCE
 from lmemscope.config.kinds import Place, nearest
+from lmemscope.config.options import ALLOWANCE
 from lmemscope.errors import UsageError
 from lmemscope.formats.depths import DEPTH
 from lmemscope.gate.comments import doubt, holds_for

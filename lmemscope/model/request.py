@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from lmemscope.model.option import Option
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
+FrontendChoice = Literal["auto", "nvrtc", "nvcc", "both"]
+"""What may be asked for; the others follow from the kind of an input."""
+
 GapKind = Literal["uninstantiated", "evidence", "note"]
 """What is not known: kernels that are there and that nobody compiles, which a project's policy
 decides; what every gate needs; what none does."""
@@ -64,31 +69,106 @@ _RELOCATABLE = re.compile(
 class CompileOptions:
     """Everything a user can say about a compilation, in the terms of nvcc's options.
 
+    What the user's arguments for nvcc say to the other tools is part of theirs.
+
     Attributes:
-        include_dirs: ``-I`` directories, in order.
-        defines: ``-D`` definitions, ``NAME`` or ``NAME=VALUE``.
-        std: C++ dialect (``c++17``), or None for the compiler's default.
-        maxrregcount: register cap per thread, or None.
-        use_fast_math: ``--use_fast_math``.
-        instantiate: name expressions of template kernels (``rm<32>``).
-        nvrtc_args, nvcc_args, ptxas_args: passed through untouched, each to its own tool; what the
-            user's for nvcc say to the other two is part of theirs.
-        signatures: of Python kernels, ``kernel(float32[::1], int32)``.
-        run_python: whether Python files may be run to compile their kernels.
-        time_limit: seconds that running a Python file may take, or None.
+        time_limit: seconds that running a Python file may take, or None: ``--timeout``.
     """
 
-    include_dirs: tuple[str, ...] = ()
-    defines: tuple[str, ...] = ()
-    std: str | None = None
-    maxrregcount: int | None = None
-    use_fast_math: bool = False
-    instantiate: tuple[str, ...] = ()
-    nvrtc_args: tuple[str, ...] = ()
-    nvcc_args: tuple[str, ...] = ()
-    ptxas_args: tuple[str, ...] = ()
-    signatures: tuple[str, ...] = ()
-    run_python: bool = False
+    include_dirs: Annotated[
+        tuple[str, ...],
+        Option(
+            "Search DIR for headers; repeatable.", "-I", "DIR", check="directory", merge="before"
+        ),
+    ] = ()
+    defines: Annotated[
+        tuple[str, ...],
+        Option(
+            "Define a macro; repeatable.",
+            "-D",
+            "NAME[=VALUE]",
+            "a macro NAME or NAME=VALUE",
+            merge="after",
+        ),
+    ] = ()
+    std: Annotated[
+        str | None,
+        Option("Use a C++ dialect, such as c++20.", "--std", "DIALECT", "a dialect such as c++20"),
+    ] = None
+    maxrregcount: Annotated[
+        int | None,
+        Option(
+            "Limit kernels to N registers per thread.",
+            "--maxrregcount",
+            "N",
+            least=1,
+            unit="registers",
+        ),
+    ] = None
+    use_fast_math: Annotated[
+        bool, Option("Compile with --use_fast_math.", "--use-fast-math/--no-use-fast-math")
+    ] = False
+    instantiate: Annotated[
+        tuple[str, ...],
+        Option(
+            "Instantiate a kernel template, such as 'rm<32>'; repeatable.",
+            "--instantiate",
+            "EXPR",
+            "a name expression such as rm<32>",
+            merge="after",
+        ),
+    ] = ()
+    nvrtc_args: Annotated[
+        tuple[str, ...],
+        Option(
+            "Pass ARG to NVRTC; repeatable.",
+            "--nvrtc-arg",
+            "ARG",
+            check="argument",
+            merge="after",
+            guarded=True,
+        ),
+    ] = ()
+    nvcc_args: Annotated[
+        tuple[str, ...],
+        Option(
+            "Pass ARG to nvcc; repeatable.",
+            "--nvcc-arg",
+            "ARG",
+            check="argument",
+            merge="after",
+            guarded=True,
+        ),
+    ] = ()
+    ptxas_args: Annotated[
+        tuple[str, ...],
+        Option(
+            "Pass ARG to ptxas; repeatable.",
+            "--ptxas-arg",
+            "ARG",
+            check="argument",
+            merge="after",
+            guarded=True,
+        ),
+    ] = ()
+    signatures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Compile a Python kernel for these types: 'kernel(float32[::1], int32)'; repeatable.",
+            "--signature",
+            "SIG",
+            "a signature such as kernel(float32[::1], int32)",
+            merge="before",
+        ),
+    ] = ()
+    run_python: Annotated[
+        bool,
+        Option(
+            "Run .py inputs to compile their Numba kernels; otherwise they are only read.",
+            "--run-python",
+            file=False,  # a file that is found must not run programs
+        ),
+    ] = False
     time_limit: float | None = None
 
     @property
