@@ -21,7 +21,7 @@ LAYERS = (
     {"rules"},
     {"gate"},
     {"exporters"},
-    {"sources", "tools"},
+    {"sources", "tools", "routes"},
     {"rewrites"},
     {"lowering"},
     {"discover"},
@@ -69,6 +69,11 @@ def test_imports_go_one_way(module: Path) -> None:
 def test_the_model_imports_nothing_of_ours() -> None:
     for module in (PACKAGE / "model").glob("*.py"):
         assert imported(module) <= {"model"}
+
+
+def test_discovery_knows_neither_the_gate_nor_how_inputs_are_compiled() -> None:
+    for module in (PACKAGE / "discover").glob("*.py"):
+        assert not imported(module) & {"gate", "lowering"}, module
 
 
 def dotted(module: Path) -> str:

@@ -18,6 +18,7 @@ from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
+from lmemscope.model import InputId
 
 if TYPE_CHECKING:
     from lmemscope.model import Report
@@ -107,7 +108,7 @@ def _sides(
         )
     old, new = (gathered([path], settings) for path in paths)
     # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
-    single = all(len({u.input.partition("[")[0] for u in r.units}) == 1 for r in (old, new))
+    single = all(len({InputId.parse(u.input).file for u in r.units}) == 1 for r in (old, new))
     return old, new, False, single
 
 

@@ -13,7 +13,7 @@ from lmemscope.config import file as configuration_file
 from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import UsageError
 from lmemscope.gate.configuration import taken_away, weaker
-from lmemscope.model import Account, AccountState, MissingEvidence
+from lmemscope.model import Account, AccountState, InputId, MissingEvidence
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration
@@ -140,7 +140,7 @@ def _new_allowances(report: Report, revision: Revision) -> Iterator[Account]:
     for unit in report.units:
         for one in unit.directives:
             if one.word == "allow":
-                file = one.file or unit.input.partition("[")[0]
+                file = one.file or InputId.parse(unit.input).file
                 found[file, one.line] = (one.kernel, one.argument)
     before: dict[str, Counter[tuple[str, str]]] = {}
     for (file, line), said in sorted(found.items()):

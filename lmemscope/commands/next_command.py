@@ -11,7 +11,7 @@ import click
 from lmemscope.commands.saved import is_saved
 from lmemscope.config.options import OPTIONS
 from lmemscope.config.settings import Settings
-from lmemscope.discover.locate import DATABASE
+from lmemscope.discover.locate import is_build
 from lmemscope.exporters.formats import Explaining
 
 _COMPILING = frozenset(
@@ -44,7 +44,7 @@ def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
         if "-" in paths:
             return None
         saved = [one for one in paths if is_saved(one)]
-        builds = [one for one in paths if _is_build(one)]
+        builds = [one for one in paths if is_build(one)]
         if path in paths or not (saved or builds):
             words = [f"{path}::{pattern}", *options]
         elif len(paths) > 1:
@@ -59,13 +59,6 @@ def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
         return f"lmemscope explain {' '.join(map(shlex.quote, words))}"
 
     return command
-
-
-def _is_build(path: str) -> bool:
-    """Whether a path is a build database, the directory of one, or a build's log."""
-    if os.path.isdir(path):
-        return os.path.exists(os.path.join(path, DATABASE))
-    return os.path.basename(path) == DATABASE or path.endswith(".log")
 
 
 def _repeated(context: click.Context) -> list[str]:

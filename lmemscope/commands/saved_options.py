@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.commands.saved import is_saved
 from lmemscope.errors import LmemscopeError
-from lmemscope.gate.places import file_of_input
-from lmemscope.model import CompileOptions, Gap, UnitReport
+from lmemscope.model import CompileOptions, Gap, InputId, UnitReport
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -37,7 +36,7 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
     for unit in compiled:
         for option in _lacking(unit, settings.options):
-            lacking[option][file_of_input(unit.input)] = None
+            lacking[option][InputId.parse(unit.input).file] = None
     for option, file in _never(compiled, settings):
         lacking[option][file] = None
     gaps = tuple(
@@ -83,7 +82,7 @@ def _never(compiled: Sequence[UnitReport], settings: Settings) -> Iterator[tuple
     routes = _COMPILED if settings.frontend == "both" else (settings.frontend,)
     files: dict[str, list[UnitReport]] = defaultdict(list)
     for unit in compiled:
-        files[file_of_input(unit.input)].append(unit)
+        files[InputId.parse(unit.input).file].append(unit)
     for file, units in files.items():
         made_for, made_by = {one.arch for one in units}, {one.frontend for one in units}
         yield from ((f"--arch {arch}", file) for arch in archs if arch not in made_for)

@@ -19,9 +19,7 @@ from lmemscope.discover.plan import combined
 from lmemscope.discover.revision import Revision, findings_differ, read_revision, section_differs
 from lmemscope.discover.walk import Discovery, Found
 from lmemscope.files import read_input
-from lmemscope.gate.matching import is_of
-from lmemscope.lowering.kinds import CUDA, STANDARD_INPUT, kind_of
-from lmemscope.model import CompileOptions
+from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, is_part_of, kind_of
 from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import Closure, closure
 
@@ -95,7 +93,9 @@ class Selection:
         whys = Whys(self.revision, self.settings, inputs, read)
         everything = (*self.grounds.all, *whys.of_all())
         names = self.grounds.inputs
-        known_otherwise = {one.path for one in inputs if any(is_of(n, {one.path}) for n in names)}
+        known_otherwise = {
+            one.path for one in inputs if any(is_part_of(n, {one.path}) for n in names)
+        }
         looked: dict[str, None] = {}
         unsure: dict[str, str] = {}
         for found in inputs:

@@ -14,11 +14,8 @@ from lmemscope.discover.locate import DATABASE, is_below
 from lmemscope.discover.walk import Found
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular
-from lmemscope.lowering.relocatable import is_linkable, linked_unit
-from lmemscope.model import Gap, LinkRequest, Unit, count
-
-BINARY_ENDINGS = (".o", ".obj", ".a", ".lib", ".fatbin")
-"""Of files whose device code is only linked."""
+from lmemscope.model import Gap, LinkRequest, Unit, count, kind_of_binary
+from lmemscope.routes import is_linkable, linked_unit
 
 _MAGICS = (b"\x7fELF", b"!<arch>\n", b"\x50\xed\x55\xba")
 _OPTION = "--link"
@@ -59,7 +56,7 @@ def split_binaries(paths: Iterable[str]) -> tuple[list[str], list[str]]:
     binaries: list[str] = []
     others: list[str] = []
     for path in paths:
-        is_binary = path.lower().endswith(BINARY_ENDINGS) and _has_code(path)
+        is_binary = kind_of_binary(path) is not None and _has_code(path)
         (binaries if is_binary else others).append(path)
     return binaries, others
 

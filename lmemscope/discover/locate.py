@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular, read_input
+from lmemscope.model import BUILD_LOG, kind_of
 
 DATABASE = "compile_commands.json"
 _BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
@@ -90,6 +91,13 @@ class Search:
         if below:
             return any(is_below(source, path) for source in sources)
         return same_file(path, sources) is not None
+
+
+def is_build(path: str) -> bool:
+    """Whether a path stands for a whole build: its database, or its directory, or its log."""
+    if os.path.isdir(path):
+        return os.path.isfile(os.path.join(path, DATABASE))
+    return os.path.basename(path) == DATABASE or kind_of(path) is BUILD_LOG
 
 
 def is_build_name(directory: str) -> bool:

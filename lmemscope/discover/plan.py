@@ -13,8 +13,8 @@ from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
 from lmemscope.files import read_input
-from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
-from lmemscope.model import CompileOptions, Gap, Unit
+from lmemscope.model import CUDA, CompileOptions, Gap, Unit, kind_of
+from lmemscope.routes import Asked, kind_of_unit, route_of
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 
@@ -149,7 +149,7 @@ def make_units(
             walked=found.walked,
             surveys=surveys or {},
         )
-        expansion = kind_of_unit(unit).route.expand(unit, asked)
+        expansion = route_of(kind_of_unit(unit)).expand(unit, asked)
         units += expansion.units
         notes.update(dict.fromkeys(expansion.notes))
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]

@@ -17,8 +17,8 @@ from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.locate import is_below, is_build_tree
 from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
-from lmemscope.lowering.kinds import kind_of
-from lmemscope.model import Gap, count
+from lmemscope.model import Gap, count, kind_of
+from lmemscope.routes import route_of
 from lmemscope.tools.git import Repository
 
 _BY_NAME = {
@@ -189,7 +189,7 @@ def _is_input(path: str) -> bool:
             beside = frozenset(name.lower() for name in os.listdir(os.path.dirname(path)))
         except OSError:
             beside = frozenset()
-    return kind.route.is_walked(path, beside)
+    return route_of(kind).is_walked(path, beside)
 
 
 def _shown(path: str) -> str:

@@ -26,8 +26,15 @@ from lmemscope.discover.locate import (
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
 from lmemscope.errors import InputError
-from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions, Gap, count
+from lmemscope.model import (
+    INPUT_ENDINGS,
+    STANDARD_INPUT,
+    CompileOptions,
+    Gap,
+    count,
+    kind_of,
+)
+from lmemscope.routes import kind_of_content, route_of
 
 if TYPE_CHECKING:
     from lmemscope.discover.build_database import BuildDatabase, Compiler
@@ -385,7 +392,7 @@ def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
         for name in files:
             path = os.path.join(root, name)
             kind = kind_of(path)
-            if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
+            if kind is not None and (kind.is_header or route_of(kind).is_walked(path, beside)):
                 yield path, kind.is_header
             elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
                 yield path, True
@@ -436,6 +443,6 @@ def _unreadable_kind(path: str) -> InputError:
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(ENDINGS)} files, directories of them, and {DATABASE}; "
+        hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, and {DATABASE}; "
         "with --link it links .o, .a and .fatbin files too",
     )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from lmemscope.model.facts import Disagreement
+from lmemscope.model.inputs import LinkInputKind
 from lmemscope.model.option import Option
 from lmemscope.model.request import Failure, Gap, KernelKind, Tool, Unit
 
-LinkInputKind = Literal["source", "ptx", "cubin", "object", "archive"]
 CallKind = Literal["kernel", "direct", "indirect"]
 """How a path comes to a function: it begins there, by a call, or through a pointer."""
 

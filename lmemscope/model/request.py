@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
+from lmemscope.model.inputs import InputId
 from lmemscope.model.option import Option
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
@@ -177,6 +178,19 @@ class CompileOptions:
         given = " ".join((*self.nvcc_args, *self.nvrtc_args))
         return _RELOCATABLE.search(given) is not None
 
+    def as_relocatable(self) -> CompileOptions:
+        """With what each tool calls separate compilation; once, where a build has it."""
+        return replace(
+            self,
+            nvrtc_args=_with(self.nvrtc_args, "--relocatable-device-code=true"),
+            nvcc_args=_with(self.nvcc_args, "-rdc=true"),
+            ptxas_args=_with(self.ptxas_args, "-c"),
+        )
+
+
+def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
+    return words if word in words else (*words, word)
+
 
 @dataclass(frozen=True, slots=True)
 class LogExcerpt:
@@ -228,7 +242,7 @@ class Unit:
     @property
     def name(self) -> str:
         """The unit's name in reports: its file, and its variant where there are several."""
-        return f"{self.input}[{self.variant}]" if self.variant else self.input
+        return str(InputId(self.input, self.variant))
 
 
 @dataclass(frozen=True, slots=True)
