@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ from lmemscope import environment
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix"})
 _TEMPORARY = _COMPILING | {"diff"}
 _HELP = frozenset({"-h", "--help"})
+_WRITTEN = frozenset({"-o", "--output", "--baseline", "--fix-from"})
 _EXIT_INTERNAL = _EXIT_UNWRITTEN = 3
 _DEBUG = "LMEMSCOPE_DEBUG"
 
@@ -77,12 +79,22 @@ def _prepare(arguments: Sequence[str]) -> None:
         from lmemscope.running import scratch
 
         scratch.use()
-    if arguments[0] in _COMPILING:
+    if arguments[0] in _COMPILING and not _names_saved_report(arguments):
         # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
         from lmemscope.running import launch, marks
 
         preload = marks.preload("--toolkit" in arguments)
         launch.started_early.append(launch.start(preload))
+
+
+def _names_saved_report(arguments: Sequence[str]) -> bool:
+    """Whether an input is a saved report, from which nothing is compiled."""
+    return any(
+        word.endswith(".json")
+        and os.path.basename(word) != "compile_commands.json"
+        and before not in _WRITTEN
+        for before, word in pairwise(arguments)
+    )
 
 
 def _internal(error: BaseException) -> int:

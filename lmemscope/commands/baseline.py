@@ -11,10 +11,11 @@ from lmemscope.commands.baseline_file import BaselineFile, baseline_for
 from lmemscope.commands.options import configured_options, is_typed, path_argument
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
-from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.config.settings import Configuration, Settings
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:

@@ -22,10 +22,11 @@ from lmemscope.commands.options import (
     path_argument,
 )
 from lmemscope.commands.output import Formats, Sink, append
-from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.saved_options import with_other_options
 from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
+from lmemscope.discover.locate import is_saved
 
 if TYPE_CHECKING:
     from lmemscope.commands.baseline_file import BaselineFile

@@ -10,10 +10,10 @@ import click
 from lmemscope.commands.options import compile_options, format_options, path_argument
 from lmemscope.commands.output import Formats, Sink
 from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE
-from lmemscope.commands.saved import is_saved
 from lmemscope.commands.say import complain, say
 from lmemscope.commands.trying import block_option, tried
 from lmemscope.config.settings import Settings
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 from lmemscope.model import count
 

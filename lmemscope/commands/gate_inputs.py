@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.saved import is_saved
-from lmemscope.discover.locate import is_build
+from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.discover.walk import Globs
 from lmemscope.files import digest_of, read_beside
 from lmemscope.gate.accounting import Inputs

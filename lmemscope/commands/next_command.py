@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import click
 
-from lmemscope.commands.saved import is_saved
 from lmemscope.config.options import OPTIONS
 from lmemscope.config.settings import Settings
-from lmemscope.discover.locate import is_build
+from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.exporters.formats import Explaining
 
 _COMPILING = frozenset(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.saved import is_saved
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import CompileOptions, Gap, InputId, UnitReport
 

@@ -11,8 +11,9 @@ import click
 
 from lmemscope.commands import stopping
 from lmemscope.commands.running import in_workers
-from lmemscope.commands.saved import gathered, is_saved, limited
+from lmemscope.commands.saved import gathered, limited
 from lmemscope.commands.say import say
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 from lmemscope.model import count
 

@@ -93,6 +93,11 @@ class Search:
         return same_file(path, sources) is not None
 
 
+def is_saved(path: str) -> bool:
+    """Whether a path is that of a saved report, by its ending."""
+    return path.endswith(".json") and os.path.basename(path) != DATABASE
+
+
 def is_build(path: str) -> bool:
     """Whether a path stands for a whole build: its database, or its directory, or its log."""
     if os.path.isdir(path):
@@ -123,6 +128,12 @@ def same_file(path: str, sources: frozenset[str]) -> str | None:
         return path
     real = os.path.realpath(path)
     return real if real in sources else None
+
+
+def shown_path(path: str) -> str:
+    """A path as users read it: relative, if it is below the working directory."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
 
 
 def is_below(path: str, directory: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.discover.checkouts import is_top, upwards
-from lmemscope.discover.locate import is_below, is_build_tree
+from lmemscope.discover.locate import is_below, is_build_tree, shown_path
 from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import Gap, count, kind_of
@@ -77,7 +77,7 @@ def account(
         if not files:
             without[directory.why].append(directory.path)
             continue
-        named = ", ".join(_shown(path) for path in files[:_NAMED])
+        named = ", ".join(shown_path(path) for path in files[:_NAMED])
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         reason = (
             f"{named}{more}: not looked at, for {directory.path} is {directory.why}; name it too, "
@@ -190,8 +190,3 @@ def _is_input(path: str) -> bool:
         except OSError:
             beside = frozenset()
     return route_of(kind).is_walked(path, beside)
-
-
-def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
