@@ -222,8 +222,8 @@ def _add_as_included(result: Discovery, path: str, builds: Builds, search: Searc
     result.inputs.append(replace(made, responses=flags.responses))
     result.compilers[found.entry.compiler] = None
     result.notes.append(
-        f"{file} is compiled with the options of {shown_path(found.entry.path)}, which includes it, "
-        f"as {database} says; --no-build-database leaves it aside"
+        f"{file} is compiled with the options of {shown_path(found.entry.path)}, which includes "
+        f"it, as {database} says; --no-build-database leaves it aside"
     )
     return True
 
