@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmemscope.commands.checkout import BuildCopy, written_out
 from lmemscope.commands.options import compile_options, format_options, path_argument
 from lmemscope.commands.output import Formats, Sink
-from lmemscope.commands.revision import BuildCopy, written_out
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say

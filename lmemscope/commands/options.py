@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _NAMES = frozenset(row.name for row in (*OPTIONS, *LIMIT))
 _UNSAID = frozenset({ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP})
+_TYPED = f"{__name__}.typed"
 _PATHS = frozenset({"FILE", "DIR"})
 """Stand-ins for values that a shell completes as paths."""
 
@@ -100,6 +101,12 @@ def is_typed(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
+def typed() -> Mapping[str, Any]:
+    """The declared options that the current command line gives, by name, unchecked as typed."""
+    given: Mapping[str, Any] = click.get_current_context().meta.get(_TYPED, {})
+    return given
+
+
 def _flagged(function: Function, group: Group, **changes: dict[str, Any]) -> Function:
     for row in reversed(tuple(_rows(group))):
         function = flag(row, **changes.get(row.name, {}))(function)
@@ -149,6 +156,7 @@ def _checking(row: Row) -> Callable[[click.Context, click.Parameter, Any], Any]:
         unsaid = value is None or context.get_parameter_source(parameter.name or "") in _UNSAID
         if unsaid or context.resilient_parsing:
             return value
+        context.meta.setdefault(_TYPED, {})[row.name] = value
         if row.kind.shape == "switch":
             return value != negative
         if not isinstance(value, tuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lmemscope.analysis.reservation import reserve
-from lmemscope.commands.next_command import Remembering, explaining
+from lmemscope.commands.next_command import explaining
 from lmemscope.commands.options import (
     compile_options,
     format_options,
@@ -21,7 +21,7 @@ from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
 
-@click.command(name="scan", cls=Remembering)
+@click.command(name="scan")
 @path_argument("paths", nargs=-1, metavar="PATH...")
 @format_options(REPORT_FORMATS)
 @group_options("view")
