@@ -51,7 +51,7 @@ def command(
 ) -> None:
     """Write a baseline: the findings that `check` accepts from now on.
 
-    The file is JSON with one finding per line, sorted, made for version control.
+    The file is sorted JSON with one finding per line, for version control.
     """
     from lmemscope.discover.plan import DEFAULT_ARCH
     from lmemscope.gate import baseline

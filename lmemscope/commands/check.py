@@ -79,13 +79,13 @@ def command(
 ) -> None:
     """Fail on local memory that is neither known nor allowed.
 
-    Without limits, a baseline or allowances, any local memory fails but the buffers of printf and
-    what ptxas kept in registers. A limit of frames or sites takes the place of that, one of spills
-    for spills; one of registers does not. Configuration: limits, allowances and baseline in
-    [tool.lmemscope] of pyproject.toml, or lmemscope.toml. The baseline is the nearest upwards.
+    By default any local memory fails, except printf buffers and objects that ptxas promoted to
+    registers. --max-frame and --max-sites replace that rule, --max-spill replaces it for spills.
+    Limits, allowances and the baseline can be set in [tool.lmemscope] of pyproject.toml, or in
+    lmemscope.toml. The nearest lmemscope-baseline.json upwards is used.
 
     \b
-    Ends with 0 when the gate passes, 1 when it fails, 3 when evidence is missing.
+    Exit codes: 0 passed, 1 failed, 3 evidence is missing.
 
     \b
     Examples:

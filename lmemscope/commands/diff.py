@@ -49,8 +49,8 @@ def command(
 ) -> None:
     """Show per kernel what changed, and which cause explains it.
 
-    OLD and NEW are saved JSON reports or inputs. With one PATH and two --arch the architectures
-    are compared; with one PATH and --toolkit two toolkits; with --git two revisions of PATH....
+    OLD and NEW are saved JSON reports or inputs. One PATH with two --arch compares architectures,
+    one PATH with --toolkit compares toolkits, and --git compares two revisions.
 
     \b
     Examples:

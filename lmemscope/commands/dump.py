@@ -44,8 +44,7 @@ def command(
 ) -> None:
     """Print the PTX, SASS, cubin or compiler log of one input.
 
-    Lines that speak of local memory are highlighted on a terminal. With several --arch the
-    outputs follow each other.
+    Lines about local memory are highlighted on a terminal. Several --arch are printed in order.
 
     \b
     Examples:

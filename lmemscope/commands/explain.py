@@ -49,7 +49,7 @@ def command(
 ) -> None:
     """Explain a kernel's local memory: lines, frame, causes, evidence, and what removes it.
 
-    KERNEL is a name or a glob (quote it). Without it the costliest kernels are explained, and the
+    KERNEL is a name or a quoted glob. Without it, the costliest kernels are explained and the
     others listed. Instances of a template are explained together.
 
     \b

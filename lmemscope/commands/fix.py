@@ -68,9 +68,9 @@ def command(
 ) -> None:
     """Try rewrites that remove local memory, and show what each of them does.
 
-    Every rewrite is compiled as the original is, and all kernels of the file are compared: what
+    Each rewrite is compiled like the original, and all kernels of the file are compared: one that
     does not compile, spills more or harms another kernel is not offered. A safe rewrite cannot
-    change what the program does; --unsafe takes the others too, each with what you promise by it.
+    change results; --unsafe also offers the others, each with the promise that it needs.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ def _offered(context: click.Context, parameter: click.Parameter, incomplete: str
 @click.command(name="rules")
 @click.argument("name", required=False, metavar="[ID]", shell_complete=_offered)
 def command(name: str | None) -> None:
-    """List the rules, or show the page of one: what it is, what it costs, how to remove it.
+    """List the causes, or show the page of one: what it is, what it costs, how to remove it.
 
     ID is a number (LM201) or a name (dynamic-index).
     """

@@ -40,12 +40,12 @@ def command(
 ) -> None:
     """Show which kernels use local memory, the costliest first.
 
-    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, what
-    `nvcc -Xptxas -v` printed (a build log, or - for standard input), or a saved JSON report.
+    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a directory, a compile_commands.json, the output
+    of `nvcc -Xptxas -v` (a build log, or - for standard input), or a saved JSON report.
 
-    Cost is modelled: cycles of a multiprocessor that local memory takes for each warp, with loops
-    counted. Above 40 kernels, clean kernels are hidden and instances of one template with the same
-    causes are merged.
+    Cost is modelled: the cycles per warp that local memory takes, with loops counted. Above 40
+    kernels, clean kernels are hidden and instances of one template with the same causes are
+    merged.
 
     \b
     Examples:
