@@ -16,6 +16,7 @@ from lmemscope import environment
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix"})
 _TEMPORARY = _COMPILING | {"diff"}
 _HELP = frozenset({"-h", "--help"})
+_DATABASE = "compile_commands.json"
 _WRITTEN = frozenset({"-o", "--output", "--baseline", "--fix-from"})
 _EXIT_INTERNAL = _EXIT_UNWRITTEN = 3
 _DEBUG = "LMEMSCOPE_DEBUG"
@@ -79,7 +80,7 @@ def _prepare(arguments: Sequence[str]) -> None:
         from lmemscope.running import scratch
 
         scratch.use()
-    if arguments[0] in _COMPILING and not _names_saved_report(arguments):
+    if arguments[0] in _COMPILING and _compiles(arguments):
         # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
         from lmemscope.running import launch, marks
 
@@ -87,14 +88,12 @@ def _prepare(arguments: Sequence[str]) -> None:
         launch.started_early.append(launch.start(preload))
 
 
-def _names_saved_report(arguments: Sequence[str]) -> bool:
-    """Whether an input is a saved report, from which nothing is compiled."""
-    return any(
-        word.endswith(".json")
-        and os.path.basename(word) != "compile_commands.json"
-        and before not in _WRITTEN
-        for before, word in pairwise(arguments)
-    )
+def _compiles(arguments: Sequence[str]) -> bool:
+    """Whether an input is named that exists, and none that is a saved report."""
+    named = [word for before, word in pairwise(arguments) if before not in _WRITTEN]
+    saved = (one.endswith(".json") and os.path.basename(one) != _DATABASE for one in named)
+    exists = (one == "-" or os.path.exists(one.partition("::")[0]) for one in named)
+    return any(exists) and not any(saved)
 
 
 def _internal(error: BaseException) -> int:

@@ -36,6 +36,17 @@ def test_a_saved_report_starts_no_worker(command: str, tmp_path: Path) -> None:
     assert "[internal]" not in found.stderr
 
 
-def test_an_input_starts_one_whatever_is_written() -> None:
-    assert run("scan", "a.cu", "-o", "report.json").returncode == STARTED
-    assert run("scan", "build/compile_commands.json").returncode == STARTED
+@pytest.mark.parametrize(
+    "arguments", [["scan"], ["scan", "--jobs", "0"], ["scan", "--jobs", "0", "missing.cu"]]
+)
+def test_what_names_no_input_starts_none(arguments: list[str]) -> None:
+    assert run(*arguments).returncode in (2, 3)
+
+
+def test_an_input_starts_one_whatever_is_written(tmp_path: Path) -> None:
+    source, database = tmp_path / "a.cu", tmp_path / "compile_commands.json"
+    for path in (source, database):
+        path.write_text("[]")
+    assert run("scan", str(source), "-o", "report.json").returncode == STARTED
+    assert run("explain", f"{source}::k*").returncode == STARTED
+    assert run("scan", str(database)).returncode == STARTED
