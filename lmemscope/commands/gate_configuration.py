@@ -6,11 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmemscope.config import file as configuration_file
+from lmemscope.config.file import OWN
 from lmemscope.discover.locate import DATABASE, shown_path
+from lmemscope.discover.revision import configuration_at
 from lmemscope.errors import UsageError
 from lmemscope.gate.configuration import taken_away, weaker
 from lmemscope.model import Account, AccountState, InputId, MissingEvidence
@@ -117,19 +117,12 @@ def _changed_builds(revision: Revision) -> Iterator[Account]:
 
 def _weakened(configuration: Configuration, revision: Revision) -> Iterator[str]:
     """Settings that accept more than the revision's."""
-
-    def content(path: Path) -> bytes | None:
-        own = str(path)
-        if not own.startswith(os.path.join(revision.top, "")):
-            return path.read_bytes() if path.is_file() else None
-        return revision.content(own)
-
     try:
-        before = configuration_file.read(".", content)
+        before = configuration_at(revision)
     except UsageError as error:
         yield f"the configuration of {revision.name} cannot be read: {error.message}"
         return
-    name = shown_path(configuration.file or before.path or configuration_file.OWN)
+    name = shown_path(configuration.file or before.path or OWN)
     for text in weaker(before.values, configuration.written):
         yield f"{name} is weaker than at {revision.name}: {text}"
 

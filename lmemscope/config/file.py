@@ -43,11 +43,12 @@ Content = Callable[[Path], bytes | None]
 """What a file holds; None where there is no such file."""
 
 
-def _on_disk(path: Path) -> bytes | None:
+def on_disk(path: Path) -> bytes | None:
+    """What the file holds now."""
     return read_beside(path) if path.is_file() else None
 
 
-def read(start: str = ".", content: Content = _on_disk) -> ConfigurationFile:
+def read(start: str = ".", content: Content = on_disk) -> ConfigurationFile:
     """Read the nearest configuration, from a directory upwards.
 
     Args:

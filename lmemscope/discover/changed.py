@@ -12,11 +12,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lmemscope.config.file import OWN
 from lmemscope.config.settings import Settings
 from lmemscope.discover.locate import DATABASE, is_below
 from lmemscope.discover.plan import combined
-from lmemscope.discover.revision import Revision, findings_differ, read_revision, section_differs
+from lmemscope.discover.revision import (
+    Revision,
+    configuration_differs,
+    findings_differ,
+    read_revision,
+)
 from lmemscope.discover.walk import Discovery, Found
 from lmemscope.files import read_input
 from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, is_part_of, kind_of
@@ -147,7 +151,7 @@ def since(
     """
     found = read_revision(revision, paths)
     grounds = []
-    differs = section_differs(found, ".", OWN)
+    differs = configuration_differs(found)
     if differs is not None:
         grounds.append(f"{differs} changed")
     elif configuration is not None and not is_below(os.path.realpath(configuration), found.top):
