@@ -26,7 +26,7 @@ from lmemscope.model import (
     Quote,
     View,
 )
-from lmemscope.model.option import Option
+from lmemscope.model.option import GateOption, Option
 
 DEFAULT_BASELINE = "lmemscope-baseline.json"
 """The baseline where none is named."""
@@ -282,36 +282,20 @@ class Configuration:
     settings: Settings = field(default_factory=Settings)
     baseline: Annotated[
         str | None,
-        Option(
-            "Accept the findings in this baseline.",
-            "--baseline",
-            "FILE",
-            check="path",
-            group="gate",
-            api=False,
-        ),
+        GateOption("Accept the findings in this baseline.", "--baseline", "FILE", check="path"),
     ] = None
     policy: Policy = field(default_factory=Policy)
     tolerance: Annotated[
         int,
-        Option(
-            "Let known findings grow by up to BYTES.",
-            "--tolerance",
-            "BYTES",
-            unit="bytes",
-            group="gate",
-            api=False,
-        ),
+        GateOption("Let known findings grow by up to BYTES.", "--tolerance", "BYTES", unit="bytes"),
     ] = 0
     toolchain_tolerance: Annotated[
         int,
-        Option(
+        GateOption(
             "Let known findings grow by up to PERCENT when the toolchain changed.",
             "--toolchain-tolerance",
             "PERCENT",
             unit="percent",
-            group="gate",
-            api=False,
         ),
     ] = 50
     file: str | None = None

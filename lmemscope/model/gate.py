@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from lmemscope.model.cause_table import Cause
 from lmemscope.model.judgement import Finding
-from lmemscope.model.option import Option
+from lmemscope.model.option import GateOption, Option
 from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]
@@ -22,7 +22,7 @@ _EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "failed": 1, "undecided": 3}
 
 
 def _limit(help_: str, flag: str, metavar: str, unit: str = "bytes") -> Option:
-    return Option(help_, flag, metavar, unit=unit, group="gate", api=False)
+    return GateOption(help_, flag, metavar, unit=unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,7 @@ class Limit:
         ),
     ] = None
     forbid: Annotated[
-        tuple[Cause, ...] | None,
-        _limit("Fail only on CAUSE; repeatable.", "--forbid", "CAUSE"),
+        tuple[Cause, ...] | None, _limit("Fail only on CAUSE; repeatable.", "--forbid", "CAUSE")
     ] = None
     allow: Annotated[
         tuple[Cause, ...], _limit("Never fail on CAUSE; repeatable.", "--allow", "CAUSE")
@@ -140,31 +139,24 @@ class Allowance:
 class Policy:
     """Everything a project says about its gate."""
 
-    limits: Annotated[
-        tuple[Limit, ...], Option("What kernels may have at most.", group="gate", api=False)
-    ] = ()
+    limits: Annotated[tuple[Limit, ...], GateOption("What kernels may have at most.")] = ()
     allowances: Annotated[
-        tuple[Allowance, ...],
-        Option("Findings that are accepted, each with its reason.", group="gate", api=False),
+        tuple[Allowance, ...], GateOption("Findings that are accepted, each with its reason.")
     ] = ()
     uninstantiated: Annotated[
         Decision,
-        Option(
+        GateOption(
             "Treat kernels that nothing compiles, such as templates without an instance, as "
             "missing evidence (error) or as a note.",
             "--uninstantiated",
-            group="gate",
-            api=False,
         ),
     ] = "error"
     external: Annotated[
         Decision,
-        Option(
+        GateOption(
             "Treat calls to functions of other translation units as missing evidence (error) or "
             "as a note.",
             "--external",
-            group="gate",
-            api=False,
         ),
     ] = "error"
 

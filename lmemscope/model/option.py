@@ -7,6 +7,7 @@ their checks, the help and docs/configuration.md follow in `lmemscope.config.opt
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,3 +56,7 @@ class Option:
     guarded: bool = False
     key: str = ""
     default: Any = ...
+
+
+GateOption = functools.partial(Option, group="gate", api=False)
+"""An option of ``check``, which `lmemscope.scan` does not take."""

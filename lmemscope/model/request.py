@@ -66,6 +66,17 @@ _RELOCATABLE = re.compile(
 )
 
 
+def _passed(tool: str) -> Option:
+    return Option(
+        f"Pass ARG to {tool}; repeatable.",
+        f"--{tool.lower()}-arg",
+        "ARG",
+        check="argument",
+        merge="after",
+        guarded=True,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Everything a user can say about a compilation, in the terms of nvcc's options.
@@ -119,39 +130,9 @@ class CompileOptions:
             merge="after",
         ),
     ] = ()
-    nvrtc_args: Annotated[
-        tuple[str, ...],
-        Option(
-            "Pass ARG to NVRTC; repeatable.",
-            "--nvrtc-arg",
-            "ARG",
-            check="argument",
-            merge="after",
-            guarded=True,
-        ),
-    ] = ()
-    nvcc_args: Annotated[
-        tuple[str, ...],
-        Option(
-            "Pass ARG to nvcc; repeatable.",
-            "--nvcc-arg",
-            "ARG",
-            check="argument",
-            merge="after",
-            guarded=True,
-        ),
-    ] = ()
-    ptxas_args: Annotated[
-        tuple[str, ...],
-        Option(
-            "Pass ARG to ptxas; repeatable.",
-            "--ptxas-arg",
-            "ARG",
-            check="argument",
-            merge="after",
-            guarded=True,
-        ),
-    ] = ()
+    nvrtc_args: Annotated[tuple[str, ...], _passed("NVRTC")] = ()
+    nvcc_args: Annotated[tuple[str, ...], _passed("nvcc")] = ()
+    ptxas_args: Annotated[tuple[str, ...], _passed("ptxas")] = ()
     signatures: Annotated[
         tuple[str, ...],
         Option(
