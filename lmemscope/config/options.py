@@ -16,10 +16,8 @@ from lmemscope.config.kinds import Kind, kind_of_field
 from lmemscope.model import (
     DEFAULT_PENDING_LAUNCHES,
     DEFAULT_STACK_LIMIT,
-    Allowance,
     CompileOptions,
     FrontendChoice,
-    Limit,
     LinkGroup,
     Moved,
     Policy,
@@ -334,6 +332,9 @@ class Row(Option):
         return self.flags[-1].partition("/")[0]
 
 
+_DECLARED = tuple(one.name for one in fields(Option))
+
+
 def rows_of(declaring: Any) -> Iterator[Row]:
     """The options that a dataclass and those in it declare, in the order of their fields."""
     for own, hint in _fields(declaring):
@@ -344,7 +345,7 @@ def rows_of(declaring: Any) -> Iterator[Row]:
             continue
         type_ = get_args(hint)[0]
         of_tables = get_origin(type_) is tuple and is_dataclass(get_args(type_)[0])
-        said = {one.name: getattr(declared, one.name) for one in fields(Option)}
+        said = {name: getattr(declared, name) for name in _DECLARED}
         said["key"] = declared.key or own.name.replace("_", "-")
         if declared.default is ...:
             said["default"] = None if own.default is MISSING else own.default
@@ -391,10 +392,11 @@ def _fields(declaring: Any) -> tuple[tuple[Field[Any], Any], ...]:
 OPTIONS = tuple(rows_of(Configuration))
 """Every option; within a group in the order of the help."""
 
-LIMIT, ALLOWANCE, LINK = (tuple(rows_of(table)) for table in (Limit, Allowance, LinkGroup))
-"""The keys of the tables; the flags of limits make one more limit, for all kernels."""
-
 
 def option(key: str) -> Row:
     """An option by its key."""
     return next(row for row in OPTIONS if row.key == key)
+
+
+LIMIT, ALLOWANCE, LINK = (option(key).rows for key in ("limits", "allowances", "link"))
+"""The keys of the tables; the flags of limits make one more limit, for all kernels."""
