@@ -55,10 +55,7 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
 def _lacking(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
     """Options that the unit's compilation should have had and had not."""
     had = set(unit.options)
-    wanted = [f"-D{one}" for one in options.defines]
-    wanted += [f"-I{one}" for one in options.include_dirs]
-    wanted += [f"--std={options.std}"] if options.std is not None else []
-    wanted += ["--use_fast_math"] if options.use_fast_math else []
+    wanted = list(options.words())
     if unit.frontend == "nvcc":
         wanted += [*options.nvcc_args, *options.ptxas_args]
     else:

@@ -159,6 +159,15 @@ class CompileOptions:
         given = " ".join((*self.nvcc_args, *self.nvrtc_args))
         return _RELOCATABLE.search(given) is not None
 
+    def words(self, dash: str = "--") -> tuple[str, ...]:
+        """Macros, directories, dialect and fast mathematics as words for a compiler."""
+        return (
+            *(f"-D{define}" for define in self.defines),
+            *(f"-I{path}" for path in self.include_dirs),
+            *((f"{dash}std={self.std}",) if self.std is not None else ()),
+            *((f"{dash}use_fast_math",) if self.use_fast_math else ()),
+        )
+
     def as_relocatable(self) -> CompileOptions:
         """With what each tool calls separate compilation; once, where a build has it."""
         return replace(
