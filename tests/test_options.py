@@ -21,8 +21,9 @@ from lmemscope.commands.dump import command as dump_command
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.scan import command as scan_command
 from lmemscope.config import file
-from lmemscope.config.options import ALLOWANCE, LIMIT, OPTIONS, Row, Settings
+from lmemscope.config.options import ALLOWANCE, LIMIT, OPTIONS, Row, Settings, rows_of
 from lmemscope.config.settings import Configuration, from_arguments, from_flags
+from lmemscope.discover.plan import combined
 from lmemscope.errors import CompileError, InputError, UsageError
 from lmemscope.formats.kernel_names import matches, spellings
 from lmemscope.gate import policy
@@ -550,3 +551,17 @@ def test_dump_refuses_the_flags_that_it_ignores(
     result = CliRunner().invoke(dump_command, ["a.cu", *arguments])
     assert isinstance(result.exception, UsageError)
     assert result.exception.message.endswith(f"does not take {named}")
+
+
+@pytest.mark.parametrize("row", list(rows_of(CompileOptions)), ids=lambda row: row.key)
+def test_an_option_of_a_build_and_the_users(row: Row) -> None:
+    """Lists are joined as a flag is with the file's; else the user's wins."""
+    value = GOOD[row.key][2]
+    other = ("other",) if isinstance(value, tuple) else value
+    build = dataclasses.replace(CompileOptions(), **{row.field: value})
+    own = dataclasses.replace(CompileOptions(), **{row.field: other})
+    assert getattr(combined(build, CompileOptions()), row.field) == value
+    assert getattr(combined(None, own), row.field) == other
+    if isinstance(value, tuple):
+        joined = (*other, *value) if row.merge == "before" else (*value, *other)
+        assert getattr(combined(build, own), row.field) == joined
