@@ -14,12 +14,19 @@ import click
 from lmemscope.commands.baseline_file import baseline_for, unused
 from lmemscope.commands.gate_configuration import say_of
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
-from lmemscope.commands.options import configured_options, group_options
+from lmemscope.commands.options import (
+    configured_options,
+    format_options,
+    group_options,
+    is_typed,
+    path_argument,
+)
 from lmemscope.commands.output import Formats, Sink, append
-from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.saved_options import with_other_options
 from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
+from lmemscope.discover.locate import is_saved
 
 if TYPE_CHECKING:
     from lmemscope.commands.baseline_file import BaselineFile
@@ -38,30 +45,24 @@ FORMATS: Formats = {
 
 
 @click.command(name="check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...")
 @group_options("gate")
 @click.option(
     "--changed",
     "revision",
     metavar="REV",
-    help="Only files whose text or headers changed since a git revision.",
+    help="Only analyse files that changed, themselves or their headers, since a git revision.",
 )
-@click.option("--allow-incomplete", is_flag=True, help="Missing evidence does not fail.")
+@click.option("--allow-incomplete", is_flag=True, help="Pass although evidence is missing.")
 @click.option(
     "--trust-configuration",
     is_flag=True,
-    help="With --changed: take the configuration though it is weaker than the revision's.",
+    help="With --changed: accept a configuration that is weaker than the revision's.",
 )
-@click.option("--update", is_flag=True, help="Remove what is gone from the baseline.")
-@click.option("--ratchet", is_flag=True, help="Take improvements into the baseline.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="[default: from the ending of -o FILE, else text]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what is known or allowed.")
+@click.option("--update", is_flag=True, help="Remove findings that are gone from the baseline.")
+@click.option("--ratchet", is_flag=True, help="Record improvements in the baseline.")
+@format_options(FORMATS)
+@click.option("-v", "--verbose", is_flag=True, help="Also show known and allowed findings.")
 @configured_options
 def command(
     paths: tuple[str, ...],
@@ -78,13 +79,13 @@ def command(
 ) -> None:
     """Fail on local memory that is neither known nor allowed.
 
-    Without limits, a baseline or allowances, any local memory fails but the buffers of printf and
-    what ptxas kept in registers. A limit of frames or sites takes the place of that, one of spills
-    for spills; one of registers does not. Configuration: limits, allowances and baseline in
-    [tool.lmemscope] of pyproject.toml, or lmemscope.toml. The baseline is the nearest upwards.
+    By default any local memory fails, except printf buffers and objects that ptxas promoted to
+    registers. --max-frame and --max-sites replace that rule, --max-spill replaces it for spills.
+    Limits, allowances and the baseline can be set in [tool.lmemscope] of pyproject.toml, or in
+    lmemscope.toml. The nearest lmemscope-baseline.json upwards is used.
 
     \b
-    Ends with 0 when the gate passes, 1 when it fails, 3 when evidence is missing.
+    Exit codes: 0 passed, 1 failed, 3 evidence is missing.
 
     \b
     Examples:
@@ -133,7 +134,7 @@ def command(
             known,
             settings,
             globs_typed=bool(settings.narrowed),
-            archs_typed=_is_typed("arch"),
+            archs_typed=is_typed("arch"),
         ),
         kernels=settings.kernels,
         unchanged=unchanged,
@@ -185,12 +186,6 @@ def _since(
     from lmemscope.discover import changed
 
     return changed.since(revision, paths, baseline, configuration.file, settings)
-
-
-def _is_typed(option: str) -> bool:
-    """Whether an option is of the command line; else the configuration's, or nobody's."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _write(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from lmemscope.commands.options import compile_options, group_options
+from lmemscope.commands.options import compile_options, group_options, path_argument
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
@@ -16,16 +16,18 @@ from lmemscope.exporters.selection import selected, settled
 
 
 @click.command(name="report")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...")
 @click.option(
     "-o",
     "--output",
     "target",
     metavar="FILE",
     required=True,
-    help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
+    type=click.Path(),
+    help=f"Write to FILE, in the format of its ending: "
+    f"{', '.join(e for row in FORMATS for e in row.endings)}.",
 )
-@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
+@click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
 @fix_options
 @group_options("view")
 @compile_options

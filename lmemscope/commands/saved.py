@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.commands.running import analyse
-from lmemscope.discover.locate import DATABASE
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from lmemscope.collect import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report, UnitReport
-
-
-def is_saved(path: str) -> bool:
-    """Whether a path is that of a saved report, by its ending."""
-    return path.endswith(".json") and os.path.basename(path) != DATABASE
 
 
 def gathered(

@@ -5,8 +5,13 @@ from __future__ import annotations
 import click
 
 from lmemscope.analysis.reservation import reserve
-from lmemscope.commands.next_command import Remembering, explaining
-from lmemscope.commands.options import compile_options, group_options
+from lmemscope.commands.next_command import explaining
+from lmemscope.commands.options import (
+    compile_options,
+    format_options,
+    group_options,
+    path_argument,
+)
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
@@ -16,19 +21,13 @@ from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
 
-@click.command(name="scan", cls=Remembering)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(REPORT_FORMATS)),
-    help="[default: from the ending of -o FILE, else table]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@click.command(name="scan")
+@path_argument("paths", nargs=-1, metavar="PATH...")
+@format_options(REPORT_FORMATS)
 @group_options("view")
 @group_options("facts")
-@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
-@click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
+@click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show whole logs, and lines not understood.")
 @compile_options
 def command(
     paths: tuple[str, ...],
@@ -41,12 +40,12 @@ def command(
 ) -> None:
     """Show which kernels use local memory, the costliest first.
 
-    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, what
-    `nvcc -Xptxas -v` printed (a build log, or - for standard input), or a saved JSON report.
+    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a directory, a compile_commands.json, the output
+    of `nvcc -Xptxas -v` (a build log, or - for standard input), or a saved JSON report.
 
-    Cost is modelled: cycles of a multiprocessor that local memory takes for each warp, with loops
-    counted. Above 40 kernels, clean kernels are hidden and instances of one template with the same
-    causes are merged.
+    Cost is modelled: the cycles per warp that local memory takes, with loops counted. Above 40
+    kernels, clean kernels are hidden and instances of one template with the same causes are
+    merged.
 
     \b
     Examples:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping
 
 from lmemscope.files import read_input
-from lmemscope.lowering.kinds import kind_of
-from lmemscope.model import Gap, count
+from lmemscope.model import Gap, count, kind_of
 from lmemscope.sources.python import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}

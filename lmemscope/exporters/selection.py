@@ -9,10 +9,10 @@ from lmemscope.analysis.groups import Group, Row, distinct_kernels, group_severi
 from lmemscope.exporters.layout import MANY
 from lmemscope.model import (
     Cause,
+    InputId,
     KernelFacts,
     Order,
     Report,
-    UnitReport,
     View,
     count,
     verdict_kind,
@@ -136,12 +136,9 @@ def units_of(report: Report, admit: Callable[[str], bool]) -> Report:
         report: as it was saved.
         admit: such as `lmemscope.discover.walk.Globs.admit`.
     """
-    return replace(report, units=tuple(unit for unit in report.units if admit(_file(unit))))
-
-
-def _file(unit: UnitReport) -> str:
-    # A program or a variant of a file stands in brackets behind the file's name.
-    return unit.input.partition("[")[0]
+    return replace(
+        report, units=tuple(unit for unit in report.units if admit(InputId.parse(unit.input).file))
+    )
 
 
 def parted(found: Sequence[Group]) -> tuple[list[Group], list[Group], list[Group]]:

@@ -19,6 +19,7 @@ from lmemscope.exporters.link_lines import linked_programs
 from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.selection import Listed, listed, negligible
 from lmemscope.model import (
+    InputId,
     KernelFacts,
     Report,
     View,
@@ -162,7 +163,7 @@ def _next(report: Report, entries: Sequence[Group], how: Presentation) -> list[P
         return []
     worst = min(using, key=group_severity)
     pattern = pattern_of(worst, layout.rows(report))
-    command = how.explaining(worst.input.partition("[")[0], pattern)
+    command = how.explaining(InputId.parse(worst.input).file, pattern)
     return [line("Next: ", command)] if command is not None else []
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.model import KernelReport, Report
+from lmemscope.model import InputId, KernelReport, Report
 
 FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")
 Change = Literal["added", "removed", "worse", "better", "changed"]
@@ -89,7 +89,7 @@ def _sides(
 ) -> dict[tuple[str, str, str, str], _Side]:
     return {
         (
-            unit.input.partition("[")[2] if ignore_input else unit.input,
+            InputId.parse(unit.input).variant if ignore_input else unit.input,
             stable_name(kernel.facts.name),
             "" if ignore_arch else unit.arch,
             unit.frontend if unit.frontend in ("nvrtc", "nvcc") and _both(report) else "",

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.commands.doctor import (
+from lmemscope.errors import ToolMissingError
+from lmemscope.model import Tool
+from lmemscope.tools import toolchain
+from lmemscope.tools.examination import (
     Finding,
     installed_wheels,
     mismatches,
     mixed_lines,
     several_cupys,
 )
-from lmemscope.errors import ToolMissingError
-from lmemscope.model import Tool
-from lmemscope.tools import toolchain
 from lmemscope.tools.toolchain import Toolchain
 from tests.support.program import ROOT
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope import environment
-from lmemscope.commands.revision import written_out
+from lmemscope.commands.checkout import written_out
 from lmemscope.config.settings import Configuration, from_flags
 from lmemscope.discover.found_arguments import admitted
 from lmemscope.discover.revision import read_revision

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.collect import run
-from lmemscope.commands.revision import BuildCopy, written_out
+from lmemscope.commands.checkout import BuildCopy, written_out
 from lmemscope.config.settings import Settings
 from lmemscope.lowering import store as stores
 from lmemscope.model import CompileOptions, Report, Unit

@@ -29,7 +29,6 @@ from lmemscope.formats.nvlink_log import parse_nvlink_log
 from lmemscope.gate.compare import compare
 from lmemscope.linking import failed, link_program, objects_of, refusal
 from lmemscope.lowering.link import InputCode, LinkedArtifacts
-from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.model import (
     CompileOptions,
     Failure,
@@ -43,6 +42,7 @@ from lmemscope.model import (
     Report,
     Unit,
 )
+from lmemscope.routes import linked_unit
 from lmemscope.tools import nvjitlink
 from lmemscope.tools.toolchain import Toolchain
 from tests.support import builders

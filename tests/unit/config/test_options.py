@@ -17,13 +17,13 @@ from click.testing import CliRunner
 from docs import generate_options
 from lmemscope.api import scan
 from lmemscope.commands.check import command as check_command
+from lmemscope.commands.dump import command as dump_command
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.scan import command as scan_command
 from lmemscope.config import file
-from lmemscope.config.gate_options import ALLOWANCE, LIMIT
-from lmemscope.config.option import Option
-from lmemscope.config.options import OPTIONS, Settings
+from lmemscope.config.options import ALLOWANCE, LIMIT, OPTIONS, Row, Settings, rows_of
 from lmemscope.config.settings import Configuration, from_arguments, from_flags
+from lmemscope.discover.plan import combined
 from lmemscope.errors import CompileError, InputError, UsageError
 from lmemscope.formats.kernel_names import matches, spellings
 from lmemscope.gate import policy
@@ -152,7 +152,7 @@ REQUIRED = {
 """What a table of each list has to say."""
 
 
-def named(rows: tuple[Option, ...], key: str) -> Option:
+def named(rows: tuple[Row, ...], key: str) -> Row:
     return next(row for row in rows if row.key == key)
 
 
@@ -187,7 +187,7 @@ def flagged(*arguments: str) -> Configuration:
     return given[0]
 
 
-def value_of(configuration: Configuration, row: Option) -> Any:
+def value_of(configuration: Configuration, row: Row) -> Any:
     settings = configuration.settings
     name = "archs" if row.name == "arch" else row.name
     for holder in (
@@ -213,7 +213,7 @@ def test_every_option_is_tested() -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in OPTIONS if not row.rows], ids=lambda row: row.key)
-def test_a_value_arrives_by_every_door(row: Option, here: Path) -> None:
+def test_a_value_arrives_by_every_door(row: Row, here: Path) -> None:
     by_flag, in_toml, expected = GOOD[row.key]
     default = value_of(from_flags({}), row)
     assert default != expected
@@ -535,3 +535,33 @@ def test_what_nobody_gave_is_not_read_before_click_says_where_it_is_from(
     context = click.Context(scan_command)
     if parameter.callback is not None and not isinstance(parameter, click.Argument):
         assert parameter.callback(context, parameter, None) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--ptx", "--link"], "--link"),
+        (["--sass", "--lto", "--executor", "dask://h:1"], "--lto, --executor"),
+        (["--log", "--kernel", "a*"], "--kernel"),
+    ],
+)
+def test_dump_refuses_the_flags_that_it_ignores(
+    arguments: list[str], named: str, here: Path
+) -> None:
+    result = CliRunner().invoke(dump_command, ["a.cu", *arguments])
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.message.endswith(f"does not take {named}")
+
+
+@pytest.mark.parametrize("row", list(rows_of(CompileOptions)), ids=lambda row: row.key)
+def test_an_option_of_a_build_and_the_users(row: Row) -> None:
+    """Lists are joined as a flag is with the file's; else the user's wins."""
+    value = GOOD[row.key][2]
+    other = ("other",) if isinstance(value, tuple) else value
+    build = dataclasses.replace(CompileOptions(), **{row.field: value})
+    own = dataclasses.replace(CompileOptions(), **{row.field: other})
+    assert getattr(combined(build, CompileOptions()), row.field) == value
+    assert getattr(combined(None, own), row.field) == other
+    if isinstance(value, tuple):
+        joined = (*other, *value) if row.merge == "before" else (*value, *other)
+        assert getattr(combined(build, own), row.field) == joined

@@ -30,9 +30,9 @@ from lmemscope.formats.ptx_tokens import integer
 from lmemscope.formats.ptxas_log import parse_ptxas_log
 from lmemscope.formats.sass import parse_json, parse_text
 from lmemscope.lowering import triton_cache
-from lmemscope.lowering.kinds import Asked
 from lmemscope.lowering.python import expand
 from lmemscope.model import CudaSource, Unit
+from lmemscope.routes import Asked
 from lmemscope.sources import includes
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.python import Survey, read_programs, survey

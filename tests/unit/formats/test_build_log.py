@@ -22,8 +22,8 @@ from lmemscope.formats.build_steps import Step, step_in
 from lmemscope.formats.log_lines import plain
 from lmemscope.formats.ptxas_log import parse_ptxas_log
 from lmemscope.lowering import log as log_route
-from lmemscope.lowering.kinds import Asked, kind_of, kind_of_content
-from lmemscope.model import KernelFacts, Unit
+from lmemscope.model import KernelFacts, Unit, kind_of
+from lmemscope.routes import Asked, kind_of_content
 from lmemscope.rules.reported import find_reported
 from lmemscope.rules.verdict import judge
 from tests.support.program import DATA, ROOT, Finished, run_program

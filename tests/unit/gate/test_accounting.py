@@ -30,13 +30,13 @@ from lmemscope.files import digest_of
 from lmemscope.gate import baseline
 from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.compare import compare
-from lmemscope.gate.places import file_of_input
 from lmemscope.model import (
     Baseline,
     CompileOptions,
     CubinFacts,
     Gap,
     GateResult,
+    InputId,
     KernelReport,
     Limit,
     Policy,
@@ -181,7 +181,7 @@ class TestMoving:
         ],
     )
     def test_brackets_in_names(self, name: str, file: str) -> None:
-        assert file_of_input(name) == file
+        assert InputId.parse(name).file == file
 
 
 class TestFiguresWithoutFindings:

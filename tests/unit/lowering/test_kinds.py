@@ -7,29 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.lowering.kinds import (
-    KINDS,
-    Asked,
-    Kind,
-    Route,
-    kind_of,
-    kind_of_content,
-    kind_of_unit,
-    per_arch,
-)
-from lmemscope.model import Unit
+from lmemscope.model import INPUT_KINDS, InputId, InputKind, Unit, kind_of, kind_of_binary
+from lmemscope.routes import Asked, Route, kind_of_content, kind_of_unit, per_arch, route_of
 from tests.support.program import ROOT
 
+ANALYSED = [kind for kind in INPUT_KINDS if kind.module]
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_the_module_of_a_row_is_a_route(kind: Kind) -> None:
+
+@pytest.mark.parametrize("kind", ANALYSED, ids=lambda kind: kind.name)
+def test_the_module_of_a_row_is_a_route(kind: InputKind) -> None:
     for name in ("is_walked", "expand", "lower"):
         wanted = list(inspect.signature(getattr(Route, name)).parameters)[1:]
-        assert list(inspect.signature(getattr(kind.route, name)).parameters) == wanted
+        assert list(inspect.signature(getattr(route_of(kind), name)).parameters) == wanted
 
 
 def test_no_ending_belongs_to_two_rows() -> None:
-    endings = [ending for kind in KINDS for ending in kind.endings]
+    endings = [ending for kind in INPUT_KINDS for ending in kind.endings]
     assert len(set(endings)) == len(endings)
     assert all(ending.startswith(".") and ending == ending.lower() for ending in endings)
 
@@ -37,16 +30,43 @@ def test_no_ending_belongs_to_two_rows() -> None:
 def test_endings_of_inputs_are_written_down_in_one_place() -> None:
     """A kind is added in one row: no other module of discovery or lowering tests for an ending."""
     modules = [
-        module
-        for package in ("discover", "lowering")
-        for module in (ROOT / "lmemscope" / package).glob("*.py")
-        if module.name != "kinds.py"
+        *(ROOT / "lmemscope" / "discover").glob("*.py"),
+        *(ROOT / "lmemscope" / "lowering").glob("*.py"),
+        *(ROOT / "lmemscope" / "commands").glob("*.py"),
+        *(ROOT / "lmemscope" / "gate").glob("*.py"),
+        ROOT / "lmemscope" / "collect.py",
     ]
     for module in modules:
         code = [line for line in module.read_text().splitlines() if "ending ==" in line]
         assert not code, module
-        for ending in (".cu", ".cuh", ".cubin", ".py"):
+        for ending in (".cu", ".cuh", ".cubin", ".ptx", ".py", ".log", ".o", ".a"):
             assert f'"{ending}"' not in module.read_text(), (module, ending)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "variant"),
+    [
+        ("a.cu", "a.cu", ""),
+        ("a.cu[2]", "a.cu", "2"),
+        ("d[1]/a.cu", "d[1]/a.cu", ""),
+        ("d[1]/a.cu[fast]", "d[1]/a.cu", "fast"),
+        ("solver.cpp[2]", "solver.cpp", "2"),
+        ("-[src/a.cu]", "-", "src/a.cu"),
+        ("build.log[src/a.cu]", "build.log", "src/a.cu"),
+    ],
+)
+def test_the_name_of_an_input_is_taken_apart_and_put_together(
+    name: str, file: str, variant: str
+) -> None:
+    assert InputId.parse(name) == InputId(file, variant)
+    assert str(InputId(file, variant)) == name
+
+
+def test_what_is_only_linked_is_no_analysed_input() -> None:
+    for name in ("a.o", "A.OBJ", "liba.a", "a.lib", "a.fatbin"):
+        assert kind_of(name) is None
+        assert kind_of_binary(name) is not None
+    assert kind_of_binary("a.cu") is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +98,7 @@ def test_what_a_build_compiles_as_cuda_is_cuda_whatever_its_name() -> None:
 
 def test_a_directory_does_not_stand_for_headers_and_triton_leftovers() -> None:
     walked = {
-        name: kind.route.is_walked(name, frozenset({"k.ptx", "k.cubin", "k.json"}))
+        name: route_of(kind).is_walked(name, frozenset({"k.ptx", "k.cubin", "k.json"}))
         for name in ("a.cu", "a.cuh", "k.ptx", "other.ptx", "k.cubin")
         if (kind := kind_of(name)) is not None
     }
@@ -113,7 +133,7 @@ def test_ptx_is_assembled_for_what_it_was_written_for_unless_asked(tmp_path: Pat
     unit = Unit("k.ptx", str(path), "auto", "")
     for explicit, expected in ((False, "sm_100a"), (True, "sm_90")):
         asked = Asked(("sm_90",), explicit=explicit, frontend="both", walked=False)
-        (one,) = kind.route.expand(unit, asked).units
+        (one,) = route_of(kind).expand(unit, asked).units
         assert (one.arch, one.frontend) == (expected, "auto")
 
 
@@ -121,5 +141,5 @@ def test_a_cubin_has_its_own_architecture() -> None:
     kind = kind_of("k.cubin")
     assert kind is not None
     asked = Asked(("sm_80", "sm_90"), explicit=True, frontend="auto", walked=False)
-    (one,) = kind.route.expand(Unit("k.cubin", "/k.cubin", "auto", ""), asked).units
+    (one,) = route_of(kind).expand(Unit("k.cubin", "/k.cubin", "auto", ""), asked).units
     assert one.arch == ""

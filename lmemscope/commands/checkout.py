@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.files import read_input
-from lmemscope.model import Moved
+from lmemscope.model import InputId, Moved
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -109,7 +109,7 @@ class Checkout:
             UsageError: a unit is a file of the working tree.
         """
         for unit in report.units:
-            path = os.path.realpath(unit.input.partition("[")[0])
+            path = os.path.realpath(InputId.parse(unit.input).file)
             inside = path.startswith(self.tree + os.sep)
             if not inside and os.path.relpath(path, self.live) in self.tracked:
                 raise UsageError(
