@@ -73,6 +73,8 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         raise DeclinedError("its function calls itself")
     if may_call_itself(target, declared.function, declared.statement):
         raise DeclinedError("by their names, what its function calls may lead back to it")
+    if target.meanings.asks_address_space:
+        raise DeclinedError("code asks which memory a pointer leads to, or takes it for local")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
     if has_own_lanes(target):

@@ -8,9 +8,9 @@ column (shared-memory), which is free of conflicts whatever the indices are.
 
 It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
 the block, and no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type
-with a constructor or a destructor that does something does not compile in it. Code that takes a
-pointer for one into local memory, as inline assembly may, is declined, and so is a cast to a larger
-type, in functions that get a pointer to it, too.
+with a constructor or a destructor that does something does not compile in it. Code that asks which
+memory a pointer leads to, or takes it for local memory, as inline assembly may, is declined, and so
+is a cast to a larger type, in functions that get a pointer to it, too.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ _TO_POINTER = re.compile(
 )
 """A cast to a pointer, with its type."""
 _NAME_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?$")
-LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
-"""Code that asks whether a pointer is one into local memory, or takes it for one."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -70,8 +68,6 @@ def propose(target: Target) -> Iterator[Rewriting]:
     whole = replace(target, name=root[1], type=target.type if root[1] == target.name else None)
     variable = local_variable(whole)
     room = room_for(variable, target)
-    if target.meanings.has(LOCAL, in_quotes=True):
-        raise DeclinedError("a pointer may be taken for one into local memory")
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
     if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):
         raise DeclinedError("a cast may need an alignment that a row does not have")
@@ -126,7 +122,7 @@ def _value(variable: LocalArray, end: bytes) -> bytes:
         value.type in ("argument_list", "initializer_list")
         and syntax.code[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
-        raise DeclinedError(f"its initializer on line {line} calls a constructor")
+        raise DeclinedError(f"its initializer on line {line} has no `=`, as an assignment has")
     if variable.target.meanings.copies_otherwise():
         raise DeclinedError(f"its initializer on line {line} is not the same as an assignment")
     return b";" + end + variable.name + b" = " + syntax.text(value)

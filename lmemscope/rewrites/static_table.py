@@ -7,8 +7,9 @@ ones, `static __device__ const` keeps it in device memory, behind the L1 cache.
 
 It is safe: the initialiser must be constant and the table const, else it does not compile, and what
 could take the const away again, a cast in C's way or inline assembly, is declined, and so is what
-may tell a table that became const: references to elements, members and operators. One that code may
-read by a pointer to larger elements is aligned to 16 bytes. It costs loads through the L1 cache;
+may tell a table that became const: references to elements, members and operators. Code that asks
+which memory a pointer leads to, or takes it for local memory, is declined. One that code may read
+by a pointer to larger elements is aligned to 16 bytes. It costs loads through the L1 cache;
 constant memory reads different elements one after the other.
 """
 
@@ -105,6 +106,8 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     """Whether nothing could change the table but what does not compile once it is const."""
     syntax = target.syntax
     name = syntax.text(declared.name)
+    if target.meanings.asks_address_space:
+        return False
     if name in syntax.macros or any(
         one.type == "lambda_expression" for one in walk(declared.value or declared.statement)
     ):
