@@ -484,3 +484,16 @@ def test_a_parameter_is_not_made_const_where_another_function_would_be_called(
     offered_so = [each.applicability for each in found if each.rewrite == "grid-constant"]
     lines = [each.line for each in reasons if "grid-constant" in each.rewrites]
     assert (offered_so, lines) == (([], [line]) if line is not None else (["unsafe"], []))
+
+
+@pytest.mark.parametrize("block", ["c->block", "c[0].block"])
+def test_a_launch_of_more_than_the_bounds_needs_no_room(block: str) -> None:
+    text = kernel("int a[40];", "a[n] = 1;", "out[0] = a[p[0]];")
+    text += (
+        f"void go(C *c) {{ k<<<1, {block}>>>(p, o, 4); }}\nvoid f() {{ C d; d.block = 1024; }}\n"
+    )
+    one = target(
+        text, "a", "int[40]", block=None, launch_bounds=LaunchBounds(256, None), demangled="k"
+    )
+    found, reasons = proposals(one)
+    assert "shared-memory" in {each.rewrite for each in found}, reasons
