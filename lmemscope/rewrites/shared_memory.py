@@ -14,7 +14,8 @@ pointers, lambdas, what a function returns, casts, `sizeof`, references and poin
 and functions whose bodies are not in sight.
 What else may get from one element to the next in memory is declined: a function that takes the
 address of what it gets by reference, a class that hands out its own address, a cast to a larger
-type.
+type. So is code that asks which memory a pointer leads to, and a function that may run again before
+it is done: by its own name, or by a pointer, a member or an operator.
 
 It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
 the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that

@@ -15,7 +15,8 @@ from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.classes import initialised_on, listed_values
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
-from lmemscope.rewrites.reached import may_call_itself, running
+from lmemscope.rewrites.reached import running
+from lmemscope.rewrites.recursion import may_call_itself
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.launched_elsewhere import largest_launch
@@ -72,7 +73,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
     if _is_recursive(target):
         raise DeclinedError("its function calls itself")
-    if may_call_itself(target, declared.function, declared.statement):
+    if may_call_itself(target, declared.statement):
         raise DeclinedError("by their names, what its function calls may lead back to it")
     if target.meanings.asks_address_space:
         raise DeclinedError(
