@@ -9,20 +9,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import plain_name
+from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.reached import running
+from lmemscope.rewrites.seen import is_library
 from lmemscope.sources.syntax import Syntax, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CODE = re.compile(
-    r"(?i:cooperative(?!_groups))|\bthis_(?:multi_)?grid\b|\b(?:multi_)?grid_group\b|\bcudaCG"
+    rb"(?i:cooperative(?!_groups))|\bthis_(?:multi_)?grid\b|\b(?:multi_)?grid_group\b|\bcudaCG"
+    rb"|\benable_cooperative_groups\b"
 )
 """Grids that wait for themselves, and launches of such; the groups' namespace alone is none."""
-_QUOTED = re.compile(r"(?i:(?<=\w)cooperative(?!_groups)|cooperative(?!_groups)(?=\w))")
+_QUOTED = re.compile(rb"(?i:(?<=\w)cooperative(?!_groups)|cooperative(?!_groups)(?=\w))")
 """The same in quotes, where functions are looked up by name; the bare word is prose there."""
+_OF_RUNTIME = re.compile(r"cu[A-Zd]\w*|[A-Z_0-9]+|")
+"""Functions that hand no kernel on to another file: the runtime's, and macros."""
+_GIVEN = 300
+"""Characters of a statement in front of a kernel's name that are looked through."""
 _LOOPS = ("while_statement", "do_statement", "for_statement")
 _LEAVING = ("break_statement", "return_statement", "goto_statement")
 _POLLS = (
@@ -53,25 +60,56 @@ def _may_wait(target: Target) -> bool:
 
     The files that launch one of the kernels are looked through, too.
     """
-    sources = target.hits[0].case.sources
-    return any(
-        _CODE.search(sources.code(file)) is not None
-        or _QUOTED.search(sources.uncommented(file)) is not None
-        for file in (*target.files, *_launching(target))
-    ) or (target.meanings.has(_POLLING) and any(_waits(target, one) for one in target.files))
+    sources, meanings = target.hits[0].case.sources, target.meanings
+    return (
+        meanings.has(_CODE)
+        or meanings.has(_QUOTED, in_quotes=True)
+        or any(
+            _CODE.search(sources.code(file).encode()) is not None
+            or _QUOTED.search(sources.uncommented(file).encode()) is not None
+            for file in (*target.files, *_launching(target))
+        )
+        or (meanings.has(_POLLING) and any(_waits(target, one) for one in target.files))
+    )
 
 
 def _launching(target: Target) -> Iterator[str]:
-    """The other files of the project that name one of the kernels, and the headers of these."""
+    """The other files of the project that may launch one of the kernels, with their headers.
+
+    Those that name it, and those that define a function which gets it as an argument.
+    """
     sources, own = target.hits[0].case.sources, {*map(os.path.abspath, target.files)}
     declared = target.declared
     run = running(target, declared.function) if declared is not None else None
-    for one in (*(hit.facts for hit in target.hits), *(run or ())):
-        if one.kind != "entry" or one.home is None:
-            continue
-        for file in sources.mentioning(one.home, plain_name(one.demangled)):
-            if file not in own:
-                yield from (file, *sources.quoted(file, searched=True))
+    kernels = {
+        (one.home, plain_name(one.demangled))
+        for one in (*(hit.facts for hit in target.hits), *(run or ()))
+        if one.kind == "entry" and one.home is not None
+    }
+    for home, kernel in kernels:
+        naming = [file for file in sources.mentioning(home, kernel) if file not in own]
+        texts = [sources.code(file) for file in (*target.files, *naming)]
+        found = dict.fromkeys(naming)
+        for function in {name for text in texts for name in _getting(kernel, text)}:
+            defined = re.compile(rf"\b{function}\s*+\([^;{{}}]{{0,600}}\)\s*+\{{")
+            others = (file for file in sources.mentioning(home, function) if file not in own)
+            found.update((one, None) for one in others if defined.search(sources.code(one)))
+        for file in found:
+            yield from (file, *sources.quoted(file, searched=True))
+
+
+def _getting(kernel: str, text: str) -> Iterator[str]:
+    """Functions of the program that a text gives a kernel to."""
+    for named in re.finditer(rf"(?<!\w){re.escape(kernel)}(?!\w)", text):
+        depth = 0
+        for at in range(named.start() - 1, max(-1, named.start() - _GIVEN), -1):
+            if text[at] in ";{}":
+                break
+            depth += (text[at] == ")") - (text[at] == "(")
+            if depth < 0:
+                depth, function = 0, last_word(text, at)
+                if _OF_RUNTIME.fullmatch(function) is None and not is_library(function.encode()):
+                    yield function
 
 
 def _waits(target: Target, file: str) -> bool:

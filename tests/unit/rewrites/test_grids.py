@@ -55,6 +55,17 @@ def test_groups_and_prose_are_no_cooperative_launch(launch: str) -> None:
     assert applicability(elsewhere=f"{launch}\n") == {"safe"}
 
 
+def test_a_launch_in_a_third_file_that_gets_the_kernel_counts() -> None:
+    third = "void all(const void *f) { cudaLaunchCooperativeKernel(f, 1, 2, args); }\n"
+    given = "void go() { all((const void *)k); }\n"
+    assert applicability(elsewhere=given, third=third) == {"unsafe"}
+    assert applicability(given, third=third) == {"unsafe"}
+    assert applicability(given, third=third.replace("all", "other")) == {"safe"}
+    assert applicability(elsewhere="raw = RawKernel(s, 'k', enable_cooperative_groups=True)") == {
+        "unsafe"
+    }
+
+
 def test_a_file_that_launches_other_kernels_does_not_count() -> None:
     other = "void go() { cudaLaunchCooperativeKernel(other, 1, 2); }\n"
     assert applicability(elsewhere=other.replace("k", "q")) == {"safe"}
