@@ -47,13 +47,6 @@ _COPYING = re.compile(
     rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
 )
 _CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
-_ADDRESS_SPACE = re.compile(
-    rb"\b__(?:nv_)?is(?:[A-Z]|\s*##)|isspacep|\bis_(?:address|object)_from\b|\baddress_space\b"
-    rb"|\b__cvta_(?:generic_to_local|local_to_generic)\b"
-    rb"|\bcvta\b(?!(?:\.to)?\.(?:shared|global|const|param)\b)"
-    rb"|\b(?:ld|st|prefetch)(?:\.\w+){0,6}?\.local\b|\"[^\"\n]*\.local\b"
-)
-"""What tells pointers by the memory that they lead to, or takes one for local memory."""
 
 _ALIASES = 4
 """Names of types that stand for each other, at most."""
@@ -154,11 +147,6 @@ class Meanings:
         """Whether a pattern is found in any of the texts, or in what they quote, too."""
         texts = self._quoted if in_quotes else self.texts
         return any(pattern.search(text) is not None for text in texts)
-
-    @cached_property
-    def asks_address_space(self) -> bool:
-        """Whether code may tell by a pointer in which memory it lies, or relies on local memory."""
-        return self.has(_ADDRESS_SPACE, in_quotes=True)
 
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, KernelFacts, count
+from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.classes import initialised_on, listed_values
@@ -75,10 +76,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         raise DeclinedError("its function calls itself")
     if may_call_itself(target, declared.statement):
         raise DeclinedError("by their names, what its function calls may lead back to it")
-    if target.meanings.asks_address_space:
-        raise DeclinedError(
-            "code asks which memory a pointer leads to, or takes it for local memory"
-        )
+    check_address_space(target)
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
     if has_own_lanes(target):

@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import helper_edits
@@ -105,6 +106,7 @@ def _plain_array(target: Target) -> LocalArray:
         raise DeclinedError("its elements are pointers")
     if array.is_volatile or array.values is None:
         raise DeclinedError("it is volatile" if array.is_volatile else "its list has directives")
+    check_address_space(target)
     uses = array.syntax.uses(array.declared.name, array.declared.scope)
     if any(True for use in uses for _ in around(use, "decltype")):
         raise DeclinedError("its type is asked for, which becomes that of a reference")

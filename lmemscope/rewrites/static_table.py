@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import Use, element_type, is_for_host, is_reference_to_element
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
@@ -58,6 +59,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     const = _const(target, declared)
     if const is None:
         return
+    check_address_space(target)
     start, align = declared.statement.start_byte, aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
@@ -106,8 +108,6 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     """Whether nothing could change the table but what does not compile once it is const."""
     syntax = target.syntax
     name = syntax.text(declared.name)
-    if target.meanings.asks_address_space:
-        return False
     if name in syntax.macros or any(
         one.type == "lambda_expression" for one in walk(declared.value or declared.statement)
     ):

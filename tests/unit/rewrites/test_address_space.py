@@ -7,9 +7,12 @@ import pytest
 from lmemscope.rewrites import proposals
 from tests.support.rewriting import kernel, target
 
-MOVED = {"shared-memory", "shared-row", "static-table", "shared-table"}
+MOVED = {"shuffle", "shared-memory", "shared-row", "static-table", "shared-table"}
 TABLE = kernel("const int a[8] = {1, 2, 4, 8, 16, 32, 64, 128};", "out[0] = a[p[0] & 7];")
 FILLED = kernel("int a[8];", "a[n] = 1;", "out[0] = a[p[0] & 7];")
+
+
+WHY = "which memory a pointer leads to"
 
 
 def moved(text: str, cause: str) -> set[str]:
@@ -39,7 +42,10 @@ def moved(text: str, cause: str) -> set[str]:
 def test_a_variable_stays_where_its_address_may_be_told(asking: str) -> None:
     before = f"__device__ int ask(const int *p) {{ {asking} }}\n"
     assert moved(before + FILLED, "address-taken") == set()
-    assert moved(before + TABLE, "const-table") == set()
+    assert moved(before + TABLE, "const-table") <= {"shuffle"}, "which takes no address"
+    _, reasons = proposals(target(before + TABLE, "a", "int[8]", "const-table"))
+    (told,) = (one.rewrites for one in reasons if WHY in one.reason)
+    assert {"static-table", "shared-table"} <= set(told)
 
 
 @pytest.mark.parametrize(
