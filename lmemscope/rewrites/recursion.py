@@ -33,6 +33,7 @@ _DECLARING = (
     "optional_parameter_declaration",
     "for_range_loop",
 )
+_OF_DEVICE = (b"__device__", b"constexpr", b"consteval")
 _IMPLICIT = b"operator"
 """Stands for all functions that run without being called by a name."""
 
@@ -54,10 +55,26 @@ def may_call_itself(target: Target, place: Node) -> bool:
     )
 
 
-def _is_kernel(function: Node, syntax: Syntax) -> bool:
+def _head(function: Node, syntax: Syntax) -> bytes:
+    """A function's text up to its body."""
     body = function.child_by_field_name("body")
-    head = syntax.code[function.start_byte : body.start_byte if body is not None else None]
-    return function.type == "function_definition" and b"__global__" in _WORD.findall(head)
+    return syntax.code[function.start_byte : body.start_byte if body is not None else None]
+
+
+def _is_kernel(function: Node, syntax: Syntax) -> bool:
+    """Whether a function is a kernel: launches alone run it, and no thread that is in another."""
+    is_function = function.type == "function_definition"
+    return is_function and b"__global__" in _WORD.findall(_head(function, syntax))
+
+
+def _is_host(function: Node, syntax: Syntax, macros: Iterable[bytes]) -> bool:
+    """Whether a function is the host's alone: no word says more, and no macro or class may."""
+    words = set(_WORD.findall(_head(function, syntax)))
+    return (
+        words.isdisjoint((*_OF_DEVICE, *macros))
+        and not any(len(one) > 1 and one.isupper() for one in words)
+        and not any(one.type == "qualified_identifier" for one in _declared_names(function))
+    )
 
 
 class _Calls:
@@ -65,6 +82,7 @@ class _Calls:
 
     def __init__(self, target: Target) -> None:
         self._meanings = target.meanings
+        self._macros = {one[0] for text in self._meanings.texts for one in _DEFINE.findall(text)}
         self._leads: dict[bytes, set[bytes]] = {_IMPLICIT: set()}
         self._open: set[bytes] = set()
         trees = [target.tree(file) for file in dict.fromkeys((target.path, *target.files))]
@@ -100,6 +118,8 @@ class _Calls:
         """Functions, lambdas that a name stands for, and members' initializers, by their names."""
         for node in walk(tree.root):
             if node.type == "function_definition":
+                if _is_kernel(node, tree) or _is_host(node, tree, self._macros):
+                    continue
                 name = tree.function_name(node)
                 is_named = name is not None and name not in self._meanings.classes
                 yield name if is_named and name is not None else _IMPLICIT, node, tree
@@ -185,6 +205,14 @@ def _called(node: Node, tree: Syntax) -> Iterator[tuple[Node, bytes]]:
         if called is not None:
             words = _WORD.findall(tree.text(called).partition(b"<")[0])
             yield one, words[-1] if words else b""
+
+
+def _declared_names(function: Node) -> Iterator[Node]:
+    """The declarators around a function's name, and the name."""
+    node = function.child_by_field_name("declarator")
+    while node is not None:
+        yield node
+        node = node.child_by_field_name("declarator")
 
 
 def _variables(node: Node, tree: Syntax) -> Iterator[bytes]:

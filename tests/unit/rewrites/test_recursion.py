@@ -81,6 +81,19 @@ def test_what_is_known_not_to_come_back_is_moved(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "outside",
+    [
+        "__global__ void k(int *o) { o[0] = walk(1); }\nvoid f(int *o) { k<<<1, 2>>>(o); }\n",
+        "struct Job { void operator()(int *o) { k<<<1, 2>>>(o); o[0] = walk(1); } };\n",
+    ],
+)
+def test_kernels_and_the_hosts_functions_lead_nowhere(outside: str) -> None:
+    now = STEP + "__device__ Step now;\n" + function("now(d)")
+    assert not declined(now + outside)
+    assert declined(now + "__device__ Step get() { return walk; }\n" + outside)
+
+
+@pytest.mark.parametrize(
     ("inside", "is_declined"),
     [
         ("auto f = [&](auto self, int d) -> int {\n%s  return self(self, d) + a[0]; };", True),
