@@ -832,6 +832,15 @@ def test_who_stands_against_inlining_is_named() -> None:
         proposals(force_inline.REWRITE, given)
 
 
+def test_calls_that_the_compiler_inlined_are_not_denied() -> None:
+    text = "__device__ void leaf(float *a) {}\n"
+    text += "__global__ void k(float *o) {\n    float a[4];\n    leaf(a);\n}\n"
+    calls = CallFacts((), (), False)
+    given = target(text, "address-taken", declared="float a[4]", used="leaf(a)", calls=calls)
+    with pytest.raises(DeclinedError, match="no call is left"):
+        proposals(force_inline.REWRITE, given)
+
+
 def test_recursion_is_not_inlined() -> None:
     with pytest.raises(DeclinedError, match="calls itself"):
         inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True)
