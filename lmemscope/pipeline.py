@@ -175,11 +175,12 @@ def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
         return report
     from lmemscope.sources import includes
 
-    found = {}
-    with contextlib.suppress(OSError):
-        for path in includes.closure(unit.path, unit.options).files:
-            with contextlib.suppress(OSError):
-                found[_spelled(path)] = includes.digest(path)
+    try:
+        paths = includes.closure(unit.path, unit.options).files
+        found = {_spelled(path): includes.digest(path) for path in paths}
+    except OSError:
+        # Some of them, or none, would pass for all of them.
+        return report
     return replace(report, sources=found)
 
 

@@ -284,13 +284,58 @@ def test_shared_memory_in_use_leaves_less() -> None:
         ("int[40]", 160, "Each lane then has a bank of its own, whatever the index."),
         ("double[40]", 320, "an access takes 2 passes"),
         ("float4[20]", 320, "an access takes 4 passes"),
-        ("Pair[40]", 320, "Up to 2 lanes that access one member share a bank"),
-        ("Triple[32]", 384, "do so in different banks"),
     ],
 )
 def test_banks_are_those_of_the_elements(kind: str, size: int, sentence: str) -> None:
     assert sentence in said(array(kind, size))
     assert ("bank of its own" in said(array(kind, size))) == (kind == "int[40]")
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "opcodes", "sharing"),
+    [
+        ("Pair[40]", 320, ["ld.local.f32"], 2),
+        ("Pair[40]", 320, ["st.local.v2.u32"], 2),
+        ("Triple[32]", 384, ["ld.local.f32"], 1),
+        ("Three[10]", 240, ["ld.local.f64"], 1),
+        ("Three[10]", 240, ["ld.local.f32"], 2),
+        ("Two[20]", 320, ["ld.local.f64"], 2),
+        ("Two[20]", 320, ["ld.local.f64", "ld.local.u32"], 4),
+        ("Two[20]", 320, [], None),
+    ],
+)
+def test_banks_of_structures_are_those_of_their_members(
+    kind: str, size: int, opcodes: list[str], sharing: int | None
+) -> None:
+    """A pass serves 128 bytes: the members of all lanes, or of half of them."""
+    made = array(kind, size)
+    evidence = tuple(Evidence("ptx-instruction", ptx_line=9, opcode=one) for one in opcodes)
+    text = said(
+        dataclasses.replace(
+            made, accesses=(dataclasses.replace(made.accesses[0], evidence=evidence),)
+        )
+    )
+    assert "in shared memory" in text
+    assert ("in different banks" in text) == (sharing == 1)
+    assert ("share a bank" in text) == (sharing is not None and sharing > 1)
+    if sharing is not None and sharing > 1:
+        assert f"Up to {sharing} lanes that access one member" in text
+
+
+@pytest.mark.parametrize(
+    ("launch", "may"),
+    [
+        ("kernel<<<1, 1>>>(x);", False),
+        ("kernel<<<1, 64>>>(x);", False),
+        ("kernel<<<4000, 64>>>(x);", True),
+        ("kernel<<<n, 64>>>(x);", True),
+    ],
+)
+def test_a_block_alone_loses_no_occupancy(launch: str, may: bool) -> None:
+    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
+    text = said(dataclasses.replace(facts, location=HERE), launch)
+    assert "in shared memory" in text
+    assert ("lower occupancy" in text) == may
 
 
 def test_lanes_that_share_a_word_do_not_use_different_banks() -> None:
@@ -308,6 +353,10 @@ def test_the_declaration_is_the_sources_own() -> None:
     assert "__shared__ T *table[ROWS][128]" in codes(facts, "\n\n  T* table[ROWS];\n")
     facts = array("float[8]", 32)
     assert "__shared__ float table[8][128]" in codes(facts, "\n\n  float *p, table[ROWS];\n")
+    defined = "#define ROWS 8\n\n  float p[4], table[ROWS];\n"
+    assert "__shared__ float table[ROWS][128]" in codes(facts, defined)
+    for other in ("float p = f(n, table[k]);", "float p[2] = {1, table[k]};", "float p, table[9];"):
+        assert "__shared__ float table[8][128]" in codes(facts, f"\n\n  {other}\n")
     assert "__shared__" not in codes(array("Row[8]", 256), "\n\n  ns::Row<T> p, table[ROWS];\n")
 
 

@@ -454,3 +454,33 @@ def test_an_expression_that_is_not_read_completely_is_not_rewritten() -> None:
     text = kernel("int a[32] = {};", "n += (a[n] += 3, a[1]);", "out[0] = a[p[0]];")
     assert not {"select", "shared-memory"} & offered(text, "int[32]")
     assert "select" in offered(text.replace("(a[n] += 3, a[1])", "(a[n] += 3)"), "int[32]")
+
+
+@pytest.mark.parametrize(
+    ("classes", "use", "line"),
+    [
+        # A member is called, or a function that gets the parameter may call it.
+        ("struct P {\nint v[24];\n{0}int get(int i) { return 1; }\n{0}int get(int i) const;\n};\n",
+         "out[0] = s.get(n);", 4),
+        ("struct P {\nint v[24];\n{0}int get(int i) { return 1; }\n{0}int get(int i) const;\n};\n"
+         "template <class T> {0}int via(T &p) { return p.get(1); }\n", "out[0] = via(s);", 4),
+        ("struct B {\n{0}int &at(int i) { return x; }\n{0}int at(int i) const;\nint x; };\n"
+         "struct P : B { int v[24]; };\n", "out[0] = s.at(n);", 3),
+        ("struct P { int v[24]; };\n{0}int of(P &p);\n{0}int of(const P &p);\n",
+         "out[0] = of(s);", 3),
+        # One of another number of parameters is no other choice.
+        ("struct P {\nint v[24];\n{0}int get(int i) const;\n{0}int get(int i, int j);\n};\n",
+         "out[0] = s.get(n);", None),
+        ("struct P { int v[24]; };\n{0}int of(const P &p);\n", "out[0] = of(s);", None),
+    ],
+)  # fmt: skip
+def test_a_parameter_is_not_made_const_where_another_function_would_be_called(
+    classes: str, use: str, line: int | None
+) -> None:
+    text = classes.replace("{0}", "__device__ ") + kernel(use).replace("int n)", "int n, P s)")
+    at = SourceLocation("/p/a.cu", classes.count("\n") + 1)
+    one = target(text, "s.v", "int[24]", "param-copy", line="out[0]", location=at)
+    found, reasons = proposals(one)
+    offered_so = [each.applicability for each in found if each.rewrite == "grid-constant"]
+    lines = [each.line for each in reasons if "grid-constant" in each.rewrites]
+    assert (offered_so, lines) == (([], [line]) if line is not None else (["unsafe"], []))

@@ -167,3 +167,33 @@ def test_a_safe_patch_leaves_room_for_every_launch(
     assert unroll["after"]["registers"] > 64 > unroll["before"]["registers"]
     assert unroll["applicability"] == ("safe" if safe else "unsafe")
     assert (unroll["caveat"] is None) is safe
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [
+        # All that a condition may choose, if all of it is read.
+        ("void f(int n) { k<<<1, n > 3 ? 512 : 64>>>(0); }", {64, 512}),
+        ("void f(int n) { int b = n > 3 ? 512 : 64;\n k<<<1, b>>>(0); }", {64, 512}),
+        ("void f(int n) { k<<<1, n > 3 ? n : 64>>>(0); }", None),
+        ("void f(int n) { dim3 b(64);\n if (n > 3) b.x = 1024;\n k<<<n, b>>>(0); }", None),
+        ("void f(const int n) { dim3 b(64);\n if (n > 3) b.x = 1024;\n k<<<n, b>>>(0); }", None),
+        ("void f(int n) { dim3 b;\n if (n > 3) b.x = 64;\n k<<<n, b>>>(0); }", None),
+        ("void f(int n) { dim3 b;\n b.x = 64;\n b.x *= 4;\n k<<<n, b>>>(0); }", None),
+        ("void f(int n) { dim3 b;\n b.x = 64;\n b.y = 2;\n k<<<n, b>>>(0); }", {128}),
+        # A function that takes a reference changes what it is given.
+        (
+            "void grow(int &b) { b = 9; }\nvoid f() { int b = 64;\n grow(b);\n k<<<1, b>>>(0); }",
+            None,
+        ),
+        ("void see(int b) { }\nvoid f() { int b = 64;\n see(b);\n k<<<1, b>>>(0); }", {64}),
+    ],
+)
+def test_a_block_that_cannot_be_read_is_unknown(host: str, known: set[int] | None) -> None:
+    assert every_block(facts(31), source_text({"a.cu": STATIC + host})) == known
+
+
+def test_a_launch_in_sight_counts_where_others_are_unknown() -> None:
+    text = STATIC + "void f(int n) { go(k); k<<<1, n>>>(0); k<<<1, n > 9 ? 1024 : 64>>>(0); }\n"
+    (one,) = lost(facts(31), facts(124), text)
+    assert one.in_sight == 1024

@@ -202,3 +202,31 @@ def test_a_function_without_instructions_has_no_blocks() -> None:
     assert body is not None
     assert not body.instructions
     assert ControlFlow(body).blocks == []
+
+
+LOADED = "ld.param.u64 %rd2, [k_param_0];\nmov.u32 %r4, %tid.x;\nmul.wide.u32 %rd3, %r4, 4;\n"
+LOADED += "add.s64 %rd4, %rd2, %rd3;\nld.global.u32 %r5, [%rd4];\n"
+
+
+@pytest.mark.parametrize(
+    ("bound", "found"),
+    [
+        ("8", set()),
+        ("%r9", set()),
+        ("%ntid.x", set()),
+        ("%r4", {("thread-id", "%tid.x")}),
+        ("%r5", {("memory", "k_param_0")}),
+    ],
+)
+def test_what_parts_lanes(bound: str, found: set[tuple[str, str | None]]) -> None:
+    flow = dataflow(LOADED + loop(bound))
+    (counted,) = flow.flow.loops
+    assert kinds(flow.parting(counted)) == found
+
+
+def test_a_break_on_data_parts_lanes() -> None:
+    flow = dataflow(
+        LOADED + loop("8", body="setp.eq.s32 %p2, %r5, %r1;\n@%p2 bra $L9;\n") + "$L9:\nret;"
+    )
+    (counted,) = flow.flow.loops
+    assert kinds(flow.parting(counted)) == {("memory", "k_param_0")}

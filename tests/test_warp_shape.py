@@ -18,19 +18,25 @@ BODY = """(const float *p, float *q, int n) {
   q[threadIdx.x] = a[%s];
 }
 """
-KERNELS = {
-    # name: (index, launch or None, uniform?)
+KERNELS: dict[str, tuple[str, str | None, bool | None]] = {
+    # name: (index, launch or None, whether lanes share an element, None: not known)
     "fills": ("threadIdx.y", "dim3(32, 4)", True),
     "fills_named": ("threadIdx.y", "block", True),
     "splits": ("threadIdx.y", "dim3(16, 16)", False),
     "either": ("threadIdx.y", "dim3(32, 4)", False),
-    "unknown_shape": ("threadIdx.y", None, False),
+    "unknown_shape": ("threadIdx.y", None, None),
     "flat": ("threadIdx.z", "128", True),
     "divided": ("threadIdx.x / 32", "dim3(64, 2)", True),
     "divided_across": ("threadIdx.x / 32", "dim3(48, 2)", False),
     "divided_unknown": ("threadIdx.x / 32", None, True),
     "both": ("(threadIdx.x + threadIdx.y) & 63", "dim3(32, 4)", False),
 }
+LOOPED = """(const float *p, float *q, int n) {
+  float a[64];
+  for (int i = 0; i < 64; ++i) a[i] = p[i];
+  for (int i = 0; i < n; ++i) q[i] += a[(threadIdx.y + i) & 63];
+}
+"""
 HOST = "void run(const float *p, float *q) {\n  const dim3 block(64, 4);\n%s}\n"
 
 
@@ -38,7 +44,9 @@ HOST = "void run(const float *p, float *q) {\n  const dim3 block(64, 4);\n%s}\n"
 def shaped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KernelReport]:
     """The kernels above, by name."""
     text = "".join(f"__global__ void {n}{BODY % one[0]}" for n, one in KERNELS.items())
+    text += "".join(f"__global__ void {n}_in_a_loop{LOOPED}" for n in ("unknown", "splits"))
     launches = [f"  {n}<<<1, {one[1]}>>>(p, q, 3);\n" for n, one in KERNELS.items() if one[1]]
+    launches.append("  splits_in_a_loop<<<1, dim3(16, 16)>>>(p, q, 3);\n")
     launches.append("  either<<<1, dim3(8, 8)>>>(p, q, 3);\n")
     file = tmp_path_factory.mktemp("shape") / "a.cu"
     file.write_text(text + HOST % "".join(launches))
@@ -52,9 +60,20 @@ def test_threads_of_a_row_share_their_other_coordinates(
 ) -> None:
     loads = [one for one in shaped[name].facts.accesses if not one.is_store]
     assert loads
-    levels = {one.uniformity for one in loads}
-    assert levels == ({"uniform"} if KERNELS[name][2] else {"lane-varying"})
-    assert {one.sectors for one in loads} == ({4} if KERNELS[name][2] else {32})
+    expected = {True: ("uniform", 4), False: ("lane-varying", 32), None: ("unknown", None)}
+    assert {(one.uniformity, one.sectors) for one in loads} == {expected[KERNELS[name][2]]}
+
+
+@pytest.mark.toolchain
+def test_a_block_of_unknown_shape_is_no_proof_of_divergence(
+    shaped: dict[str, KernelReport],
+) -> None:
+    (finding,) = shaped["unknown_in_a_loop"].findings
+    assert finding.severity == "warning"
+    assert finding.index is not None
+    assert finding.index.uniformity == "unknown"
+    (proven,) = shaped["splits_in_a_loop"].findings
+    assert proven.severity == "error"
 
 
 @pytest.mark.parametrize(("required", "level"), [("64, 2", "uniform"), ("16, 8", "lane-varying")])
@@ -97,3 +116,10 @@ def test_what_is_said_of_an_index_by_thread(name: str, said: str) -> None:
     index = IndexFacts(name, (IndexSource("thread-id", name),), "lane-varying", None)
     assert said in index_sentence(index, 2)
     assert "up to 8 sectors" in index_sentence(index, 2)
+
+
+def test_an_unknown_shape_is_named_as_what_is_unknown() -> None:
+    source = IndexSource("thread-id", "threadIdx.y")
+    said = index_sentence(IndexFacts("threadIdx.y", (source,), "unknown", None), 2)
+    assert "shape is not known" in said
+    assert "same in all lanes" not in said

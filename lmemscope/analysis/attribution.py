@@ -14,7 +14,6 @@ from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
-from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -26,6 +25,7 @@ from lmemscope.analysis.ptx.uniformity import (
 )
 from lmemscope.analysis.result_buffers import result_buffers
 from lmemscope.analysis.saves import Saves
+from lmemscope.analysis.site_loops import Depth, SiteLoops
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
@@ -120,7 +120,7 @@ class _Kernel:
         self.placements: list[Placement] = []
         self._alignments: dict[str, int] = {}
         self._of_members: set[int] = set()
-        self._loops: dict[str, MachineLoops | None] = {}
+        self._loops = SiteLoops(layers, function)
 
     def access(self, site: Site) -> LocalAccess:
         """A site with its place, its cause and its cost."""
@@ -134,6 +134,9 @@ class _Kernel:
         numbers = () if found.object is None else (found.object, *found.others)
         touched = [self.objects.listed[number] for number in numbers]
         places = sum(places_in(one.offset, one.span, site.width) for one in touched)
+        chain = self._lines.of_site(function, body, site)
+        is_once = _is_kept(found, body, origin)
+        depth = Depth(0) if is_once else self._loops.of(body, site, origin, chain)
         return LocalAccess(
             pc=site.pc,
             opcode=site.opcode,
@@ -141,8 +144,9 @@ class _Kernel:
             width=site.width,
             function=body.name,
             ptx_line=origin.ptx_line,
-            chain=self._lines.of_site(function, body, site),
-            loop_depth=0 if _is_kept(found, body, origin) else self._loop_depth(body, site, origin),
+            chain=chain,
+            loop_depth=depth.own,
+            library_loops=depth.library,
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
             uniformity=uniformity,
@@ -193,27 +197,6 @@ class _Kernel:
                 if access.touched:
                     result.append(access)
         return tuple(result)
-
-    def _loop_depth(self, body: CubinFunction, site: Site, origin: Origin) -> int:
-        """How many loops are around a site; around its PTX line where the code does not tell."""
-        if body.name not in self._loops:
-            branches = self._layers.cubin.branches(body)
-            known = branches is not None
-            self._loops[body.name] = (
-                MachineLoops(branches or (), body.start, body.end) if known else None
-            )
-        loops = self._loops[body.name]
-        depth = loops.depth(site.pc) if loops is not None else None
-        if depth is not None:
-            return depth
-        flow = self._layers.flow
-        if flow is None or origin.function is None or origin.ptx_line is None:
-            return 0
-        dataflow = flow.dataflow(origin.function)
-        if dataflow is None:
-            return 0
-        indices = dataflow.by_line.get(origin.ptx_line, ())
-        return max((dataflow.flow.depth(index) for index in indices), default=0)
 
     def _explain(self, site: Site, body: CubinFunction, origin: Origin) -> _Explained:
         flow = self._layers.flow

@@ -160,17 +160,19 @@ class IndexReader:
         stays = any(leaf.is_dynamic for leaf in leaves)
         telling = [*_telling(indexed), *(beside if stays else ())]
         others = self._made_of(objects, telling, theirs, called) - sources
+        trips = self._of_trip_counts(objects, alike, called) - sources
         uniformity = worst(access.uniformity for access in alike or deciding)
         least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
             expression=expression,
-            sources=tuple(sorted(sources, key=str)),
+            sources=tuple(sorted(sources | trips, key=str)),
             uniformity=uniformity,
             loop=loop,
             location=primary.location if primary is not None else None,
             other_sources=tuple(sorted(others, key=str)),
             other_uniformity=least if least != uniformity else None,
             written_out=written_out,
+            trip_sources=tuple(sorted(trips, key=str)),
         )
 
     def _of_loop(self, expression: str, loop: SourceLocation, named: ObjectName) -> str | None:
@@ -342,6 +344,19 @@ class IndexReader:
         for access in accesses:
             names = None if id(access) in outside else called
             found |= self._sources_of(objects, access, _leaves([access]), names)
+        return found
+
+    def _of_trip_counts(
+        self, objects: FunctionObjects, accesses: Sequence[PtxAccess], called: LocalNames
+    ) -> set[IndexSource]:
+        """What lets lanes leave the loops that indices count in different iterations."""
+        counted = {leaf.header for leaf in _leaves(accesses) if leaf.kind == "loop-counter"}
+        found: set[IndexSource] = set()
+        for loop in objects.dataflow.flow.loops:
+            if loop.header in counted:
+                for leaf in objects.dataflow.parting(loop):
+                    name = called.variables.get(leaf.offset) if leaf.offset >= 0 else leaf.name
+                    found.add(self._source(leaf, name))
         return found
 
     def _sources_of(

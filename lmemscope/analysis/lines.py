@@ -69,7 +69,7 @@ class Lines:
         return self._of_sites[key]
 
     def _find_site(self, kernel: CubinFunction, body: CubinFunction, site: Site) -> Chain:
-        called = self._of_calls(kernel, body) if body is not kernel else None
+        called = self.of_calls(kernel, body) if body is not kernel else None
         if called is not None:
             return called
         given = self._without_line(kernel, site)
@@ -198,8 +198,13 @@ class Lines:
             self._called[function] = frozenset(found)
         return self._called[function]
 
-    def _of_calls(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
-        """The chain of a call of a function without lines of its own; None where it has some."""
+    def of_calls(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
+        """The chain of a call of a function without lines of its own; None where it has some.
+
+        Args:
+            kernel: whose code section holds the function.
+            body: the function.
+        """
         called = self.of_callers(kernel.name, body.name)
         return called if called is not None else self._of_machine_callers(kernel, body)
 
@@ -226,7 +231,7 @@ class Lines:
 
     def _of_machine_call(self, kernel: CubinFunction, pc: int) -> Chain:
         around = next((one for one in kernel.callees if one.start <= pc < one.end), None)
-        called = self._of_calls(kernel, around) if around is not None else None
+        called = self.of_calls(kernel, around) if around is not None else None
         if called is not None:
             return called
         entry = line_at(self._cubin.source_lines.get(kernel.section, []), pc)

@@ -9,7 +9,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lmemscope.analysis.ptx.dominance import immediate_dominators, spans
+from lmemscope.analysis.ptx.dominance import (
+    NaturalLoop,
+    immediate_dominators,
+    natural_loops,
+    spans,
+)
 from lmemscope.formats.machine_branches import Branch
 from lmemscope.formats.sites import INSTRUCTION_BYTES
 
@@ -23,17 +28,28 @@ class MachineLoops:
     """
 
     def __init__(self, branches: Sequence[Branch], start: int, end: int) -> None:
+        self._end = end
         self._branches = [one for one in branches if start <= one.pc < end]
         self._starts = self._find_starts(start, end)
         self._successors = self._find_successors()
-        self._members = self._find_loops()
+        self._loops = self._find_loops()
 
     def depth(self, pc: int) -> int | None:
         """How many loops an instruction is in; None where no path to it is seen."""
+        around = self.around(pc)
+        return len(around) if around is not None else None
+
+    def around(self, pc: int) -> list[NaturalLoop] | None:
+        """The loops that an instruction is in; None where no path to it is seen."""
         block = self._block(pc)
         if block is None or block not in self._reached:
             return None
-        return sum(block in members for members in self._members)
+        return [loop for loop in self._loops if block in loop.members]
+
+    def extents(self, loop: NaturalLoop) -> list[tuple[int, int]]:
+        """Where the code of a loop lies: the first byte of each block, and the one behind it."""
+        ends = [*self._starts[1:], self._end]
+        return [(self._starts[number], ends[number]) for number in sorted(loop.members)]
 
     def _find_starts(self, start: int, end: int) -> list[int]:
         """Where basic blocks begin."""
@@ -84,27 +100,8 @@ class MachineLoops:
             if number is not None:
                 found[number] = sorted({*found[number], *(o for o in others if o > number)})
 
-    def _find_loops(self) -> list[frozenset[int]]:
-        """The blocks of each natural loop; those with one header are one loop."""
+    def _find_loops(self) -> tuple[NaturalLoop, ...]:
+        """The natural loops of the blocks that the start of the function reaches."""
         dominators = immediate_dominators(self._successors, 0) if self._successors else {}
         self._reached = frozenset(dominators)
-        intervals = spans(dominators, 0) if dominators else {}
-        predecessors: dict[int, list[int]] = defaultdict(list)
-        for number in dominators:
-            for other in self._successors[number]:
-                predecessors[other].append(number)
-        loops: dict[int, set[int]] = defaultdict(set)
-        for number in dominators:
-            for header in self._successors[number]:
-                outer, inner = intervals[header], intervals[number]
-                if not (outer[0] <= inner[0] and inner[1] <= outer[1]):
-                    continue
-                members = loops[header]
-                members.add(header)
-                work = [number]
-                while work:
-                    current = work.pop()
-                    if current not in members:
-                        members.add(current)
-                        work += predecessors[current]
-        return [frozenset(members) for members in loops.values()]
+        return natural_loops(self._successors, spans(dominators, 0) if dominators else {})

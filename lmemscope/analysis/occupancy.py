@@ -85,6 +85,24 @@ def resident_warps(arch: str, threads: int, registers: int, shared: int) -> int 
     return min(limits.blocks, limits.warps // warps, by_registers, by_shared) * warps
 
 
+def may_limit(threads: int, shared: int, grid: int | None = None) -> bool:
+    """Whether shared memory may keep blocks from being resident, on some known architecture.
+
+    Args:
+        threads: of a block.
+        shared: shared memory per block, in bytes.
+        grid: blocks of the largest grid; None where not known.
+    """
+    warps = math.ceil(threads / _WARP)
+    for limits in _BY_CAPABILITY.values():
+        taken = math.ceil((shared + limits.reserved) / limits.granularity) * limits.granularity
+        resident = min(limits.blocks, limits.warps // warps)
+        wanted = resident if grid is None else min(resident, grid)
+        if taken * wanted > limits.shared:
+            return True
+    return False
+
+
 def occupancy(arch: str, threads: int, registers: int, shared: int) -> float | None:
     """Warps that a multiprocessor holds, of those that it could; None for an unknown one."""
     held, limits = resident_warps(arch, threads, registers, shared), multiprocessor(arch)

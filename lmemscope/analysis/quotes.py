@@ -83,7 +83,7 @@ def _sass_lines(
         return (), ()
     lines = [f"{one.pc:#06x}  {one.text:<40} {wanted[one.pc].cause}" for one in shown]
     home = facts.home
-    places = [reader_line(wanted[one.pc].chain, home) for one in shown]
+    places = [wanted[one.pc].line(home) for one in shown]
     more = _more(len(lines), len(facts.accesses))
     return (*lines, *more), (*places, *(None for _ in more))
 

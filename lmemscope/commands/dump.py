@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
-from lmemscope.commands.options import compile_options
+from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import lower_all
 from lmemscope.commands.say import say
@@ -29,15 +30,15 @@ _LOCAL_LOG = ("stack frame", "spill", "cannot be statically determined", "local 
 
 
 @click.command(name="dump")
-@click.argument("path", metavar="PATH")
+@click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
 @click.option("--ptx", "kind", flag_value="ptx", help="PTX as the compiler wrote it.")
 @click.option("--sass", "kind", flag_value="sass", help="Machine code, by nvdisasm, with lines.")
 @click.option("--cubin", "kind", flag_value="cubin", help="The ELF file (binary; use -o).")
 @click.option("--log", "kind", flag_value="log", help="The compiler's log with ptxas's report.")
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@click.option("-o", "--output", "output", metavar="FILE", help="Write to FILE.")
 @compile_options
 def command(
-    path: str, kind: str | None, target: str | None, settings: Settings, color: str
+    target: str, kind: str | None, output: str | None, settings: Settings, color: str
 ) -> None:
     """Print the PTX, machine code, cubin or compiler log of one input.
 
@@ -47,14 +48,17 @@ def command(
     \b
     Examples:
       lmemscope dump filter.cu --ptx
-      lmemscope dump filter.cu --sass --kernel 'blur*' --arch sm_80
+      lmemscope dump 'filter.cu::blur*' --sass --arch sm_80
       lmemscope dump filter.cu --cubin -o filter.cubin
     """
     if kind is None:
         raise UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}")
-    if kind == "cubin" and target is None and sys.stdout.isatty():
+    if kind == "cubin" and output is None and sys.stdout.isatty():
         raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
-    sink = Sink.open(target, kind, color=color)
+    path, separator, kernel = target.partition("::")
+    if separator:
+        settings = replace(settings, kernels=(*settings.kernels, kernel))
+    sink = Sink.open(output, kind, color=color)
     for note in settings.left_out:
         say(f"note: {note}", err=True)
     lowered, errors = lower_all(path, settings)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
     from lmemscope.model import Baseline, Report
 
+_INCLUDING = frozenset(("nvrtc", "nvcc"))
+"""Routes of what includes headers of the user's."""
+
 
 def inputs_of(
     paths: Sequence[str],
@@ -77,7 +80,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
     """A report with a gap for each file that is not on disk what a saved report is of.
 
     The digests of the input and of its headers tell, and the lines that are quoted. A file that is
-    not there any more is one; where none is there, the report was made elsewhere, which is said.
+    not there any more is one, and so is an input whose headers the report does not know.
 
     Args:
         paths: as typed.
@@ -91,7 +94,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
     for unit in report.units:
         if unit.source_digest is not None:
             digests[file_of_input(unit.input)] = unit.source_digest
-        digests.update(unit.sources)
+        digests.update(unit.sources or {})
         for one in unit.source_lines:
             quoted[one.file][one.line] = one.text
     stale = {file: "" for file, was in digests.items() if digest_of(file) not in (None, was)}
@@ -101,13 +104,19 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
         Gap("read", f"{file} is not what {saved[0]} was made of{why}", "evidence", file)
         for file, why in stale.items()
     ]
-    gone = [file for file in digests if not os.path.lexists(file)]
-    if gone and len(gone) == len(digests):
-        said = f"no file that {saved[0]} was made of is on disk; it is taken as made elsewhere"
-        return replace(report, gaps=(*report.gaps, *gaps), notes=(*report.notes, said))
     gaps += [
-        Gap("read", f"{file}, of which {saved[0]} was made, is no longer on disk", "evidence", file)
-        for file in gone
+        Gap("read", f"{file}, of which {saved[0]} was made, is not on disk", "evidence", file)
+        for file in digests
+        if not os.path.lexists(file)
+    ]
+    unknown = {
+        file_of_input(unit.input): None
+        for unit in report.units
+        if unit.sources is None and unit.failure is None and unit.frontend in _INCLUDING
+    }
+    gaps += [
+        Gap("read", f"{saved[0]} does not say which headers {file} includes", "evidence", file)
+        for file in unknown
     ]
     return replace(report, gaps=(*report.gaps, *gaps))
 

@@ -24,6 +24,7 @@ from lmemscope.lowering.kinds import CUDA, STANDARD_INPUT, kind_of
 from lmemscope.model import CompileOptions
 from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import Closure, closure
+from lmemscope.sources.python_modules import local_modules
 
 _BUILD_FILE = re.compile(
     r"CMakeLists\.txt|CMake(?:User)?Presets\.json|.*\.cmake(?:\.in)?|(?:GNU)?[Mm]akefile(?:\..*)?"
@@ -265,6 +266,12 @@ class Whys:
             text = read_input(found.path)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
+        for module in local_modules(found.path):
+            why = self._revision.why(module)
+            if why is not None:
+                return f"it imports {module}, which {why}" if why else ""
+        if any(name.endswith(".py") for name in self._deleted):
+            return "a module that it imports may be gone"
         reads = any(word in text for word in (b"include", b"path=", b"load_file", b"open("))
         return "what it reads beside itself is not followed" if reads else None
 

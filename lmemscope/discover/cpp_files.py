@@ -1,8 +1,9 @@
-"""C++ files that define CUDA kernels though their name says nothing of CUDA."""
+"""Files that define CUDA kernels though their name says nothing of CUDA."""
 
 from __future__ import annotations
 
 import os
+import re
 
 from lmemscope.files import read_beside
 
@@ -10,6 +11,7 @@ _ENDINGS = frozenset(
     ".c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .inc .inl .ipp .tcc .tpp .txx".split()
 )
 _WORD = b"__global__"
+_INSTANCE = re.compile(rb"(?m:^)[ \t]*template[ \t]+(?:[\w ]{0,80}[ \t])?__global__\b")
 _BEFORE, _HEAD = 200, 4000
 _NO_CODE = (b"#", b"//", b"/*", b"*")
 
@@ -25,7 +27,12 @@ def may_be_included(path: str) -> bool:
 
 
 def _defines_kernel(text: bytes) -> bool:
-    """Whether ``__global__`` stands before a body, outside of comments' and directives' lines."""
+    """Whether ``__global__`` stands before a body, outside of comments' and directives' lines.
+
+    Or behind ``template`` without parameters: an instance of a template that is elsewhere.
+    """
+    if _INSTANCE.search(text) is not None:
+        return True
     at = text.find(_WORD)
     while at >= 0:
         line = max(text.rfind(b"\n", max(at - _BEFORE, 0), at) + 1, at - _BEFORE, 0)

@@ -23,6 +23,7 @@ from lmemscope.discover.locate import (
     is_build_tree,
     same_file,
 )
+from lmemscope.discover.other_languages import language_of, left_out
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
 from lmemscope.errors import InputError
@@ -73,6 +74,7 @@ class Discovery:
         compilers: that build databases name for what is among the inputs.
         gaps: what directories that were named hold and the walk does not enter.
         excluded: absolute paths of inputs that the globs leave out.
+        others: languages of files with kernels that nothing here reads, by name.
     """
 
     inputs: list[Found] = field(default_factory=list)
@@ -82,6 +84,7 @@ class Discovery:
     compilers: dict[Compiler, None] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     excluded: dict[str, None] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,8 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     result.inputs = _once(result.inputs)
     if result.excluded:
         result.gaps.append(_left_out(list(result.excluded), globs))
+    if result.others:
+        result.gaps.append(left_out(result.others))
     if skipped:
         from lmemscope.discover.skipped import account
 
@@ -259,7 +264,7 @@ def _add_directory(
     if not walked:
         why = "a build tree, for which its build database stands"
         skipped.append(Skipped(os.path.normpath(directory), why, base))
-    for file, is_header in _walk(directory, skipped) if walked else ():
+    for file, is_header in _walk(directory, skipped, result.others) if walked else ():
         path = os.path.abspath(file)
         if path in built:
             continue
@@ -360,7 +365,9 @@ def _shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
+def _walk(
+    directory: str, skipped: list[Skipped], others: dict[str, str]
+) -> Iterator[tuple[str, bool]]:
     """Inputs below a directory, and headers, which are none: path, and whether it is a header.
 
     What is C++ by its name and defines kernels is a header: it counts if a source includes it.
@@ -385,6 +392,9 @@ def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
         for name in files:
             path = os.path.join(root, name)
             kind = kind_of(path)
+            language = language_of(path)
+            if language is not None:
+                others[os.path.normpath(path)] = language
             if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
                 yield path, kind.is_header
             elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
 from lmemscope.analysis.groups import Group, templates
@@ -30,7 +30,6 @@ from lmemscope.model import (
     Uniformity,
     UnitReport,
     count,
-    reader_line,
     traits_of,
 )
 
@@ -132,7 +131,7 @@ class Explainer:
         nowhere: list[LocalAccess] = []
         home = facts.home
         for access in (*facts.accesses, *facts.generic):
-            place = reader_line(access.chain, home)
+            place = access.line(home)
             (nowhere if place is None else rows[place]).append(access)
         declared: dict[SourceLocation, str] = {
             found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"
@@ -156,39 +155,17 @@ class Explainer:
             text = quoted.get(place, "").expandtabs(2)
             lines.append(f"  {place.line:>{digits}} | {text}")
             notes = [declared[place]] if place in declared else []
-            notes += self._line_notes(kernel, rows.get(place, []))
+            notes += line_notes(kernel, rows.get(place, []))
             notes += summed.get(place, [])
             indent = " " * (digits + 2) + " |   "
             for note in notes:
                 wrapped = self._wrapped(f"^ {note}", indent, hanging="  ")
                 lines += [self._styled(line, "warning") for line in wrapped]
-        for note in self._line_notes(kernel, nowhere):
+        for note in line_notes(kernel, nowhere):
             lines += self._wrapped(f"Without a line of its own: {note}", "  ", hanging="  ")
         if summed and "accesses" in self._left_out:
             lines += self._once(_WITHOUT_ACCESSES)
         return lines
-
-    def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
-        groups: dict[tuple[str, tuple[int, ...]], list[LocalAccess]] = defaultdict(list)
-        for access in accesses:
-            groups[access.cause, access.touched].append(access)
-        notes = []
-        for (cause, numbers), group in sorted(groups.items(), key=lambda item: str(item[0])):
-            loads = sum(not access.is_store for access in group)
-            depth = max(access.loop_depth for access in group)
-            what = f"{_directions(loads, len(group) - loads)}: {cause}"
-            names = dict.fromkeys(kernel.facts.objects[number].name for number in numbers)
-            if names and None not in names:
-                what += f" of {' or '.join(str(name) for name in names)}"
-            if depth:
-                what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
-            sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
-            if sectors:
-                same = len(set(sectors)) == 1 and all(a.uniformity == "uniform" for a in group)
-                upto = "" if same else "up to "
-                what += f"; {upto}{count(max(sectors), 'sector')} per warp and access"
-            notes.append(what)
-        return notes
 
     def _frame(self, kernel: KernelReport) -> list[Part]:
         """The stack frame as ranges, and how its words lie across the lanes."""
@@ -386,9 +363,32 @@ def _sentence(text: str) -> str:
     return first if first.endswith(".") else f"{first}."
 
 
+def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[str]:
+    """What accesses of one line do: a note for each cause, object and number of loops around."""
+    groups: dict[tuple[str, tuple[int, ...], int], list[LocalAccess]] = defaultdict(list)
+    for access in accesses:
+        groups[access.cause, access.touched, -access.loop_depth].append(access)
+    notes = []
+    for (cause, numbers, outwards), group in sorted(groups.items()):
+        loads, depth = sum(not access.is_store for access in group), -outwards
+        what = f"{_directions(loads, len(group) - loads)}: {cause}"
+        names = dict.fromkeys(kernel.facts.objects[number].name for number in numbers)
+        if names and None not in names:
+            what += f" of {' or '.join(str(name) for name in names)}"
+        if depth:
+            what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
+        sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
+        if sectors:
+            same = len(set(sectors)) == 1 and all(a.uniformity == "uniform" for a in group)
+            upto = "" if same else "up to "
+            what += f"; {upto}{count(max(sectors), 'sector')} per warp and access"
+        notes.append(what)
+    return notes
+
+
 def index_sentence(index: IndexFacts, places: int | None) -> str:
     """What an index means for what accesses cost; ``places`` are its object's words."""
-    said = f"The index {_in_lanes(index.uniformity, index.sources, places)}."
+    said = f"The index {_in_lanes(index.uniformity, index.made_of, places)}."
     if index.other_uniformity is not None:
         said += f" Another {_in_lanes(index.other_uniformity, index.all_sources, places)}."
     return said
@@ -412,6 +412,11 @@ def _in_lanes(
     kinds = {source.kind for source in sources}
     sectors = f"up to {sectors_per_request('lane-varying', places)} sectors per request"
     threads = {source.name for source in sources if source.kind == "thread-id"}
+    if uniformity == "unknown" and threads & _ROWS:
+        return (
+            "may vary within a warp where blockDim.x is not a multiple of 32 (the block's shape is "
+            f"not known): {sectors} then"
+        )
     if uniformity == "lane-varying" and threads and kinds <= _COMPUTED:
         if threads <= _ROWS:
             return f"may vary within a warp unless blockDim.x is a multiple of 32: {sectors}"

@@ -28,6 +28,7 @@ from lmemscope.model import (
     TriedUnit,
     Untried,
 )
+from lmemscope.model.cause_table import CAUSES
 
 SCHEMA: Final = "lmemscope.fix/1"
 
@@ -53,6 +54,10 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
         caveat: what who takes it promises; null of a safe one.
         run: what the user's program did with it; null where it was not run.
         declared: the line of the variable's declaration, or null.
+        rewritten: the variable that is rewritten, where that is another than the finding's; else
+            null.
+        rewritten_at: the line of its declaration, or null.
+        no_object: why ``object`` is null; else null.
     """
 
     input: str
@@ -76,6 +81,9 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
     caveat: str | None
     run: ProgramRun | None
     declared: SourceLocation | None = None
+    rewritten: str | None = None
+    rewritten_at: SourceLocation | None = None
+    no_object: str | None = None
 
 
 class FailureDocument(Struct, frozen=True, kw_only=True):
@@ -205,7 +213,22 @@ def _candidate(trial: Trial) -> CandidateDocument:
         caveat=trial.rewriting.caveat,
         run=trial.run,
         declared=trial.declared,
+        rewritten=trial.rewritten,
+        rewritten_at=trial.rewritten_at,
+        no_object=_no_object(trial),
     )
+
+
+def _no_object(trial: Trial) -> str | None:
+    """Why a finding names no variable; None where it names one."""
+    if trial.object is not None:
+        return None
+    traits = next((one for one in CAUSES if one.name == trial.cause), None)
+    if traits is not None and traits.owner in ("spill slots", "saved registers"):
+        return f"its bytes are {traits.owner}, and of no variable of the source"
+    if traits is not None and not traits.named:
+        return "its bytes are the compiler's own, and of no variable of the source"
+    return "nothing says which variable of the source has its bytes"
 
 
 def _trial(one: CandidateDocument, place: str) -> Trial:
@@ -236,4 +259,6 @@ def _trial(one: CandidateDocument, place: str) -> Trial:
         error=one.error,
         run=one.run,
         declared=one.declared,
+        rewritten=one.rewritten,
+        rewritten_at=one.rewritten_at,
     )

@@ -95,7 +95,10 @@ def _groups(trials: Iterable[Trial]) -> list[_Group]:
     alike: dict[tuple[object, ...], list[Trial]] = {}
     for own in found.values():
         first = own[0]
-        edits = frozenset((one.rewriting.rewrite, one.rewriting.edits) for one in own)
+        edits = frozenset(
+            (one.rewriting.rewrite, one.rewriting.edits, one.rewritten, one.rewritten_at)
+            for one in own
+        )
         alike.setdefault((first.cause, first.object, edits), []).extend(own)
     groups = []
     for every in alike.values():
@@ -155,8 +158,8 @@ def _finding(one: Trial | DeclinedRewrite) -> tuple[object, ...]:
 def _notes(trial: Trial, group: _Group, columns: int) -> list[Shown]:
     said = [*_remarks(trial)]
     names = [one.rewriting.rewrite for one in group.trials]
-    if names.count(trial.rewriting.rewrite) > 1:
-        said.insert(0, trial.rewriting.summary)
+    if names.count(trial.rewriting.rewrite) > 1 or trial.rewritten is not None:
+        said.insert(0, trial.summary)
     others = [*_elsewhere(trial, group)]
     if others:
         said.append(f"in the other kernels: {', '.join(others)}")

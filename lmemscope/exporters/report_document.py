@@ -351,7 +351,8 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
         launches: device-side launches that the source has and no compiled code shows.
         source_digest: SHA-256 of the input's file; null where there is none.
-        sources: SHA-256 of each of the user's files that it was compiled from, by path.
+        sources: SHA-256 of each of the user's files that it was compiled from, by path; null where
+            they are not known.
     """
 
     input: str
@@ -367,7 +368,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     directives: tuple[KernelDirective, ...] | UnsetType = UNSET
     launches: tuple[Launch, ...] = ()
     source_digest: str | None = None
-    sources: dict[str, str] = {}
+    sources: dict[str, str] | None = None
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):

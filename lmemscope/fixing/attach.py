@@ -127,7 +127,7 @@ def _tried(
     verified = _verified(best) if best is not None else None
     if best is not None and verified is not None:
         rewriting = best.rewriting
-        fix = ProvenFix(verified, rewriting.summary, rewriting.caveat, best.patch or "")
+        fix = ProvenFix(verified, best.summary, rewriting.caveat, best.patch or "")
     advice = _advice(finding.advice, trials)
     if best is not None and best.verdict == "removed":
         # Who can take what is proven is not served by what is not, unless that costs accuracy.
@@ -179,7 +179,7 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
         why = f": {reason}" if reason is not None else ""
         text = (
             f"Leave it as it is{why}. Of what was tried, this removes it: "
-            f"{best.rewriting.summary} ({speed(best.speed_up)})."
+            f"{best.summary} ({speed(best.speed_up)})."
         )
         yield Advice(text, is_none=True)
         return
@@ -217,7 +217,7 @@ def _place(trial: Trial) -> float:
 
 def _said(trial: Trial) -> str:
     """What was done, as a sentence, and what it asks for."""
-    done, caveat = trial.rewriting.summary, trial.rewriting.caveat
+    done, caveat = trial.summary, trial.rewriting.caveat
     return f"{done[:1].upper()}{done[1:]}{f', if {caveat}' if caveat else ''}."
 
 

@@ -19,7 +19,7 @@ from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import KernelFacts, Rewriting, SourceText, UnitReport, count
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
-from lmemscope.rules.launched import LARGEST_BLOCK, every_block
+from lmemscope.rules.launched import LARGEST_BLOCK, every_block, sizes_in_sight
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.lines import from_disk
 
@@ -88,7 +88,9 @@ def lost_blocks(
             continue
         text = f"no block of {short_name(was.demangled)} has more than {count(can, 'thread')}: "
         text += f"{_why(was, made)} leave no room for more, and a larger launch fails"
-        in_sight = largest if largest is not None and can < largest <= allowed else None
+        # A launch of more than is allowed fails already.
+        seen = (one for one in sizes_in_sight(was, sources) if can < one <= allowed)
+        in_sight = max(seen, default=None)
         yield Lost(was.name, can, text, in_sight)
 
 

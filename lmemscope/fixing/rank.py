@@ -26,10 +26,11 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
     By modelled cost, an unsafe one's counted 1.5 times; of what costs the same, what removes more
     is first, then what is safe, then what takes less shared memory, then what edits fewer lines,
-    then what leaves a multiprocessor less to do and to wait for beside memory, then what was
-    proposed first. What is added to a rewriting comes behind it unless the kernel is faster with
-    it. One by which the kernel becomes slower has no number: leaving it as it is is better
-    (`leave_reason`).
+    then what leaves a multiprocessor less to do and to wait for beside memory, then what adds less
+    text, then what was proposed first. Of one rewrite's proposals that come to the same and remove
+    nothing, the simplest stands for all. What is added to a rewriting comes behind it unless the
+    kernel is faster with it. One by which the kernel becomes slower has no number: leaving it as it
+    is is better (`leave_reason`).
     """
     harmful = {
         trial.rewriting.edits
@@ -43,8 +44,13 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     made: list[Trial] = []
     for _, group in sorted(groups.items()):
         number = 0
+        seen: list[tuple[object, ...]] = []
         alone = {trial.rewriting.edits: trial for trial in group}
         for trial in sorted(group, key=lambda one: _with_base(one, alone)):
+            came_to = (trial.rewriting.rewrite, trial.after, trial.cost_after, trial.error)
+            if trial.verdict == "no-effect" and came_to in seen:
+                continue
+            seen.append(came_to)
             # What harms one kernel or makes it slower, on one architecture, is offered for none.
             counts = trial.is_offered and trial.rewriting.edits not in harmful
             number += counts
@@ -62,7 +68,7 @@ def _why_not(trial: Trial) -> str | None:
     return "it harms another kernel, or makes one slower"
 
 
-_Place = tuple[bool, int, float, int, bool, int, int, float]
+_Place = tuple[bool, int, float, int, bool, int, int, float, int]
 
 
 def _with_base(trial: Trial, alone: Mapping[tuple[Edit, ...], Trial]) -> tuple[_Place, int]:
@@ -124,4 +130,5 @@ def _order(trial: Trial) -> _Place:
         _edited_lines(trial),
         # What memory hides in the model it may not hide on another GPU, or beside other kernels.
         made.issue + made.waiting if made is not None else math.inf,
+        sum(len(edit.text) for edit in trial.rewriting.edits),
     )

@@ -298,6 +298,12 @@ def _freed_by(
         found = [*trials_of(replace(attempt, target=target), target.hits, grids)]
         if len(found) >= len(target.hits) and all(f.verdict == "removed" for f in found):
             own.add(edits)
+            other = attempt.target
+            if (other.name, other.declared_at) != (target.name, target.declared_at):
+                found = [
+                    replace(one, rewritten=other.name, rewritten_at=other.declared_at)
+                    for one in found
+                ]
             yield from found
 
 

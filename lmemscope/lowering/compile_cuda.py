@@ -64,7 +64,16 @@ def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
         source,
         lambda: _lower_cuda(unit, text, source, cache_directory),
     )
-    return replace(artifacts, gaps=(*artifacts.gaps, *encoding_gaps(unit, text)))
+    gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source))
+    return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
+
+
+def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
+    """Whether the build may compile other code, because it calls the file otherwise."""
+    if source.by_name is None:
+        return ()
+    reason = f"{source.by_name} may decide what {unit.input} is compiled to, and its build names it"
+    return (Gap("compile", f"{reason}: that name is not known here", "evidence"),)
 
 
 def _lower_cuda(

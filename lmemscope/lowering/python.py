@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
-from lmemscope.files import read_input
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering import ahead
 from lmemscope.lowering.compile_cuda import instantiations
@@ -24,7 +24,7 @@ from lmemscope.sources.cupy import CupyProgram, cupy_options
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
     Survey,
-    may_hold_kernels,
+    is_worth_parsing,
     program_of,
     survey,
 )
@@ -41,11 +41,11 @@ _SECONDS = 120.0
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Files with words that kernels need; a cheap look, since most Python files have none."""
+    """Files that may make kernels, by a cheap look: most Python files do not."""
     del beside
     try:
         # One too large to be parsed is an input too, whose reader says so.
-        return may_hold_kernels(read_input(path))
+        return is_worth_parsing(os.path.abspath(path))
     except OSError:
         return True
 
@@ -61,7 +61,7 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     if asked.walked and programs == ():
         # The words were there, but no kernel that is read: nobody asked about this file.
         looked_at = Gap("read", f"{unit.input} holds no kernel", "note", unit.input)
-        return Expansion((), notes or (looked_at,))
+        return Expansion((), notes or ((looked_at,) if surveyed.reaches else ()))
     if programs and asked.walked and not unit.options.run_python:
         kept = tuple(program for program in programs if not program[1])
         if len(kept) < len(programs):

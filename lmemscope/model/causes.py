@@ -7,6 +7,7 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause, FrameOwner
 from lmemscope.model.evidence import Evidence
+from lmemscope.model.places import calling_line, reader_line
 from lmemscope.model.request import (
     Confidence,
     InlineFrame,
@@ -15,6 +16,9 @@ from lmemscope.model.request import (
     Uniformity,
 )
 from lmemscope.model.sites import SiteClass
+
+_OF_CALLS = frozenset({"math-slow-path", "printf-args"})
+"""Causes whose accesses a library makes for a call of the user's, wherever that is inlined."""
 
 Extent = Literal["whole", "part", "rest"]
 """What of a variable lies in the frame.
@@ -47,7 +51,7 @@ class IndexFacts:
 
     Attributes:
         expression: the index as written in the source, or None.
-        sources: what it is made of, sorted.
+        sources: what it is made of, and `trip_sources`; sorted.
         uniformity: its own across the lanes of a warp; of several that are written alike on that
             line the least uniform.
         loop: line of the loop whose counter it is, where that is all it is.
@@ -58,6 +62,8 @@ class IndexFacts:
             uniform; else None.
         written_out: PTX instructions that `loop` would be if each iteration stood for itself; None
             where that is not known.
+        trip_sources: what it is not made of, but what lets lanes leave the loops that it counts in
+            different iterations; sorted.
     """
 
     expression: str | None
@@ -68,11 +74,17 @@ class IndexFacts:
     other_sources: tuple[IndexSource, ...] = ()
     other_uniformity: Uniformity | None = None
     written_out: int | None = None
+    trip_sources: tuple[IndexSource, ...] = ()
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:
         """What all of the object's indices are made of: what removes it has to do with each."""
-        return tuple(sorted({*self.sources, *self.other_sources}, key=str))
+        return tuple(sorted({*self.made_of, *self.other_sources}, key=str))
+
+    @property
+    def made_of(self) -> tuple[IndexSource, ...]:
+        """What the quoted index is made of, without `trip_sources`."""
+        return tuple(one for one in self.sources if one not in self.trip_sources)
 
     @property
     def least_uniform(self) -> Uniformity:
@@ -137,7 +149,8 @@ class LocalAccess:
         function: mangled name of the function whose code it is in (not inlined).
         ptx_line: line in the PTX text, or None.
         chain: source location, innermost first; empty without line information.
-        loop_depth: loops around it in the machine code; around its PTX where that does not tell.
+        loop_depth: loops of the program's around it in the machine code; around its PTX where that
+            does not tell. Of a function without lines of its own, loops around its call.
         cause: exactly one.
         object: index into the kernel's objects; of several that it may touch the first, if they
             have one cause. None where there is none, and where they have several.
@@ -146,6 +159,7 @@ class LocalAccess:
         requests: requests that the access makes, one per 32-bit word.
         evidence: what shows the cause.
         others: the further objects that it may touch, where its pointer is chosen at run time.
+        library_loops: further loops around it, inside a library's function that its line calls.
     """
 
     pc: int
@@ -163,6 +177,17 @@ class LocalAccess:
     requests: int
     evidence: tuple[Evidence, ...]
     others: tuple[int, ...] = ()
+    library_loops: int = 0
+
+    def line(self, home: str | None) -> SourceLocation | None:
+        """The line that a reader is sent to: of what a library's code does, that of its call.
+
+        Args:
+            home: the file that defines the kernel; None where not known.
+        """
+        if self.cause in _OF_CALLS:
+            return calling_line(self.chain)
+        return reader_line(self.chain, home)
 
     @property
     def touched(self) -> tuple[int, ...]:

@@ -176,6 +176,8 @@ class Trial:
         is_slowing: whether all that is wrong with it is that a kernel without the finding becomes
             slower by the model.
         is_late: whether it failed because it was not compiled in the time that it had.
+        rewritten: the variable that is rewritten, where that is another than the finding's.
+        rewritten_at: the line of its declaration.
     """
 
     input: str
@@ -200,6 +202,16 @@ class Trial:
     declared: SourceLocation | None = None
     is_slowing: bool = False
     is_late: bool = False
+    rewritten: str | None = None
+    rewritten_at: SourceLocation | None = None
+
+    @property
+    def summary(self) -> str:
+        """What it does, and to which variable where that is another than the finding's."""
+        if self.rewritten is None:
+            return self.rewriting.summary
+        line = f" (line {self.rewritten_at.line})" if self.rewritten_at is not None else ""
+        return f"by rewriting `{self.rewritten}`{line}: {self.rewriting.summary}"
 
     @property
     def is_offered(self) -> bool:

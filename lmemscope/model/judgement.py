@@ -196,7 +196,8 @@ class UnitReport:
         source_digest: of the bytes of the input's file, so that a saved report can be told from
             one of another text; None where there is no file.
         sources: digests of all of the user's files that it was compiled from, by path: the input
-            and the headers that it includes, those of the toolkit and of the system aside.
+            and the headers that it includes, those of the toolkit and of the system aside; None
+            where they are not known.
     """
 
     input: str
@@ -215,7 +216,7 @@ class UnitReport:
     others: tuple[str, ...] = field(default=(), compare=False)
     launches: tuple[Launch, ...] = ()
     source_digest: str | None = field(default=None, compare=False)
-    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    sources: Mapping[str, str] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)

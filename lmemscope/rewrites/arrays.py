@@ -12,7 +12,7 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_freed
-from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, walk
+from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, is_cast, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -46,6 +46,12 @@ _PLAIN = re.compile(
     r"|.*\*"
 )
 _ALIGNED = re.compile(rb"(?:\b__align__|\balignas|\b__attribute__)\s*\([^;{}]*$")
+_HIDING = {
+    "an alignment or an attribute": (b"(", b"[["),
+    "a comment": (b"/*", b"//"),
+    "a type of its own": (b"{",),
+}
+"""What may stand before a declaration's names that a rewriting does not carry on."""
 _CHANGING = ("assignment_expression", "update_expression", "call_expression")
 
 
@@ -231,19 +237,24 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
     head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
     head = head.replace(b"[[maybe_unused]]", b"")
     words = _SPLIT.findall(head)
-    if any(mark in head for mark in (b"/*", b"//", b"(", b"[[", b"{")) or b"auto" in words:
-        raise DeclinedError("its declaration is of a form that is not rewritten")
+    line = declared.declarator.start_point.row + 1
+    form = f"line {line} declares it in a form that is not rewritten"
+    for what, marks in _HIDING.items():
+        if any(mark in head for mark in marks):
+            raise DeclinedError(f"{form}: with {what}")
+    if b"auto" in words:
+        raise DeclinedError(f"{form}: as `auto`")
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
     is_aligned = _ALIGNED.search(
         syntax.code, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
     )
     if is_aligned and not aligned:
-        raise DeclinedError("its declaration asks for an alignment")
+        raise DeclinedError(f"its declaration on line {line} asks for an alignment")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
-        raise DeclinedError("its declaration is of a form that is not rewritten")
+        raise DeclinedError(f"{form}: as a pointer or a reference")
     if b"*" in stars and len(words) and (b"const" in words or b"volatile" in words):
         element, words = head, []  # What is pointed to is const, not the elements.
     element += b" " + stars
@@ -378,8 +389,8 @@ def _why_not_declared(target: Target) -> str:
     if "." in target.name or "->" in target.name:
         return "it is a member"
     return (
-        "its declaration is of a form that is not read: a parameter, an initializer in "
-        "parentheses, or a macro"
+        f"line {target.declared_at.line} declares it in a form that is not read: a parameter, a "
+        "capture, a macro, or an initializer in parentheses"
     )
 
 
@@ -437,7 +448,7 @@ def _use(name: Node, dimensions: int, syntax: Syntax) -> Use:
     above = name.parent
     if not indices and above is not None and above.type == "argument_list":
         call = above.parent
-        if call is not None and call.type == "call_expression":
+        if call is not None and call.type == "call_expression" and not is_cast(call):
             return Use(name, None, (), "passed", call)
     if len(indices) != dimensions:
         return Use(name, None, tuple(indices), "other", element)

@@ -1,7 +1,8 @@
 """An array's class carried into the functions that get it: copies of them that take the class.
 
 A function that takes a pointer gets an overload beside it that takes the array as the class it has
-become. Calls with the array choose it, and all other calls stay as they are.
+become. Calls with the array choose it, and all other calls stay as they are. A function that
+nothing else calls or names is changed in its place: its copy would leave it without a use.
 
 Where a call has several arrays, each is carried for itself, and one patch of all needs a function
 that takes all as classes. The first of them brings it: a template of whatever views the others may
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import Elements, Use, elements, is_for_device
 from lmemscope.rewrites.base import DeclinedError, Target
-from lmemscope.rewrites.places import array_at
+from lmemscope.rewrites.in_place import Copy, Place, in_place
+from lmemscope.rewrites.places import array_at, is_declared_name
 from lmemscope.sources.edits import patched
-from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, is_broken, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -39,6 +41,7 @@ _MOST = 6
 """Functions that an array is carried into."""
 _MOST_BESIDE = 2
 """Other arrays of a call that a function may take as views, too: copies for each choice of them."""
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _INLINING = re.compile(rb"\b(?:__noinline__|__forceinline__)\s*")
 _SPECIFIERS = frozenset(b"__device__ __host__ static const constexpr __restrict__".split())
 _KEPT = (b"static", b"__shared__", b"__device__", b"__constant__")
@@ -75,21 +78,40 @@ class Carrier:
         self._spelling, self._body, self._before = spelling, body, before
         self._is_view, self._bodies = is_view, bodies
         self._done: set[tuple[str, int, tuple[tuple[int, int], ...], tuple[int, ...]]] = set()
-        self._edits: list[Edit] = []
+        self._copies: list[Copy] = []
+        self._calls: dict[Place, Place | None] = {}
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The copies, and what they need before them."""
-        return tuple(dict.fromkeys(self._edits))
+        """The copies, and what they need before them; functions that are changed in place."""
+        found: list[Edit] = []
+        replaced = in_place(self._target, self._copies, self._calls)
+        for one in self._copies:
+            found += one.before
+            if one.place in replaced:
+                found += one.edits
+                continue
+            item, end = one.syntax.item(one.function), one.syntax.lines_end()
+            copy = patched(one.syntax.source(item), one.edits, item.start_byte)
+            # Another array's rewriting may bring the same copy.
+            found.append(Edit(one.home, item.end_byte, item.end_byte, end + end + copy, "file"))
+        return tuple(dict.fromkeys(found))
 
-    def carry(self, path: str, syntax: Syntax, views: frozenset[bytes] = frozenset()) -> Passing:
+    def carry(
+        self,
+        path: str,
+        syntax: Syntax,
+        views: frozenset[bytes] = frozenset(),
+        owner: Place | None = None,
+    ) -> Passing:
         """Takes calls in a file that the array is an argument of.
 
         Args:
             path, syntax: of the file.
             views: parameters of the calling function that are views of other arrays there.
+            owner: where the calling function begins, if it is one that the array is carried into.
         """
-        return Passing(self, path, syntax, views)
+        return Passing(self, path, syntax, views, owner)
 
     def passed(
         self,
@@ -99,11 +121,12 @@ class Carrier:
         call: Node,
         given: Mapping[int, int] | None,
         name: Node,
+        owner: Place | None,
     ) -> None:
         """Copies what a call runs.
 
         Args:
-            path, syntax, views: as of `carry`.
+            path, syntax, views, owner: as of `carry`.
             call: of the function.
             given: the arguments that are places of the array, by position, and how many subscripts
                 each has until it is an element; None: the array itself is, by its name.
@@ -117,13 +140,21 @@ class Carrier:
         line = name.start_point.row + 1
         if called is None or list_ is None or called.type == "field_expression":
             raise DeclinedError(f"line {line} gives it to a member function")
-        named = re.findall(rb"[A-Za-z_]\w*", syntax.text(called).partition(b"<")[0])[-1:]
+        written = syntax.text(called).partition(b"<")[0]
+        named = _WORD.findall(written)[-1:]
         arguments = [one for one in list_.named_children if one.type != "comment"]
+        if called.type == "identifier" and _is_variable(called, syntax):
+            variable = syntax.text(called).decode(errors="replace")
+            raise DeclinedError(
+                f"`{variable}`, which line {line} gives it to, is not defined in sight: it is a "
+                "variable"
+            )
         if given is None:
             position = next(n for n, one in enumerate(arguments) if one == name)
             given = {position: len(self._extents)}
         if not named:
             raise DeclinedError(f"line {line} gives it to a function that is not known")
+        self._calls[path, called.start_byte + written.rindex(named[0])] = owner
         beside = [
             n
             for n, one in enumerate(arguments)
@@ -202,7 +233,7 @@ class Carrier:
             made.append(edit)
             names.add(known)
         made += _with_parameters(home, item, deduced, name, line)
-        passing = self.carry(home, syntax, frozenset(names))
+        passing = self.carry(home, syntax, frozenset(names), (home, function.start_byte))
         if self._bodies is not None:
             is_beside = any(
                 b"*" in syntax.text(one) or b"[" in syntax.text(one)
@@ -213,11 +244,8 @@ class Carrier:
         elif self._body is not None:
             made += self._body(uses[0], passing)
         made += _inlined(home, function, syntax)
-        end = syntax.lines_end()
-        copy = patched(syntax.source(item), made, item.start_byte)
-        self._edits += self._before(home, syntax, function)
-        # Another array's rewriting may bring the same copy.
-        self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy, "file"))
+        before = self._before(home, syntax, function)
+        self._copies.append(Copy(home, syntax, function, name.encode(), tuple(made), before))
 
     def _may_be_view(self, argument: Node, syntax: Syntax, views: frozenset[bytes]) -> bool:
         """Whether an argument is the name of another array in local memory, which may leave it."""
@@ -277,9 +305,15 @@ class Passing:
     """Takes the calls in a function that an array is an argument of."""
 
     def __init__(
-        self, carrier: Carrier, path: str, syntax: Syntax, views: frozenset[bytes]
+        self,
+        carrier: Carrier,
+        path: str,
+        syntax: Syntax,
+        views: frozenset[bytes],
+        owner: Place | None,
     ) -> None:
         self._carrier, self._path, self._syntax, self._views = carrier, path, syntax, views
+        self._owner = owner
 
     def __call__(self, use: Use) -> None:
         """Takes a call by the use of the array's name in it.
@@ -287,7 +321,7 @@ class Passing:
         Raises:
             DeclinedError: a function that gets it cannot be copied.
         """
-        self._carrier.passed(self._path, self._syntax, self._views, use.whole, None, use.name)
+        self._passed(use.whole, None, use.name)
 
     def places(self, call: Node, given: Mapping[int, int]) -> None:
         """Takes a call that gets places of the array.
@@ -299,7 +333,24 @@ class Passing:
         Raises:
             DeclinedError: as above.
         """
-        self._carrier.passed(self._path, self._syntax, self._views, call, given, call)
+        self._passed(call, given, call)
+
+    def _passed(self, call: Node, given: Mapping[int, int] | None, name: Node) -> None:
+        own = (self._path, self._syntax, self._views)
+        self._carrier.passed(*own, call, given, name, self._owner)
+
+
+def _is_variable(name: Node, syntax: Syntax) -> bool:
+    """Whether the function that a name is in declares a variable of the name."""
+    function = outermost(name, FUNCTIONS)
+    return function is not None and any(
+        one.type == "identifier"
+        and syntax.text(one) == syntax.text(name)
+        and is_declared_name(one)
+        and one.parent is not None
+        and one.parent.type != "function_declarator"
+        for one in walk(function)
+    )
 
 
 def _is_pointer(parameter: Node, syntax: Syntax, function: str) -> bool:

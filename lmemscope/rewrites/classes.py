@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import LocalArray
+from lmemscope.rewrites.arrays import LocalArray, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.sources.syntax import BRANCHES, Syntax, around
 
@@ -63,11 +63,12 @@ def declared_as(
     declared, syntax = array.declared, array.syntax
     statement, target = declared.statement, array.target
     made = type_ + b" " + (declarator or array.name) + rest + b";"
+    line = declared.declarator.start_point.row + 1
     if declared.is_alone:
         return (target.edit(statement.start_byte, statement.end_byte, made),)
     if declared.value is not None:
         # It may need what is declared before it, and what is behind it may need it.
-        raise DeclinedError("its statement declares other variables, too")
+        raise DeclinedError(f"the statement on line {line} declares other variables, too")
     others = statement.children_by_field_name("declarator")
     position = next(n for n, one in enumerate(others) if one == declared.declarator)
     if position + 1 < len(others):
@@ -75,7 +76,7 @@ def declared_as(
     else:
         start, end = others[position - 1].end_byte, declared.declarator.end_byte
     if b"//" in syntax.data[start:end] or b"/*" in syntax.data[start:end]:
-        raise DeclinedError("its statement declares other variables, too")
+        raise DeclinedError(f"line {line} has a comment between the variables it declares")
     if array.is_aligned:
         # In front, it would take the alignment from what stays there.
         at = statement.end_byte
@@ -86,3 +87,26 @@ def declared_as(
         target.edit(statement.start_byte, statement.start_byte, before),
         target.edit(start, end, b""),
     )
+
+
+def listed_values(array: LocalArray) -> tuple[bytes, ...]:
+    """The values that an initializer gives the elements, each an expression.
+
+    Raises:
+        DeclinedError: it is no such list, or it may need what else its statement declares.
+    """
+    values, line = array.values, initialised_on(array)
+    if not array.declared.is_alone:
+        # It may need what is declared before it, and what is behind it may need it.
+        raise DeclinedError(f"the statement on line {line} declares other variables, too")
+    if values is None:
+        raise DeclinedError(f"its initializer on line {line} is no list of values")
+    is_macro = array.target.meanings.is_list(words_of(values))
+    if is_macro or any(one.startswith((b"{", b".")) for one in values):
+        raise DeclinedError(f"its initializer on line {line} has lists or designators in it")
+    return values
+
+
+def initialised_on(array: LocalArray) -> int:
+    """The line that an array's initializer begins on; without one, that of its declaration."""
+    return (array.declared.value or array.declared.statement).start_point.row + 1

@@ -260,8 +260,13 @@ def _kernel(target: Target, function: Node) -> _Kernel:
         raise DeclinedError("its kernel is declared in a form that is not rewritten")
     inside = syntax.text(body)
     known = target.meanings.definitions(words_of([inside]))
-    if found := _OWN.search(inside) or _OWN.search(known):
-        raise DeclinedError(f"`{found[0].decode()}` in its kernel is one thing, not one for each")
+    if found := _OWN.search(inside):
+        row = body.start_point.row + inside.count(b"\n", 0, found.start())
+        raise DeclinedError(
+            f"line {row + 1} uses `{found[0].decode()}`, so its kernel is not copied"
+        )
+    if found := _OWN.search(known):
+        raise DeclinedError(f"a macro uses `{found[0].decode()}`, so its kernel is not copied")
     start = syntax.line_start(item.start_byte)
     if syntax.data[start : item.start_byte].strip() or is_continued(target, start):
         raise DeclinedError("something stands before its function on the same line")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from lmemscope.formats.demangle import plain_name
-from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation
 from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rules.launch_reader import launches_in
 from lmemscope.rules.shared import DYNAMIC, has_dynamic
 
 _DYNAMIC = re.compile(
@@ -27,19 +27,14 @@ def may_be_dynamic(target: Target, hit: Hit) -> bool:
 
 def dynamic_at(target: Target, hit: Hit) -> str | None:
     """The first line that declares such memory, or may ask for some; None where none does."""
-    name = re.escape(plain_name(hit.facts.demangled))
-    launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>")
     for file in target.files:
         text = hit.case.sources.code(file)
-
-        def line(at: int, text: str = text, file: str = file) -> str:
-            return hit.case.line(SourceLocation(file, 1 + text.count("\n", 0, at)))
-
         declared = _DYNAMIC.search(text)
         if declared is not None:
-            return line(declared.start())
-        for found in launch.finditer(text):
-            parts = [one.strip() for one in parts_of(found["shape"])]
-            if len(parts) > 2 and parts[2] != "0":
-                return line(found.start())
+            line = 1 + text.count("\n", 0, declared.start())
+            return hit.case.line(SourceLocation(file, line))
+    kernel = plain_name(hit.facts.demangled)
+    for one in launches_in(hit.case.sources, target.files, kernel).written:
+        if one.shape[2:] and one.shape[2].strip() != "0":
+            return hit.case.line(one.place)
     return None

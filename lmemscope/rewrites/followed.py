@@ -21,7 +21,7 @@ from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.places import local_of
 from lmemscope.rewrites.pointers import Pointer, bare, pointer_of, points
 from lmemscope.rewrites.reaching import is_pointed_to
-from lmemscope.sources.syntax import around, is_broken
+from lmemscope.sources.syntax import around, is_broken, is_cast
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -221,7 +221,7 @@ class _Follower:
     def _passed(self, node: Node, given: Node, depth: int) -> None:
         call = given.parent
         called = call.child_by_field_name("function") if call is not None else None
-        if call is None or called is None or call.type != "call_expression":
+        if call is None or called is None or call.type != "call_expression" or is_cast(call):
             raise self._unknown(node)
         self._stays(node)
         arguments = [one for one in given.named_children if one.type != "comment"]

@@ -196,7 +196,9 @@ class _Numbers:
                 if self._is_bool:
                     found = _TRUTH  # Whatever it is made of.
                 if found is None:
-                    raise DeclinedError(f"line {line} puts a number into it that is not known")
+                    raise DeclinedError(
+                        f"line {line} stores a value in it whose range is not known"
+                    )
                 self._range = self._range.with_(found)
             elif use.kind != "read" or _is_pointed_to(use, elements.syntax):
                 raise DeclinedError(f"line {line} changes an element, or keeps a part of it")

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
-from lmemscope.rewrites.arrays import Elements, LocalArray, Use, element_type, local_array, words_of
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, element_type, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
-from lmemscope.rewrites.classes import declared_as, helper_edits
-from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.classes import declared_as, helper_edits, listed_values
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -73,16 +72,21 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
     bits, numbers = BITS.get(array.element), array.numbers
-    if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
+    if numbers is not None and len(numbers) > 1:
+        raise DeclinedError("it has more than one dimension")
+    if bits is None or numbers is None:
+        raise DeclinedError("its elements are not declared as integers of at most 32 bits")
+    if numbers[0] * bits > _WORD:
         return
     sizes = {hit.finding.type_bytes for hit in target.hits}
     if sizes - {None, numbers[0] * max(bits, 8) // 8}:
         raise DeclinedError(f"`{array.element.decode()}` is a type of the program's own")
-    if array.is_volatile or array.is_const or any(use.kind == "size" for use in array.uses):
-        return
-    fill = _fill(array, target.meanings)
-    if fill is None:
-        raise DeclinedError("its initializer is of a form that is not rewritten")
+    if array.is_volatile or array.is_const:
+        raise DeclinedError(f"it is {'volatile' if array.is_volatile else 'const'}")
+    for use in array.uses:
+        if use.kind == "size":
+            raise DeclinedError(f"line {use.name.start_point.row + 1} asks for its size")
+    fill = _fill(array)
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
         return helper_edits(target, path, syntax, function, _NAME, _CLASS)
@@ -112,14 +116,10 @@ def _type(element: bytes, bits: int, extents: Sequence[bytes]) -> bytes:
     return b"%s<%s, %d, %s>" % (_NAME, element, bits, extents[0])
 
 
-def _fill(array: LocalArray, meanings: Meanings) -> bytes | None:
+def _fill(array: LocalArray) -> bytes:
     if array.declared.value is None:
         return b" = {0}"
-    values = array.values
-    if values is None or not array.declared.is_alone:
-        return None
-    if any(one.startswith((b"{", b".")) for one in values) or meanings.is_list(words_of(values)):
-        return None
+    values = listed_values(array)
     end = array.syntax.lines_end() + array.syntax.indent(array.declared.statement)
     stores = (
         b";%s%s.set(%d, %s)" % (end, array.name, position, value)

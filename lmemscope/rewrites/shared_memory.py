@@ -5,7 +5,7 @@ lanes of a warp use different banks whatever their indices are. Of elements narr
 those that share one follow each other, or four lanes would share a bank. The variable becomes a
 view of its column, and an element stays what it was, something that can be assigned and bound to a
 reference. A function that takes it gets a copy beside it that takes the view, and one for several
-arrays that may all become views.
+arrays that may all become views; one that nothing else calls or names is changed in its place.
 Where local pointers go through the array, it and they become a class that counts elements:
 `*p++`, `p[-1]`, `p - q`, comparisons, `&a[i]`, rows of an array of two dimensions, and functions
 that get `a + k` mean the elements that they meant, in the order that these have in memory. What may
@@ -77,8 +77,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     room, dimensions = room_for(array, target), len(array.extents)
     if dimensions > len(_NAMES):
         raise DeclinedError("it has many dimensions")
-    if any(use.kind == "size" for use in array.uses):
-        raise DeclinedError("its size is asked for")
+    for use in array.uses:
+        if use.kind == "size":
+            raise DeclinedError(f"line {use.name.start_point.row + 1} asks for its size")
     if not is_plain(target) and steps_on(target.meanings):
         raise DeclinedError("a class gets from one of its elements to the next")
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
@@ -193,8 +194,6 @@ def _declaration(array: LocalArray, threads: int, together: int | None) -> tuple
     space_of = b"".join(b"[" + extent + b"]" for extent in extents) + rows
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
     fill = fill_of(array, end)
-    if fill is None:
-        raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + word + array.element + b" " + store + space_of + b";" + end
     view = space + b"const " + _view(array.element, threads, array.extents, together)
     column = store + b"[0]" * len(array.extents) + b"[" + LANE + b"]"

@@ -88,7 +88,8 @@ def propose_pointers(
     space, rest = _declaration(array, type_of, room.threads, together)
     if any(one.declared.statement == array.declared.statement for one in pointers):
         if array.declared.value is not None:
-            raise DeclinedError("its statement declares other variables, too")
+            line = array.declared.statement.start_point.row + 1
+            raise DeclinedError(f"the statement on line {line} declares other variables, too")
         text = space + array.name + rest
         declared = redeclared(target.path, target.syntax, pointers, types, (array.declared, text))
     else:
@@ -138,8 +139,6 @@ def _declaration(
         raise DeclinedError(f"the name {store.decode()} is taken")
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
     fill = fill_of(array, end)
-    if fill is None:
-        raise DeclinedError("its initializer is of a form that is not rewritten")
     rows = array.extents[0]
     if len(array.extents) > 1:
         rows = b" * ".join(one if one.isdigit() else b"(" + one + b")" for one in array.extents)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, KernelFacts, count
-from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
+from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
+from lmemscope.rewrites.classes import initialised_on, listed_values
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import may_call_itself, running
@@ -244,27 +245,26 @@ def _name_of(function: Node) -> int | None:
     return None
 
 
-def fill_of(array: LocalArray, end: bytes) -> bytes | None:
-    """What follows an array's declaration so that its elements have their values; None: not known.
+def fill_of(array: LocalArray, end: bytes) -> bytes:
+    """What follows an array's declaration so that its elements have their values.
 
     Args:
         array: whose elements can be assigned.
         end: the end of a line, and the indent of the next.
+
+    Raises:
+        DeclinedError: its initializer cannot be written as assignments.
     """
     if array.declared.value is None:
         return b""
     if not is_plain(array.target) and array.target.meanings.copies_otherwise():
-        return None  # A declaration does not assign.
-    values = array.values
-    if values is None or (len(array.extents) > 1 and [*values] not in ([], [b"0"])):
-        return None
-    if not array.declared.is_alone:
-        return None
+        line = initialised_on(array)
+        raise DeclinedError(f"its initializer on line {line} is not the same as assignments")
+    values = listed_values(array)
+    if len(array.extents) > 1 and [*values] not in ([], [b"0"]):
+        raise DeclinedError(f"its initializer on line {initialised_on(array)} lists rows")
     if not values or [*values] == [b"0"]:
         return b";" + end + _cleared(array, 0)
-    is_listed = array.target.meanings.is_list(words_of(values))
-    if is_listed or any(one.startswith((b"{", b".")) for one in values):
-        return None
     stores = [
         b"%s[%d] = %s" % (array.name, position, value) for position, value in enumerate(values)
     ]

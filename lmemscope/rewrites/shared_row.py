@@ -25,7 +25,7 @@ from lmemscope.rewrites import shared_memory
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.classes import declared_as, helper_edits, initialised_on
 from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
 from lmemscope.sources.syntax import Syntax, around
 
@@ -105,8 +105,6 @@ def _declaration(variable: LocalArray, threads: int) -> tuple[Edit, ...]:
     extents = b"".join(b"[" + extent + b"]" for extent in variable.extents)
     end = syntax.lines_end() + syntax.indent(variable.declared.statement)
     fill = fill_of(variable, end) if variable.extents else _value(variable, end)
-    if fill is None:
-        raise DeclinedError("its initializer is of a form that is not rewritten")
     row = _NAME + b"<" + variable.element + extents + b">"
     space = b"__shared__ " + row + b" " + store + b"[%d];" % threads + end
     made = b"(&" + name + b")" + extents if extents else b"&" + name
@@ -114,18 +112,23 @@ def _declaration(variable: LocalArray, threads: int) -> tuple[Edit, ...]:
     return declared_as(variable, space + variable.element, own + fill, made)
 
 
-def _value(variable: LocalArray, end: bytes) -> bytes | None:
-    """What follows a structure's declaration so that it has its value; None: not known."""
+def _value(variable: LocalArray, end: bytes) -> bytes:
+    """What follows a structure's declaration so that it has its value.
+
+    Raises:
+        DeclinedError: it is not initialised by what can be assigned.
+    """
     value, syntax = variable.declared.value, variable.syntax
     if value is None:
         return b""
+    line = initialised_on(variable)
     if (
         value.type in ("argument_list", "initializer_list")
         and syntax.code[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
-        return None
+        raise DeclinedError(f"its initializer on line {line} calls a constructor")
     if variable.target.meanings.copies_otherwise():
-        return None  # A declaration does not assign.
+        raise DeclinedError(f"its initializer on line {line} is not the same as an assignment")
     return b";" + end + variable.name + b" = " + syntax.text(value)
 
 

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 MOST = 128
 """Elements: beyond these no registers hold them."""
 _ELEMENT = re.compile(
-    r"(?:const )?(?:(?:unsigned |signed )?(?:char|short|int|long|long long)|unsigned|float|double"
+    r"(?:const )?(?:(?:unsigned |signed )?(?:char|short|int|long|long long|__int128)|unsigned|bool"
+    r"|float|double"
     r"|(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|__half2?|half2?|__nv_bfloat16)"
 )
 _NAMES = {1: b"lmem_shift", -1: b"lmem_shift_back"}
@@ -86,7 +87,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     declared = target.declared
     if declared is None or declared.array is None or len(declared.extents) != 1:
         return
-    heads = tuple(_candidates(target))
+    heads = tuple(one for one in _candidates(target) if any(changes_of(one, target.syntax)))
     is_round = _is_round(target)
     if not heads or not (is_round or _steps_back(heads, target)):
         return
@@ -189,7 +190,7 @@ def _check_elements(array: LocalArray) -> None:
     """
     kinds = {(hit.finding.type or "").partition("[")[0].strip() for hit in array.target.hits}
     if not all(_ELEMENT.fullmatch(kind) for kind in kinds):
-        raise DeclinedError("its elements are of a type that may do more when they are moved")
+        raise DeclinedError("its elements are not of an arithmetic or a vector type")
     if array.is_const or array.is_volatile:
         raise DeclinedError("its elements are const or volatile")
     for use in array.uses:
@@ -203,9 +204,9 @@ def _check_elements(array: LocalArray) -> None:
         inner = next(around(use.name, "lambda_expression", "gnu_asm_expression"), None)
         if inner is not None and inner.start_byte > array.declared.statement.start_byte:
             raise DeclinedError(f"line {line} uses it in a function of its own")
-    function = array.declared.function
-    if any(one.type in ("goto_statement", "labeled_statement") for one in walk(function)):
-        raise DeclinedError("its function jumps")
+    for one in walk(array.declared.function):
+        if one.type in ("goto_statement", "labeled_statement"):
+            raise DeclinedError(f"line {one.start_point.row + 1} has a `goto` or its label")
 
 
 class _Shifter:

@@ -146,7 +146,7 @@ def _blocks(target: Target) -> Iterator[int]:
     if target.bounded is not None:
         yield target.bounded
     for hit in target.hits:
-        yield from sorted(sizes_in_sight(hit.case))
+        yield from sorted(sizes_in_sight(hit.facts, hit.case.sources))
         home = hit.facts.home
         if home is not None and hit.facts.kind == "entry":
             name = short_name(hit.facts.demangled)

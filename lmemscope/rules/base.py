@@ -29,7 +29,6 @@ from lmemscope.model import (
     calling_line,
     count,
     is_library,
-    reader_line,
     traits_of,
 )
 
@@ -80,8 +79,9 @@ class Case:
 
     @property
     def loop_depth(self) -> int:
-        """The deepest loop around any of the sites."""
-        return max((a.loop_depth for a in (*self.accesses, *self.generic)), default=0)
+        """The deepest loop around any of the sites, a library's included: what decides the cost."""
+        accesses = (*self.accesses, *self.generic)
+        return max((a.loop_depth + a.library_loops for a in accesses), default=0)
 
     @property
     def is_divergent(self) -> bool:
@@ -171,7 +171,9 @@ class Case:
         if self.share.location is not None:
             return self.share.location
         if self.object is not None and self.object.called_from:
-            return self.object.called_from[0]
+            # The call that the accesses are shown at, the one in the deepest loop.
+            calls, shown = self.object.called_from, self._costly(_anywhere, calls=True)
+            return shown if shown in calls else calls[0]
         if self.share.cause in ("callee-save", "call-frame"):
             # On entry: what ptxas restores has the line of a loop, or of a function, before it.
             saves = [one for one in self.accesses if one.is_store]
@@ -235,7 +237,7 @@ class Case:
         home = self.facts.home
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
-            place = calling_line(access.chain) if calls else reader_line(access.chain, home)
+            place = calling_line(access.chain) if calls else access.line(home)
             if place is not None and wanted(place):
                 depth, size = weights.get(place, (0, 0))
                 weights[place] = (max(depth, access.loop_depth), size + access.width)
@@ -300,7 +302,7 @@ class Rule:
         location = case.location
         # Of variables that share a place of the frame, one has the bytes there.
         own = found.size if found is not None else 0
-        related = (found.declared, *found.called_from[1:]) if found is not None else ()
+        related = (found.declared, *found.called_from) if found is not None else ()
         if case.share.location is not None and case.accesses:
             related = (*related, case.costly)
         if self.cause == "math-slow-path":

@@ -23,6 +23,8 @@ _LOOP = re.compile(r"(?:for|while|do)\b")
 _OF_TYPES = frozenset("class struct typename using typedef enum union".split())
 """Words that stand before the name of a type."""
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
+_DECLARATION_ENDS = re.compile(r"[;{}()]")
+"""What stands before a declaration on its line: ``const`` of a parameter is not a variable's."""
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
 """Characters of an expression that is computed."""
@@ -101,9 +103,12 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
             return None  # A parameter, or a variable that gets its value elsewhere.
         if groups["value"] is not None:
             value = next(iter(parts_of(value)))
-        is_constant = _CONSTANT.search(text[: found.end()]) is not None
-        if not is_constant and _is_changed(name, _meantime(name, sources, here, place)):
-            return None
+        own = _DECLARATION_ENDS.split(text[: found.end(1)])[-1]
+        is_constant = _CONSTANT.search(own) is not None
+        if not is_constant:
+            text = _meantime(name, sources, here, place)
+            if changes(name, text) or _is_referred(name, text, sources.code(place.file)):
+                return None
         return Meaning(value.strip(), groups.get("type"), groups["value"] is None, here)
     return _only(list(_in_headers(name, sources, place.file)))
 
@@ -253,13 +258,30 @@ def _meantime(
     return "\n".join(text.split("\n")[: used.line - declared.line + 1])
 
 
-def _is_changed(name: str, text: str) -> bool:
-    """Whether a text gives a variable another value, or hands its address on."""
-    return (
-        re.search(
-            rf"(?<![\w.>]){name}\s*(?:\.\s*[xyz]\s*)?(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)"
-            rf"|(?:\+\+|--|&|>>\s*){name}\b",
+def changes(name: str, text: str) -> list[str]:
+    """Each place at which a text may give a variable or a member of it another value."""
+    return [
+        found[0]
+        for found in re.finditer(
+            rf"(?<![\w.>]){name}\s*(?:\.\s*\w+\s*)?(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)"
+            rf"|(?:\+\+|--|(?<!&)&|>>\s*){name}\b",
             text,
         )
-        is not None
+    ]
+
+
+def _is_referred(name: str, text: str, code: str) -> bool:
+    """Whether a text hands a variable to a function of the file that takes a reference to it."""
+    call = re.compile(
+        rf"(?<![\w.>])(?P<function>[A-Za-z_]\w*)\s*\((?P<before>[^;{{}}()]*)(?<![\w.>&]){name}\s*[,)]"
     )
+    for found in call.finditer(text) if "(" in text else ():
+        head = re.compile(
+            rf"[\w>&*]\s+[&*]*(?<!\w){found['function']}\s*\((?P<given>[^;{{}}()]*)\)\s*[;{{]"
+        )
+        position = found["before"].count(",")
+        for one in head.finditer(code):
+            given = one["given"].split(",")
+            if position < len(given) and "&" in given[position] and "const" not in given[position]:
+                return True
+    return False

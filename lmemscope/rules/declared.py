@@ -130,9 +130,13 @@ def declaration_of(case: Case) -> Declaration | None:
             kind = element
         # Braces: a Python program that writes the extent into the kernel's text.
         if all(shape) and "{" not in spelled["extents"]:
-            written = tuple(one if _ATOM.fullmatch(one) else f"({one})" for one in shape)
-    elif not _is_spelled(text, element.rstrip(" *")):
-        kind = None
+            written = tuple(_operand(one) for one in shape)
+    else:
+        # Behind another declarator, the extents alone stand with the name.
+        shape = _behind_another(text, name, extents) if own else ()
+        written = shape or written
+        if not _is_spelled(text, element.rstrip(" *")):
+            kind = None
     return Declaration(
         name=name,
         path=found.name,
@@ -144,6 +148,25 @@ def declaration_of(case: Case) -> Declaration | None:
         is_wide=meant in _SIZES or element.endswith("*"),
         has_initialiser=_initialised(text, re.split(r"\.|->", found.name)[0]),
     )
+
+
+def _behind_another(text: str, name: str, extents: tuple[int, ...]) -> tuple[str, ...]:
+    """Extents as the second or a later declarator of a line spells them; empty where none does."""
+    for found in re.finditer(rf",[\s*]*\b{re.escape(name)}\s*(?P<extents>(?:\[[^\[\]]*\])+)", text):
+        before = text[: found.start()]
+        if any(before.count(one) != before.count(other) for one, other in ("()", "{}", "[]")):
+            continue  # An argument of a call, or a value of a list.
+        shape = _brackets(found["extents"])
+        numbers = [int(one) if one.isdigit() else None for one in shape]
+        pairs = zip(numbers, extents, strict=False)
+        if len(shape) == len(extents) and all(n is None or n == extent for n, extent in pairs):
+            return tuple(_operand(one) for one in shape) if all(shape) else ()
+    return ()
+
+
+def _operand(text: str) -> str:
+    """An expression as it may stand beside an operator."""
+    return text if _ATOM.fullmatch(text) else f"({text})"
 
 
 def _underlying(name: str, sources: SourceText, file: str, size: int | None) -> str:

@@ -24,13 +24,15 @@ def index_clause(case: Case) -> str:
     if index is None:
         return ""
     expression = f" by `{index.expression}`" if index.expression is not None else ""
-    made, others = _listed_sources(index.sources), _listed_sources(index.other_sources)
+    made, others = _listed_sources(index.made_of), _listed_sources(index.other_sources)
     if not made:
         return f"{expression}{f'; other indices depend on {others}' if others else ''}"
     apart = f"; other indices depend on {others}, too" if others else ""
-    if {source.kind for source in index.sources} == {"copy"}:
+    if {source.kind for source in index.made_of} == {"copy"}:
         return f" by {made}{apart}"
-    return f"{expression}, which depends on {made}{apart}"
+    ends = _listed_sources(index.trip_sources)
+    trips = f" (the loop's trip count depends on {ends})" if ends else ""
+    return f"{expression}, which depends on {made}{trips}{apart}"
 
 
 def index_sources(case: Case) -> str:

@@ -8,41 +8,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import plain_name, short_name
-from lmemscope.formats.statements import parts_of
 from lmemscope.model import KernelFacts, SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
+from lmemscope.rules.block_sizes import (
+    arguments_given,
+    extents_of,
+    is_flat,
+    template_arguments,
+    threads_among,
+    threads_of,
+)
 from lmemscope.rules.callers import kernels_running
-from lmemscope.rules.constants import meaning, number_of
-from lmemscope.rules.remembered import Remembered
+from lmemscope.rules.launch_reader import WrittenLaunch, launches_in
 
 LARGEST_BLOCK = 1024
 """Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
 _WARP = 32
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_DEPTH = 4
-"""How many definitions of blocks are followed."""
-_ASKS = re.compile(
-    r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
-)
-"""A call that asks or sets something of a kernel, and does not launch it."""
-_CHEVRONS = re.compile(r"<\s*<\s*<")
-_ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?:\w+\s*::\s*)*$")
-"""What hands on the value behind it."""
-_KEPT = re.compile(
-    r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\)\s*\([^;{}=]*\)\s*)?(?:=(?!=)|(?<!\))\{)"
-    r"\s*\{?\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?&?\s*(?:\w+\s*::\s*)*$"
-)
-"""A variable that the value behind it is given to: ``auto k =``, ``void (*k)(int) =``, ``K k{``."""
-_DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
-"""``(*k)``: a pointer's declaration, or a call by it."""
-_DEFINES = re.compile(r"#\s*define\s+\w+(?:\([^)]*\))?\s.*$")
-_LONGEST = 300
-"""Characters of such a call before the kernel's name."""
-_REACH = 60
-"""Lines above a launch on which its block may be put together."""
-_VALUE = 200
-"""Characters of a value that is followed."""
-_INTEGER = re.compile(r"(\d+)[uUlL]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,47 +116,28 @@ def has_flat_blocks(case: Case) -> bool:
     kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
     launches = _launches(case.facts, case.sources, kernel, own)
     return all(
-        _is_flat(one.shape[1], case.sources, one.place, _DEPTH)
-        for one in launches or ()
-        if one.shape[1:]
+        is_flat(one.shape[1], case.sources, one.place) for one in launches or () if one.shape[1:]
     )
-
-
-def _is_flat(written: str, sources: SourceText, place: SourceLocation, depth: int) -> bool:
-    """Whether a block as written has threads in x alone: ``dim3(32, 8)`` has not."""
-    text = written.strip()
-    shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
-    if shape is not None:
-        return all(number_of(one, sources, place) == 1 for one in [*parts_of(shape[1])][1:])
-    if not depth or _NAME.fullmatch(text) is None:
-        return True
-    found = meaning(text, sources, place)
-    if found is None:
-        above = range(place.line, max(0, place.line - _REACH), -1)
-        given = re.compile(rf"(?<![\w.>]){text}\s*\.\s*[yz]\s*=(?!=)")
-        return not any(given.search(sources.line(place.file, number)) for number in above)
-    value = found.value
-    if found.type == "dim3" and (found.is_made or value.startswith("{")):
-        value = f"dim3({value.strip('{}')})"
-    return _is_flat(value, sources, found.place, depth - 1)
 
 
 def _blocks(case: Case, launches: Iterable[_Launch]) -> int | None:
     """The most blocks of a grid that launches make; None where one of them does not say it."""
-    counts = [
-        _product(one.shape[0], case.sources, one.place, one.given, _DEPTH) for one in launches
-    ]
+    counts = [threads_of(one.shape[0], case.sources, one.place, one.given) for one in launches]
     known = [number for number in counts if number is not None]
     return max(known) if known and len(known) == len(counts) else None
 
 
-def sizes_in_sight(case: Case) -> frozenset[int]:
-    """Threads of blocks that launches in sight give a kernel, as far as they are known."""
-    if case.facts.kind != "entry":
+def sizes_in_sight(facts: KernelFacts, sources: SourceText) -> frozenset[int]:
+    """Threads of blocks that launches in sight give a kernel, as far as they are known.
+
+    Also where others may launch it.
+    """
+    if facts.kind != "entry":
         return frozenset()
-    kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
-    launches = _launches(case.facts, case.sources, kernel, own)
-    return frozenset(size for size in _sizes(case.sources, launches or ()) if size is not None)
+    kernel, own = plain_name(facts.demangled), template_arguments(short_name(facts.demangled))
+    found = launches_in(sources, _files(facts, sources), kernel)
+    sizes = _sizes(sources, _of_instance(found.written, own, sources))
+    return frozenset(size for size in sizes if size is not None)
 
 
 def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | None:
@@ -224,7 +186,7 @@ def _has_rows(facts: KernelFacts, sources: SourceText) -> bool | None:
     own = template_arguments(short_name(facts.demangled))
     launches = _launches(facts, sources, plain_name(facts.demangled), own)
     shapes = [
-        _extents(one.shape[1], sources, one.place, one.given, _DEPTH) if one.shape[1:] else None
+        extents_of(one.shape[1], sources, one.place, one.given) if one.shape[1:] else None
         for one in launches or ()
     ]
     if not shapes or None in shapes:
@@ -235,8 +197,11 @@ def _has_rows(facts: KernelFacts, sources: SourceText) -> bool | None:
 def _sizes(sources: SourceText, launches: Iterable[_Launch]) -> set[int | None]:
     """Threads of the blocks of launches; None among them for those that are not known."""
     return {
-        _product(one.shape[1], sources, one.place, one.given, _DEPTH) if one.shape[1:] else None
+        size
         for one in launches
+        for size in (
+            threads_among(one.shape[1], sources, one.place, one.given) if one.shape[1:] else {None}
+        )
     }
 
 
@@ -280,214 +245,19 @@ def _launches(
     """Those in sight; None where others may launch it."""
     if facts.home is None:
         return None
+    found = launches_in(sources, _files(facts, sources), kernel)
+    if not found.are_all:
+        return None
+    return _of_instance(found.written, own, sources)
+
+
+def _of_instance(
+    written: Iterable[WrittenLaunch], own: tuple[str, ...], sources: SourceText
+) -> list[_Launch]:
+    """Those that may launch an instance."""
     result = []
-    for file in _files(facts, sources):
-        written = _written(sources, file, kernel)
-        if written is None:
-            return None
-        for one in written:
-            given = arguments_given(one.instance, own, sources, one.place)
-            if given is not None:
-                result.append(_Launch(one.shape, one.place, given))
+    for one in written:
+        given = arguments_given(one.instance, own, sources, one.place)
+        if given is not None:
+            result.append(_Launch(one.shape, one.place, given))
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A launch as a text has it, of whatever instance: its template arguments, its shape."""
-
-    instance: str | None
-    shape: tuple[str, ...]
-    place: SourceLocation
-
-
-_WRITTEN: Remembered[tuple[str, str], tuple[_Written, ...] | None] = Remembered()
-
-
-def _written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...] | None:
-    """The launches of a kernel that a file has; None where it may hand the kernel on."""
-    return _WRITTEN.of(sources, (file, kernel), lambda: _find_written(sources, file, kernel))
-
-
-def _find_written(
-    sources: SourceText, file: str, kernel: str, depth: int = 2
-) -> tuple[_Written, ...] | None:
-    """The launches of a kernel that a file has; None where it may hand the kernel on.
-
-    A variable that is given its address launches it, too.
-    """
-    called, text = _word(kernel), sources.code(file)
-    by_others: tuple[_Written, ...] = ()
-    if kernel not in text:
-        return ()
-    launches = launches_of(kernel).finditer(text) if has_launches(sources, file) else ()
-    handed_on = re.compile(rf"{called}\s*(?:<[^;<>]*>\s*)?(?P<end>[,);:}}\]]|(?=\n))")
-    for found in handed_on.finditer(text):
-        before = text[max(0, found.start() - _LONGEST) : found.start()]
-        last = before.rpartition("\n")[2]
-        if not found["end"] and _DEFINES.search(last) is None:
-            continue
-        if found["end"] == ":" and (text[found.end()] == ":" or "?" not in before):
-            continue
-        if found["end"] == ";" and _ASSIGNED.search(before) is None:
-            continue
-        if _ASKS.search(before) is not None or _DECLARED.search(before + found[0]) is not None:
-            continue
-        other = _KEPT.search(before)
-        by_it = None
-        if other is not None and found["end"] in ";}," and other["name"] != kernel and depth:
-            by_it = _find_written(sources, file, other["name"], depth - 1)
-        if by_it is None:
-            return None  # Its address goes to whoever launches it.
-        by_others += by_it
-    return *by_others, *(
-        _Written(
-            found["instance"],
-            (*parts_of(found["shape"]),),
-            SourceLocation(file, 1 + text.count("\n", 0, found.start())),
-        )
-        for found in launches
-    )
-
-
-_HAS_LAUNCHES: Remembered[str, bool] = Remembered()
-
-
-def has_launches(sources: SourceText, file: str) -> bool:
-    """Whether a file launches anything."""
-    return _HAS_LAUNCHES.of(sources, file, lambda: _CHEVRONS.search(sources.code(file)) is not None)
-
-
-def launches_of(kernel: str) -> re.Pattern[str]:
-    """Launches of a kernel, by its plain name: the groups ``instance`` and ``shape``."""
-    return re.compile(
-        rf"{_word(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
-        r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
-    )
-
-
-def _word(name: str) -> str:
-    """A pattern for a name that begins a word; it begins with the name, which is found fast."""
-    return rf"{re.escape(name)}(?<!\w{re.escape(name)})"
-
-
-def threads_of(
-    written: str, sources: SourceText, place: SourceLocation, given: Mapping[str, int]
-) -> int | None:
-    """Threads of a block as a launch has it written; None where that is no constant in sight.
-
-    Args:
-        written: the expression.
-        sources: where names are looked up.
-        place: of the launch.
-        given: what names among the launch's template arguments are.
-    """
-    return _product(written, sources, place, given, _DEPTH)
-
-
-def template_arguments(short: str) -> tuple[str, ...]:
-    """The template arguments of an instance, ``("float", "4")`` of ``ns::k<float, 4>``."""
-    inside = short.partition("<")[2].rpartition(">")[0]
-    return tuple(part.strip() for part in parts_of(inside)) if inside else ()
-
-
-def arguments_given(
-    written: str | None, own: tuple[str, ...], sources: SourceText, place: SourceLocation
-) -> Mapping[str, int] | None:
-    """The numbers that names among a launch's template arguments have where it launches a kernel.
-
-    None where another number stands there than the kernel is an instance for: a launch of another
-    instance. An argument is a constant, so whatever the name is, it has the instance's value.
-    """
-    given: dict[str, int] = {}
-    for argument, value in zip(parts_of(written or ""), own, strict=False):
-        text, number = argument.strip(), _INTEGER.fullmatch(value)
-        if number is None:
-            continue
-        known = number_of(text, sources, place)
-        if known is not None and known != int(number[1]):
-            return None
-        if known is None and _NAME.fullmatch(text):
-            given[text] = int(number[1])
-    return given
-
-
-def _product(
-    written: str,
-    sources: SourceText,
-    place: SourceLocation,
-    given: Mapping[str, int],
-    depth: int,
-) -> int | None:
-    """How many are in a block or grid as written; None where it is no constant."""
-    return math.prod(_extents(written, sources, place, given, depth) or (0,)) or None
-
-
-def _extents(
-    written: str,
-    sources: SourceText,
-    place: SourceLocation,
-    given: Mapping[str, int],
-    depth: int,
-) -> tuple[int, ...] | None:
-    """A block or grid as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
-    text = written.strip()
-    shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
-    if shape is not None:
-        values = [_number(part, sources, place, given, depth) for part in parts_of(shape.group(1))]
-        known = [value for value in values if value is not None]
-        return tuple(known) if known and len(known) == len(values) else None
-    if depth and _NAME.fullmatch(text) and text not in given:
-        found = meaning(text, sources, place)
-        if found is None:
-            return _of_members(text, sources, place, given, depth)
-        value = found.value
-        if found.type == "dim3" and (found.is_made or value.startswith("{")):
-            value = f"dim3({value.strip('{}')})"
-        return _extents(value, sources, found.place, given, depth - 1)
-    number = _number(text, sources, place, given, depth)
-    return (number,) if number is not None else None
-
-
-def _of_members(
-    name: str,
-    sources: SourceText,
-    place: SourceLocation,
-    given: Mapping[str, int],
-    depth: int,
-) -> tuple[int, ...] | None:
-    """A ``dim3`` without a value, of what is assigned to its members before a line, once each."""
-    declared = re.compile(rf"\bdim3\s+(?:\w+\s*,\s*)*{name}\s*[;,]")
-    assigned = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;,]{{1,{_VALUE}}});")
-    found: dict[str, int | None] = {}
-    for number in range(place.line, max(0, place.line - _REACH), -1):
-        text = sources.line(place.file, number)
-        for member, value in assigned.findall(text):
-            if member in found:
-                return None
-            here = SourceLocation(place.file, number)
-            found[member] = _number(value, sources, here, given, depth - 1)
-        if declared.search(text):
-            values = [found.get(member, 1) for member in "xyz"]
-            known = [value for value in values if value is not None]
-            return tuple(known) if found and len(known) == len(values) else None
-    return None
-
-
-def _number(
-    written: str,
-    sources: SourceText,
-    place: SourceLocation,
-    given: Mapping[str, int],
-    depth: int,
-) -> int | None:
-    """An integer as written, where some names have the values of a launch's arguments."""
-
-    def value(found: re.Match[str]) -> str:
-        name = found[0]
-        if name not in given and depth and (meant := meaning(name, sources, place)) is not None:
-            inner = _number(meant.value, sources, meant.place, given, depth - 1)
-            return str(inner) if inner is not None else name
-        return str(given.get(name, name))
-
-    return number_of(_NAME.sub(value, written) if given else written, sources, place)

@@ -15,17 +15,17 @@ from itertools import islice, product
 from math import prod
 from types import MappingProxyType
 
-from lmemscope.formats.statements import parts_of
+from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.constants import number_of
-from lmemscope.rules.launched import (
-    LARGEST_BLOCK,
+from lmemscope.rules.block_sizes import (
+    alternatives,
     arguments_given,
-    has_launches,
-    launches_of,
     template_arguments,
     threads_of,
 )
+from lmemscope.rules.constants import number_of
+from lmemscope.rules.launch_reader import launches_in
+from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.remembered import Remembered
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
@@ -48,24 +48,6 @@ _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
 """By the files that are looked through."""
-
-
-def _pointer_to(kernel: str) -> re.Pattern[str]:
-    """What sets a pointer to a kernel: ``auto k = kernel<4>;``."""
-    return re.compile(
-        rf"(?<![\w.>])(?P<pointer>[A-Za-z_]\w*)\s*(?:=|\{{)\s*&?\s*(?:\w+::)*{re.escape(kernel)}\s*"
-        r"(?:<(?P<instance>[^;{}]*)>)?\s*[;}]"
-    )
-
-
-def _runtime_launch(kernel: str) -> re.Pattern[str]:
-    """``cudaLaunchKernel((void*)kernel, grid, block, …)`` and the like."""
-    return re.compile(
-        r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(\s*(?:\([^()]*\)\s*)*"
-        r"(?:reinterpret_cast\s*<[^<>]*>\s*\(\s*)?&?\s*"
-        rf"(?:\w+::)*{re.escape(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?\s*\)?\s*,"
-        r"(?P<shape>[^;]*)\)\s*[;)]"
-    )
 
 
 def largest_launch(
@@ -134,28 +116,13 @@ class _Project:
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
-        for file, instance, shape, at in self._shapes(name):
-            parts, place = [*parts_of(shape)], self._place(file, at)
-            given = arguments_given(instance, own, self._sources, place)
-            if given is None or len(parts) < 2 or self._is_namesake(name, file):
+        for one in launches_in(self._sources, self._holding(name), name).written:
+            given = arguments_given(one.instance, own, self._sources, one.place)
+            if given is None or len(one.shape) < 2 or self._is_namesake(name, one.place.file):
                 continue
-            for size in self._values(parts[1], place, _HOPS, given):
+            for size in self._values(one.shape[1], one.place, _HOPS, given):
                 if 0 < size <= LARGEST_BLOCK:
                     yield size
-
-    def _shapes(self, name: str) -> Iterator[tuple[str, str | None, str, int]]:
-        """Launches of a kernel: file, template arguments, grid and block, offset.
-
-        By name, through a pointer that is set to the kernel, and by the runtime's functions.
-        """
-        if any(has_launches(self._sources, one) for one in self._holding(name)):
-            for file, found in self._matches(name, launches_of(name)):
-                yield file, found["instance"], found["shape"], found.start()
-            for file, kept in self._matches(name, _pointer_to(name)):
-                for _, found in self._matches(kept["pointer"], launches_of(kept["pointer"]), file):
-                    yield file, kept["instance"], found["shape"], found.start()
-        for file, found in self._matches(name, _runtime_launch(name)):
-            yield file, found["instance"], found["shape"], found.start()
 
     def _is_namesake(self, kernel: str, file: str) -> bool:
         """Whether a file of the project has a kernel of that name of its own."""
@@ -188,10 +155,15 @@ class _Project:
         if known is not None:
             yield known
             return
+        choices = alternatives(written)
+        if choices:
+            for one in choices:
+                yield from self._values(one, place, hops, arguments)
+            return
         shape = _SHAPE.fullmatch(written.strip())
         if shape is not None:
-            sides = [[*self._values(part, place, hops)] for part in parts_of(shape["parts"])]
-            yield from (prod(one) for one in islice(product(*sides), _CASES))
+            parts = parts_of(shape["parts"])
+            yield from _products([*self._values(one, place, hops)] for one in parts)
             return
         reached = {one["last"]: one["last"] != one[0] for one in _REACHED.finditer(written)}
         names = [one for one in reached if one not in _NOTHING]
@@ -222,17 +194,42 @@ class _Project:
 
     def _of_member(self, name: str, hops: int) -> tuple[int, ...]:
         """What members of a name are given, in whatever file: ``config.threads = 256``."""
-        given = re.compile(rf"(?:\.|->)\s*{name}\s*=(?!=)\s*(?P<value>[^;]*)")
-        return tuple(
-            value
-            for file, one in self._matches(name, given)
-            for value in self._values(one["value"], self._place(file, one.start()), hops)
+        given = re.compile(
+            rf"(?:\.|->)\s*{name}\s*(?:\.\s*(?P<side>[xyz])\s*)?=(?!=)\s*(?P<value>[^;]*)"
         )
+        found = self._matches(name, given)
+        return self._of_sides(found, hops)
+
+    def _of_sides(self, found: Iterable[tuple[str, re.Match[str]]], hops: int) -> tuple[int, ...]:
+        """What assignments to a block as a whole, and to its ``x``, ``y`` and ``z``, make of it.
+
+        Which of them are executed is not told apart: each side may have each of its values.
+        """
+        whole: list[int] = []
+        sides: dict[str, list[int]] = {"x": [], "y": [], "z": []}
+        for file, one in found:
+            value = one["value"] or f"dim3{one.groupdict().get('made')}"
+            first = next(iter(parts_of(value)), "").strip().rstrip("}")
+            place = self._place(file, one.start())
+            if one["side"] is not None:
+                sides[one["side"]] += self._values(first, place, hops)
+                continue
+            shape = _SHAPE.fullmatch(first)
+            parts = [*parts_of(shape["parts"])] if shape is not None else []
+            if len(parts) > 1:
+                for side, part in zip("xyz", parts, strict=False):
+                    sides[side] += self._values(part, place, hops)
+            else:
+                whole += self._values(first, place, hops)
+        if any(sides.values()):
+            sides["x"] += whole
+            return tuple(_products(values or [1] for values in sides.values()))
+        return tuple(whole)
 
     def _gifts(self, name: str, place: SourceLocation, hops: int) -> Iterator[int]:
         given = re.compile(
-            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*x)?\s*"
-            r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>\([^;]*\))\s*;)"
+            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*(?P<side>[xyz]))?\s*"
+            r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>[({][^;]*[)}])\s*;)"
         )
         file = place.file
         found = self._matches(name, given, file)
@@ -240,15 +237,13 @@ class _Project:
         declared = [number for number, (_, one) in enumerate(above) if one["type"] is not None]
         found = tuple(above[declared[-1] :]) if declared else found
         parameter = re.compile(
-            rf"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*\((?P<before>[^;{{}}()]*)(?<!\w){name}\s*"
-            r"(?:=\s*[^,(){};]*)?(?:,[^;{}()]*)?\)\s*\{"
+            r"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*(?:=\s*\[[^\[\]]*\]\s*)?"
+            rf"\((?P<before>(?:[^;{{}}()]|\([^;{{}}()]*\))*)(?<!\w){name}\s*"
+            r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?\{"
         )
         handed = self._matches(name, parameter, file)
         # Only what its own file does not give it is a name of the whole project.
-        for at, one in found if found or handed else self._matches(name, given):
-            value = one["value"] or f"dim3{one['made']}"
-            first = next(iter(parts_of(value)), "")
-            yield from self._values(first, self._place(at, one.start()), hops)
+        yield from self._of_sides(found if found or handed else self._matches(name, given), hops)
         counted = re.compile(
             rf"\bfor\s*\([^;{{}}]*(?<!\w){name}\s*=(?!=)[^;{{}}]*;\s*{name}\s*<(?P<too>=?)(?P<end>[^;&|]+);"
         )
@@ -261,16 +256,29 @@ class _Project:
             code = self._sources.code(at)
             if _MOST.search(code[max(0, one.start() - _BEFORE) : one.start()]):
                 yield LARGEST_BLOCK
-        for _, one in handed:
-            yield from self._arguments(one["function"], one["before"].count(","), hops)
+        for at, one in handed:
+            if one["value"]:
+                yield from self._values(one["value"], self._place(at, one.start()), hops)
+            position = len([*parts_of(one["before"])]) - 1
+            yield from self._arguments(one["function"], position, hops, "(")
+        template = re.compile(
+            rf"\btemplate\s*<(?P<before>[^<>;{{}}]*)(?<!\w){name}\s*(?:=[^<>,;{{}}]*)?"
+            r"(?:,[^<>;{}]*)?>[^;{}()<>]*?(?P<function>[A-Za-z_]\w*)\s*\("
+        )
+        for _, one in self._matches(name, template, file):
+            yield from self._arguments(one["function"], one["before"].count(","), hops, "<")
 
-    def _arguments(self, function: str, position: int, hops: int) -> Iterator[int]:
-        """What calls give a parameter of a function."""
+    def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
+        """What calls give a parameter of a function, or of a template where ``<`` opens them."""
         if not hops:
             return
-        call = re.compile(rf"(?<!\w){function}\s*\((?P<given>[^;{{}}]*)\)\s*;")
+        call = re.compile(rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?\(")
+        if opening == "<":
+            call = re.compile(rf"(?<!\w){function}\s*<(?=[^;{{}}<>]*>\s*\()")
         for file, found in self._matches(function, call):
-            parts = [*parts_of(found["given"])]
+            code = self._sources.code(file)
+            end = closed_at(code, found.end() - 1)
+            parts = [*parts_of(code[found.end() : end - 1])] if end is not None else []
             if position < len(parts):
                 place = self._place(file, found.start())
                 yield from self._values(parts[position], place, hops - 1)
@@ -299,3 +307,10 @@ class _Project:
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
         return SourceLocation(file, 1 + code.count("\n", 0, offset))
+
+
+def _products(sides: Iterable[Iterable[int]]) -> Iterator[int]:
+    """Threads of blocks whose sides may have each of some values."""
+    # The largest first: of more combinations than are looked at, those count.
+    ordered = [sorted({*values}, reverse=True) for values in sides]
+    yield from (prod(one) for one in islice(product(*ordered), _CASES))

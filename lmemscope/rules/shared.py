@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import replace
 
+from lmemscope.analysis.occupancy import may_limit
 from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
@@ -32,8 +34,6 @@ be dynamic, and the host must opt in to it."""
 _BLOCK = 128
 """Threads to compute with where the kernel does not say its own."""
 _WARP = 32
-_FREE = 64
-"""Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
 DYNAMIC = r"\bextern\b(?:[^;{}()]|\([^;{}()]*\))*\b__shared__\b"
 """Its declaration: what ``extern "C"`` defines may have shared memory of another kind inside."""
 _DYNAMIC = re.compile(DYNAMIC)
@@ -42,6 +42,9 @@ _FEW = 128
 """Threads of a block that most programs have at least: what does not fit so many is no advice."""
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
+_WORD = 4
+_BITS = re.compile(r"\.[bsuf](8|16|32|64)$")
+"""The type that a PTX opcode ends with."""
 _ONE_THREAD = re.compile(
     r"(?:threadIdx\s*\.\s*x|\b\w*(?:id|lane|rank|thread)\w*(?:\(\))?)\s*(?:==\s*0|<\s*1)(?!\w)"
     r"|!\s*(?:threadIdx\s*\.\s*x|\w*tid)(?!\w)",
@@ -104,7 +107,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         )
     if has_dynamic(case) and not (known is not None and known.is_exact and not known.is_dynamic):
         text += " What the launch asks for there dynamically comes on top."
-    if size > _FREE:
+    grid = known.blocks if known is not None and known.is_exact else None
+    if may_limit(threads, taken + size * threads, grid):
         text += " It can lower occupancy."
     if size * threads + _others(case) * threads > room:
         text += " Not all of the kernel's local arrays fit there at once."
@@ -119,7 +123,9 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         return ()
     if trivial and made.element is not None and (not made.is_member or _stands_alone(case, made)):
         code = _code(made, threads, _thread(case))
-    text = " ".join(one for one in (text, _banks(made, threads), _start(made)) if one)
+    text = " ".join(
+        one for one in (text, _banks(made, threads, _scalar_widths(case)), _start(made)) if one
+    )
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
     text += f"{_in_instances(case, made, taken)}{_of_callers(case)}{_of_host(case)}"
@@ -286,8 +292,14 @@ def _code(made: Declaration, threads: int, thread: str) -> str:
     return f"__shared__ {made.spelled(name)}{extents}[{threads}];  // {use}"
 
 
-def _banks(made: Declaration, threads: int) -> str:
-    """What lanes of a warp do to each other; a bank is 4 bytes wide."""
+def _banks(made: Declaration, threads: int, widths: Collection[int]) -> str:
+    """What lanes of a warp do to each other; a bank is 4 bytes wide.
+
+    Args:
+        made: the array.
+        threads: of a block.
+        widths: bytes of the numbers that an element has, as far as they are accessed.
+    """
     size = made.element_bytes
     if threads == 1:
         return ""
@@ -306,14 +318,40 @@ def _banks(made: Declaration, threads: int) -> str:
         passes = size // 4
         return f"No lane disturbs another, whatever the index; an access takes {passes} passes."
     if size is not None and size % 4 == 0:
-        share = math.gcd(size // 4, _BANKS)
+        share = max((_sharing(size, width) for width in widths), default=0)
         if share == 1:
             return "Lanes that access one member do so in different banks, whatever the index."
-        return (
-            f"Up to {share} lanes that access one member share a bank; an array for each member "
-            "has fewer conflicts."
-        )
+        if share:
+            return (
+                f"Up to {share} lanes that access one member share a bank; an array for each "
+                "member has fewer conflicts."
+            )
     return ""
+
+
+def _sharing(stride: int, width: int) -> int:
+    """Lanes of one pass that use one bank, where each accesses a member of its own structure.
+
+    Banks serve 128 bytes in a pass: all lanes of members of up to 4 bytes, half of the warp of 8.
+
+    Args:
+        stride: bytes of the structure.
+        width: bytes of the member.
+    """
+    unit = max(width, _WORD)
+    return math.gcd(stride // unit, _BANKS * _WORD // unit)
+
+
+def _scalar_widths(case: Case) -> frozenset[int]:
+    """Bytes of the numbers that PTX accesses the object by: those of its members."""
+    opcodes = (
+        one.opcode
+        for access in (*case.accesses, *case.generic)
+        for one in access.evidence
+        if one.kind == "ptx-instruction" and one.opcode is not None
+    )
+    bits = (_BITS.search(opcode) for opcode in opcodes)
+    return frozenset(int(found[1]) // 8 for found in bits if found is not None)
 
 
 def _in_instances(case: Case, made: Declaration, taken: int) -> str:

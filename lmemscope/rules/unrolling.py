@@ -261,7 +261,7 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     index = case.index
     made_of = index.all_sources if index is not None else ()
     counters = [source for source in made_of if source.kind == "loop-counter"]
-    if index is not None and {source.kind for source in index.sources} == {"copy"}:
+    if index is not None and {source.kind for source in index.made_of} == {"copy"}:
         # Whatever loop is around it does not count it.
         return _written_out(case) if _fits_registers(case) and not namesakes(case) else ()
     if index is None or not counters or not _fits_registers(case) or namesakes(case):

@@ -14,7 +14,6 @@ from lmemscope.model import (
     SourceLocation,
     Verdict,
     VerdictName,
-    reader_line,
     traits_of,
     verdict_kind,
 )
@@ -121,7 +120,7 @@ def _lines(facts: KernelFacts, share: CauseShare) -> str:
     places = set()
     for access in facts.accesses:
         if share.concerns(access):
-            places.add(reader_line(access.chain, facts.home))
+            places.add(access.line(facts.home))
     places.discard(None)
     if not places and share.object is not None:
         places.add(facts.objects[share.object].declared)

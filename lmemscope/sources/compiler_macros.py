@@ -324,6 +324,18 @@ FUNCTIONS = frozenset(
 """Words that NVRTC reads otherwise than nvcc and that are no macros, such as functions that it
 overloads otherwise (`lmemscope.sources.unlike_nvcc`)."""
 
+_OF_FLOATS = (
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 exp exp2 exp10 expm1 log "
+    "log2 log10 log1p logb sqrt cbrt hypot erf erfc lgamma tgamma fmod remainder remquo copysign "
+    "nextafter fdim fma fmax fmin fabs ceil floor rint lrint llrint round lround llround nearbyint "
+    "trunc ldexp scalbn scalbln frexp modf ilogb sincos pow rsqrt j0 j1 jn y0 y1 yn"
+)
+LIBRARY_FUNCTIONS = frozenset(f"{name}f".encode() for name in _OF_FLOATS.split()) | frozenset(
+    b"memcpy memset memcmp memmove malloc free printf labs llabs clock strlen strcmp strncmp "
+    b"strcpy strncpy strcat strncat strchr".split()
+)
+"""Functions of the host's library that device code may call; those with overloads have no type."""
+
 
 def may_differ(name: bytes) -> bool:
     """Whether a word in a text may be a macro that is another for NVRTC than for nvcc."""

@@ -6,8 +6,10 @@ Headers of the toolkit and of the system are not looked into.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lmemscope.files import UnreadableFileError, read_beside
@@ -16,6 +18,7 @@ from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
+from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_question
 
 _SIGNS = (b"__global__", b"lmemscope")
 """One of these stands in every header that is of interest; most hold neither."""
@@ -24,7 +27,7 @@ _SIGNS = (b"__global__", b"lmemscope")
 def with_headers(source: CudaSource, path: str, options: CompileOptions) -> CudaSource:
     """A source with those of its headers that define kernels or hold comments of ours, in order.
 
-    And with what conditions in any of them ask for.
+    And with what conditions in any of them ask for, and what the name of a file may decide.
 
     Args:
         source: what its own text says.
@@ -42,8 +45,31 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
         return source
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
-    source = replace(source, headers=headers, asked=read.asked)
+    uses = [use for file in read.files if (use := _name_use(file)) is not None]
+    by_name = pastes_question(uses)
+    if by_name is None and any(use.asks for use in uses):
+        by_name = decided_by_name([*_texts(read.files)])
+    source = replace(source, headers=headers, asked=read.asked, by_name=by_name)
     return with_doubts(source, path, read.files, options, read.computed)
+
+
+def _name_use(path: str) -> NameUse | None:
+    try:
+        stat = os.stat(path)
+        return _read_name_use(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=16384)
+def _read_name_use(path: str, _size: int, _mtime_ns: int, _inode: int) -> NameUse:
+    return name_use(read_beside(path))
+
+
+def _texts(paths: Iterable[str]) -> Iterator[bytes]:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            yield read_beside(path)
 
 
 def _header(path: str) -> HeaderSource | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import errno
+import functools
+import os
 import re
 from dataclasses import dataclass
 
@@ -16,21 +18,63 @@ from lmemscope.model import Unit
 from lmemscope.sources import cupy
 from lmemscope.sources.cupy import CupyProgram
 from lmemscope.sources.numba import NumbaKernel, decorators, find_kernels
-from lmemscope.sources.unread_kernels import MAKERS, UnreadKernel, find_unread
+from lmemscope.sources.python_modules import local_modules
+from lmemscope.sources.python_origins import Origins
+from lmemscope.sources.unread_kernels import MAKERS, UnreadKernel, find_unnamed, find_unread
 
 Program = CupyProgram | NumbaKernel
 
 LARGEST = 16 << 20
 """Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
-_WORDS = ("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core", *MAKERS)
+_WORDS = (
+    *("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
+    *("cpp_extension", "_compile_kernel", *MAKERS),
+)
 _OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
-_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}".encode())
+_IMPORTED = r"(?m:^)[ \t]*from\b[^\n;]*\bimport\b[^\n;]*\bjit\b"
+_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}|{_IMPORTED}".encode())
+_FOLLOWED = 3
+"""Modules behind each other through which names are followed."""
+_UNFOLLOWED = re.compile(
+    rb"\b(?:import_module|__import__|__builtins__|builtins|globals|locals|vars|getattr|exec|eval"
+    rb"|modules|attrgetter|methodcaller|getmembers|runpy|resolve_name|locate|f_globals"
+    rb"|__dict__|__getattribute__)\b"
+)
+"""By which a file may come to what it does not name."""
 
 
 def may_hold_kernels(data: bytes) -> bool:
-    """Whether a file is worth parsing, by the words in it."""
+    """Whether a file names what makes kernels."""
     return _SIGNS.search(data) is not None
+
+
+def is_worth_parsing(path: str) -> bool:
+    """Whether a Python file may make kernels, by its words and those of modules it imports.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    data = read_input(path)
+    return _UNFOLLOWED.search(data) is not None or _reaches(path, data)
+
+
+def _reaches(path: str, data: bytes) -> bool:
+    """Whether a file, or a module of the user's own that it imports, names what makes kernels."""
+    return may_hold_kernels(data) or any(map(_names_makers, local_modules(path)))
+
+
+def _names_makers(path: str) -> bool:
+    try:
+        stat = os.stat(path)
+        return _names_makers_of(path, stat.st_size, stat.st_mtime_ns)
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=16384)
+def _names_makers_of(path: str, _size: int, _mtime_ns: int) -> bool:
+    return may_hold_kernels(read_input(path))
 
 
 def _bytes(path: str) -> bytes:
@@ -48,10 +92,12 @@ class PythonFile:
     Attributes:
         programs: in the order of their lines.
         unread: what else may make kernels.
+        reaches: whether it, or a module that it imports, names what makes kernels.
     """
 
     programs: tuple[Program, ...]
     unread: tuple[UnreadKernel, ...]
+    reaches: bool
 
 
 def read_file(path: str, name: str) -> PythonFile:
@@ -65,11 +111,18 @@ def read_file(path: str, name: str) -> PythonFile:
         InputError: it cannot be read, or is no Python.
     """
     try:
-        source = decoded_utf8(_bytes(path))
+        data = _bytes(path)
+        source = decoded_utf8(data)
         tree = ast.parse(source, path)
+        reaches = _reaches(path, data)
+        origins = Origins(tree, path, _FOLLOWED if reaches else 0)
+        if not reaches:
+            # It names nothing that makes kernels; only what it does not name may.
+            return PythonFile((), find_unnamed(tree, origins), reaches)
         of_cupy = cupy.read_programs(tree, source, path)
         programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
-        unread = find_unread(tree, (*of_cupy.recognised, *decorators(tree)), of_cupy.texts)
+        recognised = (*of_cupy.recognised, *decorators(tree))
+        unread = find_unread(tree, recognised, of_cupy.texts, origins)
     except OSError as error:
         raise InputError("read", f"{name} cannot be read: {error.strerror}") from error
     except (RecursionError, MemoryError) as error:
@@ -78,7 +131,8 @@ def read_file(path: str, name: str) -> PythonFile:
         line = f" line {error.lineno}:" if isinstance(error, SyntaxError) else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         raise InputError("read", f"{name} is no Python:{line} {said}") from error
-    return PythonFile(tuple(sorted(programs, key=lambda program: program.line)), unread)
+    in_order = tuple(sorted(programs, key=lambda program: program.line))
+    return PythonFile(in_order, unread, reaches)
 
 
 def read_programs(path: str, name: str) -> list[Program]:
@@ -98,10 +152,12 @@ class Survey:
         programs: name of each, and whether only running the file would compile it; None where
             the file cannot be read as Python.
         unread: what else may make kernels, in forms that nothing here reads.
+        reaches: whether it, or a module that it imports, names what makes kernels.
     """
 
     programs: tuple[tuple[str, bool], ...] | None
     unread: tuple[UnreadKernel, ...] = ()
+    reaches: bool = True
 
 
 def survey(path: str, name: str) -> Survey:
@@ -112,7 +168,7 @@ def survey(path: str, name: str) -> Survey:
         # The worker that is given the file meets the same error, and reports it as the unit's.
         return Survey(None)
     programs = tuple((program.name, _needs_running(program)) for program in file.programs)
-    return Survey(programs, file.unread)
+    return Survey(programs, file.unread, file.reaches)
 
 
 def program_of(unit: Unit) -> Program:

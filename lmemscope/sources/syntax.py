@@ -32,6 +32,7 @@ FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 PLAIN_TYPES = ("primitive_type", "sized_type_specifier")
 """Types of numbers, which no class is behind."""
+_CASTS = (b"static_cast", b"reinterpret_cast", b"const_cast", b"dynamic_cast")
 _LABELLED = ("case_statement", "labeled_statement")
 _OUTER = (
     "translation_unit",
@@ -290,6 +291,15 @@ def is_broken(node: Node, name: bytes) -> bool:
         one.type == "ERROR" and name in re.findall(rb"[A-Za-z_]\w*", one.text or b"")
         for one in walk(node)
     )
+
+
+def is_cast(call: Node) -> bool:
+    """Whether what the grammar takes for a call is a cast: ``static_cast<T>(x)``, ``int(x)``."""
+    called = call.child_by_field_name("function")
+    if called is not None and called.type == "template_function":
+        name = called.child_by_field_name("name")
+        return name is not None and name.text in _CASTS
+    return called is not None and called.type == "primitive_type"
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -16,6 +16,7 @@ from lmemscope.sources.compiler_macros import (
     ALIKE,
     DIFFERENT,
     FUNCTIONS,
+    LIBRARY_FUNCTIONS,
     NOT_DEFINED,
     SAME,
     is_different,
@@ -229,7 +230,7 @@ def _is_asked_about(text: bytes, at: int) -> bool:
 
 @functools.cache
 def _beginnings() -> frozenset[bytes]:
-    names = (*DIFFERENT, *FUNCTIONS)
+    names = (*DIFFERENT, *FUNCTIONS, *LIBRARY_FUNCTIONS)
     return frozenset(name[:end] for name in names for end in range(1, len(name)))
 
 
@@ -240,6 +241,8 @@ def _begins(name: bytes) -> bool:
 def _differs_made(name: bytes) -> bool:
     if name in SAME:
         return name in FUNCTIONS
+    if name in LIBRARY_FUNCTIONS:
+        return True
     # Two names of macros, one behind the other, are no name of a macro.
     likely = is_likely(name) and b"____" not in name
     return name in FUNCTIONS or is_different(name) or likely

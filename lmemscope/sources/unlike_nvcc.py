@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.sources.compiler_macros import LIBRARY_FUNCTIONS
 from lmemscope.sources.macro_use import code
 
 READ_TWICE = "two equal headers that are read once, which GCC takes for one"
@@ -15,14 +16,7 @@ _ASKED_PLACE = re.compile(rb"(?<![\w$])__(?:LINE|FILE)__(?![\w$])")
 _BEFORE_PLACE = re.compile(rb"(?:^|[;{})\\\s])printf\s*+\([^;{}()]*,\s*$")
 _BEHIND_PLACE = re.compile(rb"\s*[,)]")
 _PRAGMA = "a pragma that nvcc's preprocessor obeys"
-_FUNCTION = (
-    rb"(?:::\s*+|std\s*+::\s*+)?(?:(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|sqrt"
-    rb"|cbrt|hypot|erfc?|[lt]gamma|fmod|remainder|remquo|copysign|nextafter|fdim|fm(?:a|ax|in)|fabs"
-    rb"|ceil|floor|l?l?r(?:int|ound)|nearbyint|rint|trunc|ldexp|scalbl?n|frexp|modf|ilogb|sincos|pow"
-    rb"|rsqrt|[jy][01n])f|mem(?:cpy|set|cmp|move)|malloc|free|printf|l?labs|clock"
-    rb"|str(?:len|n?cmp|n?cpy|n?cat|chr))"
-)
-"""Functions of the host's library that device code may call; those with overloads have no type."""
+_FUNCTION = rb"(?:::\s*+|std\s*+::\s*+)?(?:" + b"|".join(sorted(LIBRARY_FUNCTIONS)) + rb")"
 
 _READ_OTHERWISE = {
     _ATTRIBUTE: re.compile(
@@ -55,6 +49,10 @@ _READ_OTHERWISE = {
         + rb"\s*[),;:]|<\s*+(?:&\s*+)?"
         + _FUNCTION
         + rb"\s*[>,]"
+        # A macro's body that names one and does not call it: whatever uses the macro may ask.
+        rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*?(?<![\w$.])"
+        + _FUNCTION
+        + rb"(?![\w$])(?![ \t]*\()"
     ),
     _PLACE: re.compile(
         rb"\b__builtin_(?:LINE|FILE|FUNCTION|COLUMN|source_location)\b|\bsource_location\b"

@@ -3,7 +3,8 @@
 What reads a file recognises calls and decorators by the names that the file imports them under.
 Whatever else the file does with these names may make a kernel: it gives one another name, takes it
 out of a module by a string, runs text as a program. So does CUDA C++ in a string that no recognised
-call takes. Each is said, for a gate may not pass what nobody looked at.
+call takes, and a function that is given to what only running the file would name. Each is said, for
+a gate may not pass what nobody looked at.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+
+from lmemscope.sources.python_origins import UNBOUND, UNKNOWN, Origins
 
 MAKERS = {
     "RawKernel": "a CuPy kernel",
@@ -38,6 +41,14 @@ _OTHER_JITS = frozenset(
 )
 """Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
 _PACKAGES = frozenset({"cupy", "cupyx", "numba", "pycuda"})
+_COMPILERS = _PACKAGES | {"cuda", "nvrtc", "numba_cuda"}
+_MAKING = re.compile(
+    rf"(?:.*\.)?(?:{'|'.join(MAKERS)})"
+    r"|numba(?:_cuda)?\.(?:.*\.)?cuda\.(?:.*\.)?(?:jit|[Rr]educe|compile\w*|CUDADispatcher|CUDAKernel)"
+    r"|cupy\.(?:fuse|vectorize|_(?!_)\w+\..*|cuda\.(?:compiler|function)\..*)"
+    r"|cuda\.core\..*\bProgram|torch\.utils\.cpp_extension\.load|torch\.cuda\._compile_kernel"
+)
+"""Functions that make kernels, by the dotted names of what is imported."""
 _RUN = frozenset({"exec", "eval", "compile"})
 _WORDS = re.compile(r"\b(?:" + "|".join(MAKERS) + r"|cuda\s*\.\s*jit|__global__)\b")
 _OF_A_TEST = frozenset({"isinstance", "issubclass", "hasattr"})
@@ -59,7 +70,10 @@ class UnreadKernel:
 
 
 def find_unread(
-    tree: ast.Module, recognised: Collection[ast.expr], texts: Collection[ast.expr]
+    tree: ast.Module,
+    recognised: Collection[ast.expr],
+    texts: Collection[ast.expr],
+    origins: Origins,
 ) -> tuple[UnreadKernel, ...]:
     """What may make kernels in a parsed file and is not read.
 
@@ -68,9 +82,72 @@ def find_unread(
         recognised: the functions of calls, and the decorators, that kernels were read from or that
             make none.
         texts: literals that are part of what was read.
+        origins: of the file's values.
     """
-    finder = _Finder(tree, {id(one) for one in recognised}, {id(one) for one in texts})
-    return tuple(sorted(set(finder.find())))
+    read = {id(one) for one in recognised}
+    found = set(_Finder(tree, read, {id(one) for one in texts}).find())
+    lines = {one.line for one in found}
+    followed = _by_origin(tree, read, origins, reaches=True)
+    found |= {one for one in followed if one.line not in lines}
+    return tuple(sorted(found))
+
+
+def find_unnamed(tree: ast.Module, origins: Origins) -> tuple[UnreadKernel, ...]:
+    """What may make kernels in a file that names nothing that does, nor imports what does.
+
+    Args:
+        tree: of the file.
+        origins: of the file's values.
+    """
+    return tuple(sorted(set(_by_origin(tree, set(), origins, reaches=False))))
+
+
+def _by_origin(
+    tree: ast.Module, read: set[int], origins: Origins, *, reaches: bool
+) -> Iterator[UnreadKernel]:
+    """What is called, or given a function, and may make kernels by where it comes from."""
+    nodes = list(ast.walk(tree))
+    functions = {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for decorator in node.decorator_list:
+                is_call = isinstance(decorator, ast.Call) and id(decorator.func) in read
+                if not is_call and id(decorator) not in read:
+                    yield from _doubtful(decorator, origins, is_given=True, reaches=reaches)
+        elif isinstance(node, ast.Call) and id(node.func) not in read:
+            is_given = any(
+                isinstance(one, ast.Lambda) or (isinstance(one, ast.Name) and one.id in functions)
+                for one in node.args
+            )
+            yield from _doubtful(node.func, origins, is_given=is_given, reaches=reaches)
+
+
+def _doubtful(
+    called: ast.expr, origins: Origins, *, is_given: bool, reaches: bool
+) -> Iterator[UnreadKernel]:
+    """Why something that is called may make a kernel, if it may.
+
+    Args:
+        called: it, or a decorator.
+        origins: of the file's values.
+        is_given: whether a function of the file is given to it.
+        reaches: whether the file reaches what makes kernels.
+    """
+    spelled = ast.unparse(called)[:60]
+    for name in sorted(origins.of(called)):
+        if _MAKING.fullmatch(name) is not None:
+            yield UnreadKernel(called.lineno, f"a kernel by {spelled}, which is {name}")
+        elif name.endswith(f".{UNKNOWN}") and name.partition(".")[0] in _COMPILERS:
+            origin = name.removesuffix(f".{UNKNOWN}")
+            form = f"what may be a kernel by {spelled}, a computed name of {origin}"
+            yield UnreadKernel(called.lineno, form)
+        elif name.startswith("runpy.run_") and reaches:
+            yield UnreadKernel(called.lineno, f"a program that {name} runs")
+        elif (name == UNKNOWN and (is_given or reaches)) or (name[0] == UNBOUND and is_given):
+            form = f"what may be a kernel by {spelled}, which only running the file names"
+            yield UnreadKernel(called.lineno, form)
 
 
 class _Finder:
@@ -128,11 +205,14 @@ class _Finder:
         if node.id in self._functions or node.id in MAKERS:
             maker = self._functions.get(node.id) or MAKERS[node.id]
             return f"{maker} by {node.id} in a form that is not read"
+        origin = self._imported.get(node.id, "")
+        if origin.endswith(".jit") and self._is_of_others(node) and self._decorates(node):
+            return f"what may be a Numba kernel by {node.id}, which is {origin.lstrip('.')}"
         if self._modules.get(node.id) == "numba.cuda" and not self._is_base(node):
             return f"numba.cuda, here {node.id}, under another name"
         return None
 
-    def _is_of_others(self, node: ast.Attribute) -> bool:
+    def _is_of_others(self, node: ast.expr) -> bool:
         """Whether a name is an import's of which nobody knows what it makes."""
         package = self._imported.get(_root(node))
         return package is not None and package.partition(".")[0] not in _OTHER_JITS
@@ -190,7 +270,11 @@ class _Finder:
         computed = len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
         if called == "getattr" and computed and _root(node.args[0]) in self._modules:
             return f"getattr of a computed name of {ast.unparse(node.args[0])[:60]}"
+        vectorizes = called in ("vectorize", "guvectorize") and "numba" in self._packages
         for word in node.keywords:
+            is_computed = word.arg in (None, "target") and not isinstance(word.value, ast.Constant)
+            if vectorizes and is_computed:
+                return f"what may be a Numba kernel by {called} with a computed target"
             is_cuda = isinstance(word.value, ast.Constant) and word.value.value == "cuda"
             if word.arg in ("target", "target_backend") and is_cuda and "numba" in self._packages:
                 return f"a Numba kernel by {ast.unparse(node.func)[:60]} with {word.arg}='cuda'"

@@ -50,11 +50,14 @@ class Definitions:
         return frozenset(name for name, _, _ in self.function.parameters)
 
     def special(self, register: str) -> tuple[Leaf, Uniformity] | None:
-        """What a special register is, and whether lanes read one value; None of another one."""
+        """What a special register is, and whether lanes read one value; None of another one.
+
+        In a block of unknown shape, lanes of a warp may have one row or several.
+        """
         known = special(register)
-        if known is not None and self.rows and register in _ROWS:
-            return known[0], "uniform"
-        return known
+        if known is None or register not in _ROWS or self.rows is False:
+            return known
+        return known[0], "uniform" if self.rows else "unknown"
 
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""

@@ -1,11 +1,28 @@
-"""Dominators of a directed graph, and the frontiers where a node's dominance ends."""
+"""Dominators of a directed graph, the frontiers where dominance ends, and natural loops."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 Graph = Sequence[Sequence[int]]
 """Successors of each node, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalLoop:
+    """A natural loop of a control-flow graph.
+
+    Attributes:
+        header: the node that dominates all others of it.
+        members: its nodes.
+        latches: the nodes with an edge back to the header, in ascending order.
+    """
+
+    header: int
+    members: frozenset[int]
+    latches: tuple[int, ...]
 
 
 def immediate_dominators(successors: Graph, root: int) -> dict[int, int]:
@@ -75,6 +92,36 @@ def frontiers(successors: Graph, dominators: Mapping[int, int]) -> dict[int, set
                     break
                 runner = dominators[runner]
     return result
+
+
+def natural_loops(
+    successors: Graph, dominated: Mapping[int, tuple[int, int]]
+) -> tuple[NaturalLoop, ...]:
+    """The natural loops of what the root reaches, by header; those of one header are one loop.
+
+    Args:
+        successors: of each node.
+        dominated: the intervals that `spans` gives.
+    """
+    predecessors: dict[int, list[int]] = defaultdict(list)
+    latches: dict[int, list[int]] = defaultdict(list)
+    for node in sorted(dominated):
+        inner = dominated[node]
+        for successor in successors[node]:
+            predecessors[successor].append(node)
+            outer = dominated[successor]
+            if outer[0] <= inner[0] and inner[1] <= outer[1]:
+                latches[successor].append(node)
+    loops = []
+    for header, back in sorted(latches.items()):
+        members, work = {header}, list(back)
+        while work:
+            node = work.pop()
+            if node not in members:
+                members.add(node)
+                work += predecessors[node]
+        loops.append(NaturalLoop(header, frozenset(members), tuple(back)))
+    return tuple(loops)
 
 
 def _postorder(successors: Graph, root: int) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lmemscope.analysis.ptx.dominance import immediate_dominators, spans
+from lmemscope.analysis.ptx.dominance import immediate_dominators, natural_loops, spans
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
 from lmemscope.formats.ptx_isa import registers_of
 
@@ -109,32 +109,17 @@ class ControlFlow:
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """Natural loops; those with one header are one loop."""
-        found: dict[int, set[int]] = defaultdict(set)
-        latches: dict[int, list[int]] = defaultdict(list)
-        for number, block in enumerate(self.blocks):
-            for header in block.successors:
-                if not self._block_dominates(header, number):
-                    continue
-                latches[header].append(block.end - 1)
-                members = found[header]
-                members.add(header)
-                work = [number]
-                while work:
-                    current = work.pop()
-                    if current not in members:
-                        members.add(current)
-                        work += self.blocks[current].predecessors
         return tuple(
             Loop(
-                self.blocks[header].start,
+                self.blocks[loop.header].start,
                 frozenset(
                     index
-                    for number in members
+                    for number in loop.members
                     for index in range(self.blocks[number].start, self.blocks[number].end)
                 ),
-                tuple(latches[header]),
+                tuple(self.blocks[number].end - 1 for number in loop.latches),
             )
-            for header, members in sorted(found.items())
+            for loop in natural_loops([block.successors for block in self.blocks], self._spans)
         )
 
     @cached_property

@@ -163,6 +163,25 @@ class Dataflow(Definitions):
         tests = (control.condition(block) for block in control.leaving(loop))
         return [(index, register) for index, registers in tests for register in registers]
 
+    def parting(self, loop: Loop) -> frozenset[Leaf]:
+        """What lanes may differ in that decides in which iteration they leave a loop."""
+        work = [
+            value
+            for index, register in self.exit_tests(loop)
+            for value in self._read(register, index).values
+        ]
+        found: set[Leaf] = set()
+        seen: set[Value] = set()
+        while work:
+            value = work.pop()
+            if value in seen or self._level(value) == "uniform":
+                continue
+            seen.add(value)
+            node = self._graph.node(value)
+            found |= node.leaves
+            work += node.values
+        return frozenset(leaf for leaf in found if _may_differ(leaf))
+
     def depot_offsets(self, index: int) -> frozenset[int]:
         """Where the stack objects begin that an instruction's address points into.
 
@@ -264,3 +283,11 @@ class Dataflow(Definitions):
         outermost = max(loops, key=lambda loop: len(loop.members))
         constant = all(self._trips.is_constant(loop) for loop in loops)
         return Leaf("loop-counter", None, constant, outermost.header)
+
+
+def _may_differ(leaf: Leaf) -> bool:
+    """Whether lanes may find different values in what a divergent value is made of."""
+    if leaf.kind in ("loop-counter", "symbol", "block-id"):
+        return False
+    known = special(leaf.name) if leaf.name is not None and leaf.kind != "memory" else None
+    return known is None or known[1] != "uniform"

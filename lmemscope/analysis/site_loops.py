@@ -1,0 +1,129 @@
+"""Which loops are around an access: the program's own, and those inside what a line calls.
+
+A reader is sent to a line of the program. A loop in a library's function that this line calls, such
+as the range reduction of ``sin``, is none of the line's: it is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.machine_loops import MachineLoops
+from lmemscope.analysis.origin import Origin
+from lmemscope.analysis.ptx.dominance import NaturalLoop
+from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.line_table import line_at
+from lmemscope.formats.sites import Site
+from lmemscope.model import InlineFrame, is_library
+
+
+class Depth(NamedTuple):
+    """How many loops are around an access.
+
+    Attributes:
+        own: of the program's.
+        library: inside a library's function that the access's line calls.
+    """
+
+    own: int
+    library: int = 0
+
+
+class SiteLoops:
+    """Loops around the accesses of one kernel's code.
+
+    Args:
+        layers: the unit's.
+        kernel: whose code section holds the accesses.
+    """
+
+    def __init__(self, layers: Layers, kernel: CubinFunction) -> None:
+        self._layers, self._kernel = layers, kernel
+        self._machine: dict[str, MachineLoops | None] = {}
+        self._called: dict[str, int] = {}
+
+    def of(
+        self, body: CubinFunction, site: Site, origin: Origin, chain: Sequence[InlineFrame]
+    ) -> Depth:
+        """The loops around an access.
+
+        Args:
+            body: the function that holds it.
+            site: the access.
+            origin: where it comes from.
+            chain: its source location, innermost first.
+        """
+        loops = self._loops_of(body)
+        around = loops.around(site.pc) if loops is not None else None
+        if loops is None or around is None:
+            return self._in_ptx(origin)
+        if self._is_called_by_line(body):
+            return Depth(self._around_calls(body), len(around))
+        inside = sum(self._is_library(loops, loop, chain) for loop in around)
+        return Depth(len(around) - inside, inside)
+
+    def _loops_of(self, body: CubinFunction) -> MachineLoops | None:
+        if body.name not in self._machine:
+            branches = self._layers.cubin.branches(body)
+            known = branches is not None
+            self._machine[body.name] = (
+                MachineLoops(branches or (), body.start, body.end) if known else None
+            )
+        return self._machine[body.name]
+
+    def _is_called_by_line(self, body: CubinFunction) -> bool:
+        """Whether a function has no lines of its own: its accesses have the line of a call."""
+        return body is not self._kernel and bool(self._layers.lines.of_calls(self._kernel, body))
+
+    def _around_calls(self, body: CubinFunction) -> int:
+        """The program's loops around a call of a function without lines; of several, the most."""
+        if body.name not in self._called:
+            self._called[body.name] = 0  # A function that calls itself adds nothing.
+            calls = self._layers.cubin.calls(self._kernel).get(body.start, ())
+            self._called[body.name] = max(map(self._around_call, calls), default=0)
+        return self._called[body.name]
+
+    def _around_call(self, pc: int) -> int:
+        kernel = self._kernel
+        caller = next((one for one in kernel.callees if one.start <= pc < one.end), kernel)
+        if self._is_called_by_line(caller):
+            return self._around_calls(caller)
+        loops = self._loops_of(caller)
+        return (loops.depth(pc) or 0) if loops is not None else 0
+
+    def _in_ptx(self, origin: Origin) -> Depth:
+        """The loops around an access's PTX line, where the code does not tell."""
+        flow = self._layers.flow
+        if flow is None or origin.function is None or origin.ptx_line is None:
+            return Depth(0)
+        dataflow = flow.dataflow(origin.function)
+        indices = dataflow.by_line.get(origin.ptx_line, ()) if dataflow is not None else ()
+        return Depth(
+            max((dataflow.flow.depth(index) for index in indices), default=0) if dataflow else 0
+        )
+
+    def _is_library(
+        self, loops: MachineLoops, loop: NaturalLoop, chain: Sequence[InlineFrame]
+    ) -> bool:
+        """Whether a loop is a library's, inside what the access's line calls."""
+        level = _level_of_user(chain)
+        if level is None or level == len(chain):
+            return False
+        table = self._layers.cubin.source_lines.get(self._kernel.section, [])
+        levels = []
+        for start, end in loops.extents(loop):
+            first = line_at(table, start)
+            entries = [first] if first is not None else []
+            entries += [entry for entry in table if start < entry.pc < end]
+            levels += [len(entry.chain) for entry in entries if entry.line > 0]
+        return bool(levels) and min(levels) > level
+
+
+def _level_of_user(chain: Sequence[InlineFrame]) -> int | None:
+    """How many frames there are from the innermost one of the user's outwards."""
+    for number, frame in enumerate(chain):
+        if frame.location.line > 0 and not is_library(frame.location.file):
+            return len(chain) - number
+    return None

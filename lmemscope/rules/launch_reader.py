@@ -1,0 +1,353 @@
+"""Where files launch a kernel: by its name, by a variable that holds its address, or by a call.
+
+The one place that reads launches from host code. It compares names, whatever their scopes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from lmemscope.formats.statements import closed_at, parts_of
+from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.constants import changes
+from lmemscope.rules.launch_syntax import (
+    called_with,
+    configured,
+    is_compiled,
+    macro_around,
+    parameter_name,
+    shape_of_call,
+)
+from lmemscope.rules.remembered import Remembered
+
+_ASKS = re.compile(
+    r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
+)
+"""A call that asks or sets something of a kernel, and does not launch it."""
+_CHEVRONS = re.compile(r"<\s*<\s*<")
+_PASTED = re.compile(r"##\s*\w+\s*(?:<[^;<>]*>\s*)?<\s*<\s*<|\w##\w*\s*<\s*<\s*<")
+"""A launch of a name that a macro puts together."""
+_ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?:\w+\s*::\s*)*$")
+"""What hands on the value behind it."""
+_KEPT = re.compile(
+    r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?:\)\s*\([^;{}=]*\)\s*)?"
+    r"(?:=(?!=)|(?<!\))(?=\{))\s*(?:\{(?:[^;{}=]*,)?\s*)?(?:[^;{}=]*[?:]\s*)?"
+    r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?&?\s*(?:\w+\s*::\s*)*$"
+)
+"""A variable that the value behind it is given to: ``auto k =``, ``void (*k)(int) =``, ``K k{``."""
+_DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
+"""``(*k)``: a pointer's declaration, or a call by it."""
+_DEFINES = re.compile(r"#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?\s.*$")
+_TEMPLATE_GIVEN = re.compile(r"(?<!\w)(?P<name>[A-Za-z_]\w*)\s*<(?P<before>[^;{}<>]*)$")
+"""A template whose argument the value behind it is."""
+_TEMPLATE = re.compile(r"\btemplate\s*<(?P<given>[^;{}<>]*)>")
+_CHOSEN = re.compile(r"[^;{}()]*\)\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\(")
+"""What stands behind ``(n > 3 ? kernel :``, where that is launched."""
+_GETS = re.compile(r"(?:cudaGetFuncBySymbol|cudaGetKernel)\(&\s*(?P<name>\w+)\)")
+"""A call that gives its first argument a handle of the kernel in its second."""
+_BODY = re.compile(r"[\s\w]*(?:->[^;{}]*)?\{")
+"""What stands between a function's parameters and its body."""
+_LONGEST = 300
+"""Characters before a kernel's name that say what is done with it."""
+_DEPTH = 3
+"""Variables, functions and macros that a kernel is followed through."""
+_USES = 200
+"""Calls of one function or macro that are looked at."""
+_WORDS = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLaunch:
+    """A launch as a text has it, of whatever instance.
+
+    Attributes:
+        instance: template arguments, as written.
+        shape: grid, block and dynamic shared memory, as far as they are written.
+        place: at which the names in them are looked up.
+    """
+
+    instance: str | None
+    shape: tuple[str, ...]
+    place: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """The launches of a kernel that are found.
+
+    Attributes:
+        written: each of them.
+        are_all: whether nothing else gets the kernel's address or puts its name together.
+    """
+
+    written: tuple[WrittenLaunch, ...]
+    are_all: bool
+
+
+_LAUNCHES: Remembered[tuple[str, tuple[str, ...]], Launches] = Remembered()
+
+
+def launches_in(sources: SourceText, files: Iterable[str], kernel: str) -> Launches:
+    """The launches of a kernel, by its plain name, that some files have."""
+    looked = tuple(dict.fromkeys(files))
+
+    def find() -> Launches:
+        reader = _Reader(sources, looked)
+        return _joined(reader.of(kernel, file, _DEPTH) for file in looked)
+
+    return _LAUNCHES.of(sources, (kernel, looked), find)
+
+
+def _joined(found: Iterable[Launches]) -> Launches:
+    several = [*found]
+    written = dict.fromkeys(one for each in several for one in each.written)
+    return Launches((*written,), all(one.are_all for one in several))
+
+
+_NONE = Launches((), are_all=True)
+_UNKNOWN = Launches((), are_all=False)
+
+
+def _pattern(name: str) -> str:
+    """A name that begins a word; the pattern begins with the name, which is found fast."""
+    return rf"{re.escape(name)}(?<!\w{re.escape(name)})"
+
+
+class _Reader:
+    """The launches that some files have.
+
+    Args:
+        sources: the text.
+        files: that are looked through.
+    """
+
+    def __init__(self, sources: SourceText, files: tuple[str, ...]) -> None:
+        self._sources, self._files = sources, files
+
+    def of(self, name: str, file: str, depth: int, span: tuple[int, int] | None = None) -> Launches:
+        """The launches of a kernel, or by a variable that holds one, in a file or a part of it."""
+        text = self._sources.code(file)
+        if name not in text or depth < 0:
+            return _NONE if depth >= 0 else _UNKNOWN
+        start, end = span or (0, len(text))
+        found = [self._handed_on(name, file, depth, (start, end))]
+        if _CHEVRONS.search(text):
+            launches = _direct(name).finditer(text, start, end)
+            written = [
+                one
+                for launch in launches
+                if is_compiled(text, launch.start())
+                for one in self._expanded(
+                    WrittenLaunch(
+                        launch["instance"],
+                        (*parts_of(launch["shape"]),),
+                        self._place(file, launch.start()),
+                    ),
+                    file,
+                    launch.start(),
+                    depth,
+                )
+            ]
+            found.append(Launches((*written,), _PASTED.search(text) is None))
+        return _joined(found)
+
+    def _handed_on(self, name: str, file: str, depth: int, span: tuple[int, int]) -> Launches:
+        """What becomes of a kernel where its name stands without a launch behind it."""
+        text = self._sources.code(file)
+        mention = re.compile(
+            rf"{_pattern(name)}\s*(?P<inner><[^;<>{{}}]*(?:<[^;<>{{}}]*>[^;<>{{}}]*)*>\s*)?"
+            r"(?P<end>[,);:}\]>]|(?=\n))"
+        )
+        found = []
+        for one in mention.finditer(text, *span):
+            before = text[max(0, one.start() - _LONGEST) : one.start()]
+            if is_compiled(text, one.start()) and _is_value(one, before, text):
+                found.append(self._of_value(name, file, one, before, depth))
+        return _joined(found)
+
+    def _of_value(
+        self, name: str, file: str, mention: re.Match[str], before: str, depth: int
+    ) -> Launches:
+        """The launches by whatever gets a kernel's address at a mention of it."""
+        text, instance = self._sources.code(file), (mention["inner"] or "").strip()[1:-1] or None
+        alias = _DEFINES.search(before.rpartition("\n")[2]) if not mention["end"] else None
+        kept = _KEPT.search(before)
+        template = _TEMPLATE_GIVEN.search(before) if mention["end"] in (",", ">") else None
+        chosen = _CHOSEN.match(text, mention.end()) if mention["end"] == ":" else None
+        result = _UNKNOWN
+        if chosen is not None:
+            shape = (*parts_of(chosen["shape"]),)
+            place = self._place(file, mention.start())
+            result = Launches((WrittenLaunch(None, shape, place),), are_all=True)
+        elif template is not None:
+            position = template["before"].count(",")
+            found = [
+                self.of(parameters[position], at, depth - 1, span)
+                for at, parameters, span in self._definitions(template["name"], of_template=True)
+                if position < len(parameters)
+            ]
+            result = replace(_joined(found), are_all=False)
+        elif alias is not None:
+            if alias["parameters"] is None:
+                result = self.of(alias["name"], file, depth - 1)
+        elif kept is not None and mention["end"] in ";},:" and kept["name"] != name:
+            by_it = self.of(kept["name"], file, depth - 1)
+            # Of several in a list nobody says which one is launched.
+            result = replace(by_it, are_all=by_it.are_all and "[" not in kept[0])
+        else:
+            call = called_with(text, mention.start())
+            if call is not None:
+                result = self._of_call(file, call.name, call.begin, call.position, depth)
+        if instance is None:
+            return result
+        written = (
+            replace(one, instance=instance) if one.instance is None else one
+            for one in result.written
+        )
+        return Launches((*written,), result.are_all)
+
+    def _of_call(self, file: str, name: str, begin: int, position: int, depth: int) -> Launches:
+        """The launches by a function or macro that gets a kernel as an argument."""
+        text = self._sources.code(file)
+        end = closed_at(text, begin)
+        if end is None:
+            return _UNKNOWN
+        given = [*parts_of(text[begin + 1 : end - 1])]
+        shape = shape_of_call(name, given, position)
+        if shape is not None:
+            place = self._place(file, begin)
+            if isinstance(shape, str):
+                shape = configured(shape, text[:begin])
+            launch = WrittenLaunch(None, shape, place)
+            return Launches((*self._expanded(launch, file, begin, depth),), are_all=True)
+        got = _GETS.fullmatch(f"{name}({given[0].strip()})")
+        if got is not None:
+            return replace(self.of(got["name"], file, depth - 1), are_all=False)
+        found = [
+            one
+            for at, parameters, span in self._definitions(name)
+            if position < len(parameters)
+            for one in self._bound(
+                self.of(parameters[position], at, depth - 1, span).written,
+                dict(zip(parameters, given, strict=False)),
+                self._sources.code(at)[slice(*span)],
+                self._place(file, begin),
+            )
+        ]
+        return Launches((*found,), are_all=False)
+
+    def _bound(
+        self,
+        launches: Iterable[WrittenLaunch],
+        given: Mapping[str, str],
+        body: str,
+        place: SourceLocation,
+    ) -> Iterator[WrittenLaunch]:
+        """Launches in a body, with a call's arguments for its parameters in their shapes."""
+        for one in launches:
+            named = {word for part in one.shape[1:2] for word in _WORDS.findall(part)}
+            used = named & given.keys()
+            if not used or any(changes(word, body) for word in used):
+                yield one
+                continue
+            yield replace(
+                one, shape=tuple(_substituted(part, given) for part in one.shape), place=place
+            )
+
+    def _expanded(
+        self, launch: WrittenLaunch, file: str, offset: int, depth: int
+    ) -> Iterator[WrittenLaunch]:
+        """A launch as it stands, or as each use of the macro that it is in makes it."""
+        text = self._sources.code(file)
+        macro = macro_around(text, offset)
+        if macro is None or depth <= 0:
+            yield launch
+            return
+        name, parameters = macro
+        use = re.compile(rf"{_pattern(name)}\s*\(")
+        for at in self._files:
+            code = self._sources.code(at)
+            if name not in code:
+                continue
+            for one in islice(use.finditer(code), _USES):
+                end = closed_at(code, one.end() - 1)
+                around = macro_around(code, one.start())
+                if end is None or (around is not None and around[0] == name):
+                    continue
+                given = dict(zip(parameters, parts_of(code[one.end() : end - 1]), strict=False))
+                place = self._place(at, one.start())
+                for bound in self._bound((launch,), given, "", place):
+                    yield from self._expanded(
+                        replace(bound, place=place), at, one.start(), depth - 1
+                    )
+
+    def _definitions(
+        self, name: str, *, of_template: bool = False
+    ) -> Iterator[tuple[str, tuple[str, ...], tuple[int, int]]]:
+        """Functions and macros of a name: file, names of the parameters, where the body is.
+
+        Args:
+            name: theirs.
+            of_template: whether the parameters of templates are meant.
+        """
+        head = re.compile(rf"{_pattern(name)}\s*(?:=\s*\[[^\[\]]*\]\s*)?\(")
+        for file in self._files:
+            text = self._sources.code(file)
+            if name not in text:
+                continue
+            for found in islice(head.finditer(text), _USES):
+                end = closed_at(text, found.end() - 1)
+                if end is None:
+                    continue
+                inside = text[found.end() : end - 1]
+                if of_template:
+                    before = text[max(0, found.start() - _LONGEST) : found.start()]
+                    heads = [*_TEMPLATE.finditer(before)]
+                    inside = heads[-1]["given"] if heads else ""
+                parameters = tuple(parameter_name(part) for part in parts_of(inside))
+                macro = macro_around(text, end)
+                if macro is not None and macro[0] == name:
+                    last = re.compile(r"(?<!\\)\n|\Z").search(text, end)
+                    assert last is not None
+                    yield file, parameters, (end, last.start())
+                    continue
+                body = _BODY.match(text, end)
+                closed = closed_at(text, body.end() - 1) if body is not None else None
+                if closed is not None:
+                    yield file, parameters, (end, closed)
+
+    def _place(self, file: str, offset: int) -> SourceLocation:
+        return SourceLocation(file, 1 + self._sources.code(file).count("\n", 0, offset))
+
+
+def _direct(kernel: str) -> re.Pattern[str]:
+    """``kernel<4><<<grid, block>>>(``: the groups ``instance`` and ``shape``."""
+    return re.compile(
+        rf"{_pattern(kernel)}\s*(?:\[[^\[\]]*\]\s*)*\)?\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
+        r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
+    )
+
+
+def _is_value(mention: re.Match[str], before: str, text: str) -> bool:
+    """Whether a kernel's name is a value there that is handed on."""
+    end = mention["end"]
+    if not end and _DEFINES.search(before.rpartition("\n")[2]) is None:
+        return False
+    if end == ":" and (text[mention.end()] == ":" or "?" not in before):
+        return False
+    if end == ";" and _ASSIGNED.search(before) is None:
+        return False
+    if end == ")" and text[mention.end() :].lstrip().startswith("<<<"):
+        return False
+    return _ASKS.search(before) is None and _DECLARED.search(before + mention[0]) is None
+
+
+def _substituted(part: str, given: Mapping[str, str]) -> str:
+    """A part of a shape with arguments in the place of parameters."""
+    whole = given.get(part.strip())
+    if whole is not None:
+        return whole
+    return _WORDS.sub(lambda one: f"({given[one[0]]})" if one[0] in given else one[0], part)

@@ -1,0 +1,262 @@
+"""Whether code may depend on the name by which a build gives a file to the compiler.
+
+``__FILE__`` is that name, or begins with that of an include directory. lmemscope knows files by
+their absolute paths, a build by others, so code that a name decides is not known here. To report a
+name decides nothing: a whole operand of ``<<``, or a whole argument of a function that cannot run
+in device code or in a constant expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmemscope.sources.macro_use import FRAGMENT, code
+
+_NAMES = rb"__FILE__|__BASE_FILE__|__INCLUDE_LEVEL__|__builtin_FILE\s*\(\s*\)"
+_OF_LOCATION = rb"|file_name\s*\(\s*\)"
+_SIGN = re.compile(rb"__(?:FILE|BASE_FILE|INCLUDE_LEVEL)__|__builtin_FILE\b|\bsource_location\b")
+_BEHIND = re.compile(rb'(?:\s|"")*(?:<<|[,)};]|\Z|\n)')
+_BACK = 2000
+"""Bytes in front of a mention in which what it is given to is looked for."""
+_MOST = 400
+_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>(){};]{0,200}>)?\s*\Z")
+_ASKING = re.compile(
+    rb"\b(?:sizeof|decltype|noexcept|requires|typeid|alignof|static_assert|constexpr|consteval)\b"
+)
+_DEFINE = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+([A-Za-z_]\w*)")
+_QUALIFIER = re.compile(
+    rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\b[^\n]*\b(?:__device__|constexpr|consteval)\b"
+)
+_REPORTING = re.compile(
+    rb"\w*(?:printf|puts|perror|print|log|error|exception|fail|abort|assert|check|throw|die|string)"
+    rb"\w*",
+    re.IGNORECASE,
+)
+"""Functions of the host's libraries that take a name to say it."""
+_PARAMETER = re.compile(
+    rb"\bchar\s*(?:const\s*)?\*\s*(?:const\s*)?(?:__restrict__\s*)?([A-Za-z_]\w*)"
+)
+_PRINTED = re.compile(
+    rb"\(\s*void\s*\)\s*\Z|\b(?:printf|__assertfail|__assert_fail)\s*\([^(){};]*\Z"
+)
+_BODY = 4000
+_MACRO = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\(\s*(\w+)\s*\)([^\n]*)")
+_NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
+
+
+_WHOLE = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"__INCLUDE_LEVEL__")
+_PIECES = frozenset(
+    name[begin:end]
+    for name in _WHOLE
+    for begin in range(len(name))
+    for end in range(begin + 1, len(name) + 1)
+    if end - begin < len(name)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """What a text has to do with names of files.
+
+    Attributes:
+        asks: whether it asks for one.
+        pastes: whether its macros put names together.
+        pieces: words of it of which such a question may be put together.
+    """
+
+    asks: bool
+    pastes: bool
+    pieces: frozenset[bytes]
+
+
+def name_use(text: bytes) -> NameUse:
+    """Read a source or a header for names of files."""
+    asks = _SIGN.search(text) is not None
+    pastes = b"##" in text or b"%:%:" in text
+    return NameUse(asks, pastes, frozenset(_PIECES.intersection(FRAGMENT.findall(text))))
+
+
+def pastes_question(uses: Sequence[NameUse]) -> str | None:
+    """The question for a file's name that the macros of some texts may put together, or None."""
+    if not any(use.pastes for use in uses):
+        return None
+    pieces = {piece for use in uses for piece in use.pieces}
+    for name in _WHOLE:
+        reached = {0}
+        for end in range(1, len(name) + 1):
+            if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
+                reached.add(end)
+        if len(name) in reached:
+            return name.decode()
+    return None
+
+
+def decided_by_name(texts: Sequence[bytes]) -> str | None:
+    """What of a compilation's texts the name of a file may decide; None where nothing does.
+
+    Args:
+        texts: of the source and of the user's headers.
+    """
+    uses = [name_use(text) for text in texts]
+    pasted = pastes_question(uses)
+    if pasted is not None:
+        return pasted
+    asks = any(use.asks for use in uses)
+    return _Finder([code(text) for text in texts]).find() if asks else None
+
+
+class _Finder:
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self._texts = texts
+        qualifiers = {name for text in texts for name in _QUALIFIER.findall(text)}
+        words = (b"constexpr", b"consteval", *map(re.escape, sorted(qualifiers)))
+        self._constant = rb"\b(?:" + b"|".join(words) + rb")\b"
+        self._qualified = rb"\b(?:__device__|" + b"|".join(words) + rb")\b"
+        self._discarding = _discarding(texts)
+        self._known: dict[bytes, bool] = {}
+        self._standing: set[bytes] = set()
+
+    def find(self) -> str | None:
+        is_located = any(b"source_location" in text for text in self._texts)
+        names = _NAMES + (_OF_LOCATION if is_located else b"")
+        pending = [re.compile(rb"(?<![\w$])(?:" + names + rb")(?![\w$])")]
+        while pending:
+            mention = pending.pop()
+            for text in self._texts:
+                for found in mention.finditer(text):
+                    macro = self._reported(text, found)
+                    if macro is None:
+                        return found[0].decode("utf-8", "replace")
+                    if macro and macro not in self._standing and len(self._standing) < _MOST:
+                        self._standing.add(macro)
+                        word = rb"(?<![\w$])" + re.escape(macro) + rb"(?![\w$])"
+                        pending.append(re.compile(word))
+        return None
+
+    def _reported(self, text: bytes, found: re.Match[bytes]) -> bytes | None:
+        """Empty where a mention only reports a name, or the macro that stands for it; else None."""
+        before = text[max(0, found.start() - _BACK) : found.start()]
+        line = before[before.rfind(b"\n") + 1 :]
+        defined = _DEFINE.match(line)
+        if re.fullmatch(rb"[ \t]*(?:#|%:)[ \t]*(?:define|undef|ifdef|ifndef)[ \t]+", line):
+            return b""
+        if _BEHIND.match(text, found.end()) is None:
+            return None
+        head = before.rstrip()
+        while head.endswith(b'""'):
+            head = head[:-2].rstrip()
+        statement = max(before.rfind(b";"), before.rfind(b"}"), 0)
+        if _ASKING.search(before, statement) is not None:
+            return None
+        if head.endswith(b"<<"):
+            return b"" if self._is_of_host(b"operator<<") else None
+        if not head.endswith((b",", b"(", b"{")):
+            return None
+        called = _called(line if defined is not None else before)
+        if called is None:
+            return defined[1] if defined is not None and head.endswith(b",") else None
+        return b"" if self._is_of_host(called) else None
+
+    def _is_of_host(self, name: bytes) -> bool:
+        """Whether a function neither runs in device code nor in a constant expression."""
+        if name not in self._known:
+            self._known[name] = self._looks_of_host(name)
+        return self._known[name]
+
+    def _looks_of_host(self, name: bytes) -> bool:
+        if name in _NO_CALLS or name.startswith(b"__builtin_"):
+            return False
+        is_operator = name == b"operator<<"
+        own = rb"operator\s*<<" if is_operator else rb"(?<![\w$])" + re.escape(name)
+        device = re.compile(self._qualified + rb"[^;{}]{0,400}?" + own + rb"\s*\(")
+        other = re.compile(
+            rb"(?:#|%:)[ \t]*define[ \t]+"
+            + own
+            + rb"(?![\w$])|"
+            + own
+            + rb"\s*=\s*\[|"
+            + own
+            + rb"\s*\([^;{}]{0,400}?\(\s*&"
+        )
+        if any(other.search(text) for text in self._texts):
+            return False
+        if any(device.search(text) for text in self._texts):
+            constant = re.compile(self._constant + rb"[^;{}]{0,400}?" + own + rb"\s*\(")
+            if any(constant.search(text) for text in self._texts):
+                return False
+            return not is_operator and self._only_prints(own)
+        if is_operator or _REPORTING.fullmatch(name) is not None:
+            return True
+        defined = re.compile(own + rb"\s*\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]")
+        declared = re.compile(
+            rb"(?:void|int|char|bool|auto|static|inline|\*|&|\w)[ \t\n]+[*&]*" + own + rb"\s*\("
+        )
+        return any(declared.search(text) and defined.search(text) for text in self._texts)
+
+    def _only_prints(self, own: bytes) -> bool:
+        """Whether each definition of a function does no more with its strings than print them."""
+        defined = re.compile(own + rb"\s*\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{")
+        found = [(text, one) for text in self._texts for one in defined.finditer(text)]
+        return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+
+
+def _discarding(texts: Sequence[bytes]) -> frozenset[bytes]:
+    """Macros that every definition has turn their argument into nothing: ``(void)(x)``."""
+    found: dict[bytes, bool] = {}
+    for text in texts:
+        for name, parameter, body in _MACRO.findall(text):
+            plain = b"".join(body.split())
+            nothing = plain in (b"(void)" + parameter, b"(void)(" + parameter + b")")
+            found[name] = found.get(name, True) and nothing
+    return frozenset(name for name, nothing in found.items() if nothing)
+
+
+def _prints(text: bytes, definition: re.Match[bytes], discarding: frozenset[bytes]) -> bool:
+    """Whether a function's body prints its strings, or leaves them alone, and nothing else.
+
+    Args:
+        text: of the function.
+        definition: up to its opening brace; the first group holds the parameters.
+        discarding: macros that make nothing of their argument.
+    """
+    depth, end = 1, definition.end()
+    for brace in re.finditer(rb"[{}]", text[end : end + _BODY]):
+        depth += 1 if brace[0] == b"{" else -1
+        if depth == 0:
+            body = text[end : end + brace.start()]
+            break
+    else:
+        return False
+    names = _PARAMETER.findall(definition[1])
+    word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
+    return all(
+        _is_printed(body[max(0, one.start() - 500) : one.start()], discarding)
+        and re.match(rb"\s*[,);]", body[one.end() :]) is not None
+        for one in (word.finditer(body) if names else ())
+    )
+
+
+def _is_printed(before: bytes, discarding: frozenset[bytes]) -> bool:
+    """Whether what stands in front of a name prints it or makes nothing of it."""
+    given = re.search(rb"(\w+)\s*\(\s*\Z", before)
+    is_discarded = given is not None and given[1] in discarding
+    return is_discarded or _PRINTED.search(before) is not None
+
+
+def _called(before: bytes) -> bytes | None:
+    """The function whose arguments an end of a text stands in; None where there is none."""
+    depth = 0
+    for at in range(len(before) - 1, -1, -1):
+        byte = before[at : at + 1]
+        if byte == b")":
+            depth += 1
+        elif byte == b";" and depth == 0:
+            return None
+        elif byte == b"(":
+            if depth == 0:
+                name = _CALLED.search(before[max(0, at - 300) : at])
+                return None if name is None else name[1]
+            depth -= 1
+    return None

@@ -1,0 +1,128 @@
+"""Modules of the user's own that a Python file imports: their files, found as Python would.
+
+An import is looked up beside the file that has it, and in the directories above it as far as the
+repository reaches, with a ``src`` in each. Installed packages are not looked into.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterator
+
+from lmemscope.files import read_input
+
+_SPLICE = re.compile(rb"\\\r?\n")
+_COMMENT = re.compile(rb"#[^\n]*")
+_IMPORT = re.compile(
+    rb"(?:^|[;:])[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import\b[ \t]*"
+    rb"(?:\(([^()]*)\)|([^#\n;()]*))"
+    rb"|import[ \t]+([^#\n;()]*))",
+    re.MULTILINE,
+)
+_BY_NAME = re.compile(rb"\b(?:import_module|__import__|run_module)[ \t]*\([ \t]*[\"']([\w.]+)[\"']")
+_HIGHEST = 12
+"""Directories above a file in which a module is looked up."""
+_MOST = 400
+"""Files that are followed from one."""
+
+
+def local_modules(path: str) -> tuple[str, ...]:
+    """Files of a Python file's imports and of theirs, itself aside, in the order of discovery."""
+    found: dict[str, None] = {path: None}
+    pending = [path]
+    while pending and len(found) < _MOST:
+        file = pending.pop()
+        new = [one for one in _imported_by(file) if one not in found]
+        found.update(dict.fromkeys(new))
+        pending += new
+    del found[path]
+    return tuple(found)
+
+
+def find_module(module: str, names: tuple[str, ...], level: int, importer: str) -> Iterator[str]:
+    """Files that an import runs: the module, the packages around it, and submodules of it.
+
+    Args:
+        module: dotted, without leading dots.
+        names: that are imported from it.
+        level: number of leading dots.
+        importer: absolute path of the file with the import.
+    """
+    parts = [part for part in module.split(".") if part]
+    for base in _bases(importer, level):
+        files = list(_below(base, parts, names))
+        if files:
+            yield from files
+            return
+
+
+def _below(base: str, parts: list[str], names: tuple[str, ...]) -> Iterator[str]:
+    directory = base
+    for number, part in enumerate(parts):
+        file, package = os.path.join(directory, f"{part}.py"), os.path.join(directory, part)
+        initial = os.path.join(package, "__init__.py")
+        is_last = number + 1 == len(parts)
+        if os.path.isfile(initial):
+            yield initial
+        elif os.path.isfile(file):
+            yield file
+            return
+        elif not os.path.isdir(package) or (is_last and not names):
+            return
+        directory = package
+    for name in names:
+        for file in (f"{name}.py", os.path.join(name, "__init__.py")):
+            if os.path.isfile(os.path.join(directory, file)):
+                yield os.path.join(directory, file)
+
+
+@functools.lru_cache(maxsize=4096)
+def _bases(importer: str, level: int) -> tuple[str, ...]:
+    directory = os.path.dirname(importer)
+    if level:
+        for _ in range(level - 1):
+            directory = os.path.dirname(directory)
+        return (directory,)
+    bases = []
+    for _ in range(_HIGHEST):
+        bases += [directory, os.path.join(directory, "src")]
+        above = os.path.dirname(directory)
+        if above == directory or os.path.exists(os.path.join(directory, ".git")):
+            break
+        directory = above
+    return tuple(bases)
+
+
+def _imported_by(path: str) -> tuple[str, ...]:
+    """Files of a file's own imports; a file that has not changed is read once per process."""
+    try:
+        stat = os.stat(path)
+        return _read(path, stat.st_size, stat.st_mtime_ns)
+    except OSError:
+        return ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(path: str, _size: int, _mtime_ns: int) -> tuple[str, ...]:
+    data = _SPLICE.sub(b" ", read_input(path))
+    found: dict[tuple[str, tuple[str, ...], int], None] = {}
+    for origin, bracketed, plain, modules in _IMPORT.findall(data):
+        if modules:
+            found.update({(name, (), 0): None for name in _names(modules)})
+            continue
+        dotted = origin.decode().replace(" ", "").replace("\t", "")
+        module = dotted.lstrip(".")
+        found[module, tuple(_names(bracketed or plain)), len(dotted) - len(module)] = None
+    found.update({(name.decode(), (), 0): None for name in _BY_NAME.findall(data)})
+    files = (file for one in found for file in find_module(*one, path))
+    return tuple(dict.fromkeys(files))
+
+
+def _names(text: bytes) -> Iterator[str]:
+    """Of ``a, b as c``: ``a`` and ``b``."""
+    for part in _COMMENT.sub(b"", text).split(b","):
+        words = part.split()
+        if words and re.fullmatch(rb"[\w.]+", words[0]):
+            yield words[0].decode("utf-8", "replace")

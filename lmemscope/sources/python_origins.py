@@ -1,0 +1,347 @@
+"""Where the values of a Python file's expressions come from, as dotted names of imports.
+
+Names are followed through assignments, containers, functions of the file and modules of the user's
+own, wherever in the file they stand. A value that only running the file would name is `UNKNOWN`:
+what comes out of a namespace by a computed key, of an import of a computed name, of text that is
+run. A computed attribute of a module is that module's name with `UNKNOWN` behind it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from lmemscope.files import decoded_utf8, read_input
+from lmemscope.sources.python_modules import find_module
+
+UNKNOWN = "?"
+UNBOUND = "!"
+"""Of a name that nothing in the file gives a meaning."""
+
+_NAMESPACES = frozenset({"builtins.globals", "builtins.locals", "sys.modules", "builtins.vars"})
+_READERS = frozenset(
+    "builtins.eval pickle.loads pickle.load marshal.loads marshal.load dill.loads dill.load "
+    "cloudpickle.loads cloudpickle.load runpy.run_path runpy.run_module gc.get_objects "
+    "inspect.currentframe inspect.stack sys._getframe pydoc.locate pkgutil.resolve_name "
+    "importlib.util.module_from_spec importlib.reload types.FunctionType types.ModuleType".split()
+)
+"""Functions that give what no name in the file stands for."""
+_IMPORTERS = frozenset({"builtins.__import__", "importlib.import_module", "importlib.__import__"})
+_ATTRIBUTE_OF = frozenset({"builtins.getattr", "inspect.getattr_static", "object.__getattribute__"})
+_MEMBERS_OF = frozenset({"builtins.vars", "inspect.getmembers", "inspect.getmembers_static"})
+_GETTERS = frozenset({"operator.attrgetter", "operator.methodcaller", "operator.itemgetter"})
+_HANDING_ON = frozenset(
+    "builtins." + name
+    for name in "dict list tuple set frozenset iter next reversed sorted zip enumerate filter map "
+    "staticmethod classmethod property".split()
+) | {"functools.partial", "functools.partialmethod", "types.MappingProxyType"}
+_OF_CONTAINERS = frozenset("get pop setdefault values items __getitem__ copy".split())
+_REFLECTING = frozenset(
+    "__dict__ __getattribute__ __getattr__ __globals__ __builtins__ f_globals f_locals "
+    "__subclasses__ __loader__".split()
+)
+_BUILTINS = frozenset(dir(builtins))
+_FOLLOWED = frozenset(
+    "cupy cupyx numba numba_cuda pycuda cuda nvrtc torch builtins sys importlib operator inspect "
+    "pickle marshal dill cloudpickle runpy gc pydoc pkgutil types functools".split()
+)
+"""Packages whose names are followed: those that make kernels, and those that give what is not
+named."""
+_NAME, _ATTRIBUTE, _RETURNED = "name", "attribute", "returned"
+_PASSES = 6
+_MOST = 32
+"""Origins of one name."""
+_DEPTH = 60
+
+Kinds = frozenset[str]
+_NOTHING: Kinds = frozenset()
+
+
+class Origins:
+    """What the names of a file stand for.
+
+    Args:
+        tree: of the file.
+        path: absolute, to find the modules that it imports.
+        follow: how many modules behind each other are read.
+
+    Attributes:
+        bound: names that the file gives a meaning.
+    """
+
+    def __init__(self, tree: ast.Module, path: str, follow: int = 3) -> None:
+        self._path, self._follow = path, follow
+        self._values: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
+        self._kinds: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._known: dict[str, set[str]] = defaultdict(set)
+        self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
+        self._has_star = False
+        self._depth = 0
+        for node in ast.walk(tree):
+            self._bind(node)
+        for _ in range(_PASSES):
+            if not self._propagate():
+                break
+
+    def of(self, node: ast.expr) -> Kinds:
+        """Dotted names of what an expression may be."""
+        if self._depth > _DEPTH:
+            return frozenset({UNKNOWN})
+        self._depth += 1
+        try:
+            found = self._of(node)
+            return frozenset(found if len(found) <= _MOST else {UNKNOWN})
+        finally:
+            self._depth -= 1
+
+    def exported(self, name: str) -> Kinds:
+        """The same of a name of the module."""
+        return frozenset(self._known[name]) if name in self._known else _NOTHING
+
+    def names(self) -> Iterator[str]:
+        """Names of the module that stand for something."""
+        yield from self._known
+
+    def text(self, node: ast.expr | None) -> str | None:
+        """The string that an expression is, put together from literals; None where computed."""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            left, right = self.text(node.left), self.text(node.right)
+            return None if left is None or right is None else left + right
+        return None
+
+    def _bind(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                own = alias.asname or alias.name.partition(".")[0]
+                full = alias.name if alias.asname else own
+                self.bound.add(own)
+                self._import(own, full)
+                self._add_local(own, full, None, 0)
+        elif isinstance(node, ast.ImportFrom):
+            self._bind_from(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            self.bound.add(node.name)
+            self._bind_definition(node)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._assign(target, node.value)
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value:
+            self._assign(node.target, node.value)
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            self._assign(node.target, node.iter)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._assign(node.optional_vars, node.context_expr)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            self.bound.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            self.bound.add(node.name)
+
+    def _bind_from(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        for alias in node.names:
+            if alias.name == "*":
+                known = self._star(module, node.level)
+                self._has_star |= not known
+                continue
+            own = alias.asname or alias.name
+            self.bound.add(own)
+            if not node.level:
+                self._import(own, f"{module}.{alias.name}")
+            self._add_local(own, module, alias.name, node.level)
+
+    def _import(self, own: str, full: str) -> None:
+        if full.partition(".")[0] in _FOLLOWED:
+            self._known[own].add(full)
+
+    def _star(self, module: str, level: int) -> bool:
+        """Take all names of a module of the user's own; whether it is one."""
+        found = self._modules(module, (), level)
+        for other in found:
+            for name in other.names():
+                self.bound.add(name)
+                self._known[name] |= other.exported(name)
+        if found:
+            self.bound |= {name for other in found for name in other.bound}
+        return bool(found)
+
+    def _add_local(self, own: str, module: str, name: str | None, level: int) -> None:
+        """What a name is that comes from a module of the user's own."""
+        for other in self._modules(module, (name,) if name else (), level):
+            if name is not None:
+                self._known[own] |= other.exported(name)
+            else:
+                self._known[own].add(own)
+                for one in other.names():
+                    self._known[f"{own}.{one}"] |= other.exported(one)
+
+    def _modules(self, module: str, names: tuple[str, ...], level: int) -> list[Origins]:
+        if not self._follow:
+            return []
+        files = (one for one in find_module(module, names, level, self._path) if one != self._path)
+        found = (_of_file(file, self._follow - 1) for file in files)
+        return [one for one in found if one is not None]
+
+    def _bind_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        if isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Assign):
+                    for target in statement.targets:
+                        if isinstance(target, ast.Name):
+                            self._values[_ATTRIBUTE, target.id].append(statement.value)
+            return
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Return | ast.Yield) and inner.value is not None:
+                self._values[_RETURNED, node.name].append(inner.value)
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self._values[_NAME, target.id].append(value)
+        elif isinstance(target, ast.Attribute):
+            self._values[_ATTRIBUTE, target.attr].append(value)
+        elif isinstance(target, ast.Subscript):
+            self._assign(target.value, value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = target.elts
+            given = value.elts if isinstance(value, ast.Tuple | ast.List) else None
+            pairs = zip(parts, given, strict=False) if given else ((one, value) for one in parts)
+            for one, own in pairs:
+                self._assign(one, own)
+        elif isinstance(target, ast.Starred):
+            self._assign(target.value, value)
+
+    def _propagate(self) -> bool:
+        """Once more from values to names; whether anything is new."""
+        has_changed = False
+        for (role, name), values in self._values.items():
+            known = self._known[name] if role == _NAME else self._kinds[role, name]
+            new = self._all(values) - known
+            if new and len(known) <= _MOST:
+                known |= new
+                has_changed = True
+        return has_changed
+
+    def _all(self, nodes: Iterable[ast.expr | None]) -> set[str]:
+        return {kind for node in nodes if node is not None for kind in self.of(node)}
+
+    def _of(self, node: ast.expr) -> set[str]:
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(self.of(node.value), node.attr)
+        if isinstance(node, ast.Call):
+            return self._calls(self.of(node.func), node)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node)
+        if isinstance(node, ast.IfExp):
+            return self._all((node.body, node.orelse))
+        if isinstance(node, ast.BoolOp):
+            return self._all(node.values)
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            return self._all(node.elts)
+        if isinstance(node, ast.Dict):
+            return self._all(node.values)
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            return self._all((node.elt,))
+        if isinstance(node, ast.NamedExpr | ast.Starred | ast.Await):
+            return set(self.of(node.value))
+        if isinstance(node, ast.Lambda):
+            return {f"(){kind}" for kind in self.of(node.body)}
+        return set()
+
+    def _name(self, node: ast.Name) -> set[str]:
+        found = set(self._known.get(node.id, ()))
+        found |= {f"(){kind}" for kind in self._kinds.get((_RETURNED, node.id), ())}
+        if not found and node.id in _BUILTINS:
+            return {f"builtins.{node.id}"}
+        if node.id not in self.bound and not self._has_star:
+            return {UNBOUND}
+        return found
+
+    def _attribute(self, owners: Iterable[str], name: str) -> set[str]:
+        found: set[str] = set()
+        for owner in owners:
+            if owner.endswith(UNKNOWN):
+                found.add(owner)
+            elif name in _REFLECTING:
+                found.add(f"{owner}.{UNKNOWN}")
+            else:
+                found.add(f"{owner}.{name}")
+                found |= self._known.get(f"{owner}.{name}", set())
+            if name in _OF_CONTAINERS:
+                found.add(f"(){owner}")
+        if name in ("f_globals", "f_locals", "__globals__", "__builtins__"):
+            found.add(UNKNOWN)
+        return found | self._kinds.get((_ATTRIBUTE, name), set())
+
+    def _calls(self, called: Kinds, node: ast.Call) -> set[str]:
+        if not called:
+            return set()
+        first = node.args[0] if node.args else None
+        given = self.of(first) if first is not None else _NOTHING
+        return {kind for one in called for kind in self._call(one, node, given)}
+
+    def _call(self, called: str, node: ast.Call, given: Kinds) -> set[str]:
+        first = node.args[0] if node.args else None
+        if called.endswith(UNKNOWN):
+            return {called.removeprefix("()")}
+        if called.startswith("()"):
+            return {called[2:]}
+        if called in _IMPORTERS:
+            name = self.text(first)
+            return {UNKNOWN if name is None else name}
+        if called in _ATTRIBUTE_OF and len(node.args) > 1:
+            name = self.text(node.args[1])
+            return _unknown_of(given) if name is None else self._attribute(given, name)
+        if called in _MEMBERS_OF and node.args:
+            return _unknown_of(given)
+        if called in _NAMESPACES:
+            return {f"{called}()"}
+        if called in _READERS:
+            return {UNKNOWN}
+        if called in _GETTERS:
+            names = [self.text(one) for one in node.args]
+            return {f"[{name or UNKNOWN}]" for name in names}
+        if called.startswith("[") and called.endswith("]"):
+            name = called[1:-1]
+            return _unknown_of(given) if name == UNKNOWN else self._attribute(given, name)
+        return set(given) | self._all(node.args[1:]) if called in _HANDING_ON else set()
+
+    def _subscript(self, node: ast.Subscript) -> set[str]:
+        found: set[str] = set()
+        key = self.text(node.slice)
+        for owner in self.of(node.value):
+            if owner == "sys.modules":
+                own = isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
+                found |= set() if own else {UNKNOWN if key is None else key}
+            elif owner.removesuffix("()") in _NAMESPACES:
+                is_known = key is not None and key in self.bound
+                found |= set(self._known.get(key or "", ())) if is_known else {UNKNOWN}
+            else:
+                found.add(owner)
+        return found
+
+
+def _unknown_of(owners: Iterable[str]) -> set[str]:
+    """Computed attributes of some values."""
+    return {one if one.endswith(UNKNOWN) else f"{one}.{UNKNOWN}" for one in owners}
+
+
+def _of_file(path: str, follow: int) -> Origins | None:
+    try:
+        stat = os.stat(path)
+        return _read(path, stat.st_size, stat.st_mtime_ns, follow)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+@functools.lru_cache(maxsize=512)
+def _read(path: str, _size: int, _mtime_ns: int, follow: int) -> Origins:
+    return Origins(ast.parse(decoded_utf8(read_input(path)), path), path, follow)

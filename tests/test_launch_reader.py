@@ -1,0 +1,138 @@
+"""Launches in host code, however they are written, and the blocks that they may have."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.model import SourceText
+from lmemscope.rules.launch_reader import launches_in
+from lmemscope.rules.launched_elsewhere import launch_sizes
+
+KERNEL = "static __global__ void own(int *p, int n) { }\n"
+FILE = "/p/a.cu"
+
+
+def text_of(host: str) -> SourceText:
+    lines = (KERNEL + host).split("\n")
+    return SourceText(lambda file: lines if file == FILE else [])
+
+
+@pytest.mark.parametrize(
+    ("host", "sizes"),
+    [
+        # A runtime call, by whatever cast the kernel is given.
+        (
+            "void f() { cudaLaunchKernel((const void *)own, dim3(n), dim3(512), a, 0, 0); }",
+            {512},
+        ),
+        (
+            "void f(int n) { cudaLaunchCooperativeKernel(reinterpret_cast<void *>(&own), n, "
+            "dim3(32, 8), a, 0, 0); }",
+            {256},
+        ),
+        (
+            "void f() { cudaLaunchConfig_t c = {}; c.gridDim = 1; c.blockDim = 672;\n"
+            "cudaLaunchKernelEx(&c, own, p, n); }",
+            {672},
+        ),
+        (
+            "void f() { cudaLaunchConfig_t c = {}; c.blockDim.x = 67; c.blockDim.y = 2;\n"
+            "cudaLaunchKernelEx(&c, own, p, n); }",
+            {134},
+        ),
+        (
+            "void f() { cudaLaunchConfig_t c = {dim3(1), dim3(608)};\n"
+            "cudaLaunchKernelEx(&c, own, p, n); }",
+            {608},
+        ),
+        (
+            "void f() { CUfunction q; cudaGetFuncBySymbol(&q, own);\n"
+            "cuLaunchKernel(q, 1, 1, 1, 16, 20, 1, 0, 0, a, 0); }",
+            {320},
+        ),
+        # A function, a template or a macro that is given the kernel.
+        (
+            "template <class K> void go(K k, int n, int b, int *p) { k<<<1, b>>>(p, n); }\n"
+            "void f(int n) { go(own, n, n > 100 ? 512 : 64, p); go(other, n, 1024, p); }",
+            {64, 512},
+        ),
+        (
+            "void go(void (*k)(int *, int), int b) { int c = b * 2; k<<<1, c>>>(p, 1); }\n"
+            "void f() { go(own, 128); }",
+            {256},
+        ),
+        (
+            "template <class K> void go(K k, int b) {\n"
+            "  cudaLaunchKernel((void *)k, 1, b, a, 0, 0); }\n"
+            "void f() { go(own, 480); }",
+            {480},
+        ),
+        (
+            "#define LAUNCH(k, t, ...) k<<<1, t>>>(__VA_ARGS__)\nvoid f() { LAUNCH(own, 768, p); }",
+            {768},
+        ),
+        # What it is in: a macro, a lambda, a member function, a template.
+        ("#define GO(b) own<<<1, b>>>(p, n)\nconst int b = 64;\nvoid f() { GO(1024); }", {1024}),
+        ("#define IT own\nvoid f() { IT<<<1, 640>>>(p, n); }", {640}),
+        ("void f() { auto go = [&](int b) { own<<<1, b>>>(p, n); };\n go(896); }", {896}),
+        (
+            "struct R { void go(int b) const { own<<<1, b>>>(p, n); } };\n"
+            "void f(R r) { r.go(512); }",
+            {512},
+        ),
+        (
+            "template <int B> void go() { own<<<1, B>>>(p, 1); }\n"
+            "void f() { go<256>(); go<1024>(); }",
+            {256, 1024},
+        ),
+        # What holds its address.
+        ("void f(R r) { r.fn = own; r.b = 960; r.fn<<<1, r.b>>>(p, n); }", {960}),
+        ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
+        ("K t[] = {other, own};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
+        ("void f(int n) { auto q = n > 3 ? own : other; q<<<1, 416>>>(p, n); }", {416}),
+        ("void f(int n) { (n > 3 ? own : other)<<<1, 416>>>(p, n); }", {416}),
+        (
+            "template <void (*K)(int *, int)> void go() { K<<<1, 736>>>(p, 1); }\n"
+            "void f() { go<own>(); }",
+            {736},
+        ),
+        # A size that something decides.
+        ("void f(int n) { own<<<1, n > 100 ? 512 : 64>>>(p, n); }", {64, 512}),
+        ("void f(int n) { int b = n > 100 ? 512 : 64; own<<<1, b>>>(p, n); }", {64, 512}),
+        ("void f(int n) { dim3 b(n > 3 ? 32 : 8, 16); own<<<1, b>>>(p, n); }", {128, 512}),
+        ("void f(int n) { own<<<1, std::min(n, 512)>>>(p, n); }", {512}),
+        (
+            "void f(int n) { dim3 b(16, 16); if (n > 3) b.x = 64; own<<<1, b>>>(p, n); }",
+            {256, 1024},
+        ),
+        (
+            "void f(int n) { dim3 b(64);\n if (n > 3) b.x = 1024;\n own<<<1, b>>>(p, n); }",
+            {64, 1024},
+        ),
+        ("void go(int b = 1024) { own<<<1, b>>>(p, 1); }\nvoid f() { go(); }", {1024}),
+        # No launch of it.
+        ("void f() { own<<<1, 64>>>(p, n);\n#if 0\n own<<<1, 1024>>>(p, n);\n#endif\n}", {64}),
+        ("void f() { own<<<1, 64>>>(p, n); /* own<<<1, 1024>>>(p, n); */ }", {64}),
+        ('void f() { own<<<1, 64>>>(p, n); puts("own<<<1, 1024>>>(p)"); }', {64}),
+    ],
+)
+def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> None:
+    assert launch_sizes("own", FILE, text_of(host)) == sizes
+
+
+@pytest.mark.parametrize(
+    ("host", "are_all"),
+    [
+        ("void f() { own<<<1, 64>>>(p, n); }", True),
+        ("void f() { cudaLaunchKernel((void *)own, 1, 64, a, 0, 0); }", True),
+        ("void f() { auto q = own; q<<<1, 64>>>(p, n); }", True),
+        ("void f() { cudaFuncSetAttribute(own, x, 64); own<<<1, 64>>>(p, n); }", True),
+        ("void f() { go(own); own<<<1, 64>>>(p, n); }", False),
+        ("void f() { go<own>(p); own<<<1, 64>>>(p, n); }", False),
+        ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 64>>>(p, n); }", False),
+        ("void f(int n) { (n > 3 ? own : other)<<<1, 64>>>(p, n); }", True),
+        ("#define L(x) x##wn<<<1, 1024>>>(p, n)\nvoid f() { L(o); own<<<1, 32>>>(p, n); }", False),
+    ],
+)
+def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bool) -> None:
+    assert launches_in(text_of(host), (FILE,), "own").are_all is are_all

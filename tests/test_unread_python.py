@@ -1,0 +1,129 @@
+"""Python files that reach a GPU compiler in ways that are not read, and those that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lmemscope.discover.walk import Globs, discover
+from lmemscope.sources.python import is_worth_parsing, survey
+
+KERNEL = "def k(o, p):\n    o[0] = p[1]\n"
+SOURCE = "(open('k.txt').read(), 'k')\n"
+JIT = "from numba.cuda import jit as go\n"
+
+UNREAD = {
+    "globals": "from numba.cuda import *\n@globals()['jit']\n" + KERNEL,
+    "globals put together": "from numba import cuda\n@globals()['cu' + 'da'].jit\n" + KERNEL,
+    "getattr put together": "import numba.cuda\n@getattr(numba.cuda, 'j' + 'it')\n" + KERNEL,
+    "getattr under another name": f"import cupy\ng = getattr\ng(cupy, 'Raw' + 'Kernel'){SOURCE}",
+    "getattr of what is returned": (
+        f"import cupy\ndef m():\n    return cupy\ngetattr(m(), 'Raw' + 'Kernel'){SOURCE}"
+    ),
+    "attrgetter": f"import operator, cupy\noperator.attrgetter('Raw' + 'Kernel')(cupy){SOURCE}",
+    "sys.modules": (
+        "import sys, numba.cuda as q\nm = sys.modules['numba.cuda']\n"
+        "@getattr(m, 'j' + 'it')\n" + KERNEL
+    ),
+    "vars": f"import cupy\nfor z in [cupy]:\n    vars(z)['RawKer' + 'nel']{SOURCE}",
+    "members": f"import cupy, inspect\ndict(inspect.getmembers(cupy))['Raw' + 'Kernel']{SOURCE}",
+    "an import by name": (
+        "import importlib\nm = importlib.import_module('num' + 'ba.cuda')\n@m.jit\n" + KERNEL
+    ),
+    "a computed import": (
+        "from importlib import import_module as im\nm = im(chr(110) + 'umba.cuda')\n"
+        "j = getattr(m, 'ji' + 't')\nk = j(lambda o, p: None)\n"
+    ),
+    "text that is run": "exec(open('x').read())\n@j\n" + KERNEL,
+    "a file that is run": "import runpy, numba\nrunpy.run_path('k.txt')\n",
+    "an attribute of a class": (
+        f"import cupy\nclass A:\n    m = cupy\n    def go(self, n):\n"
+        f"        return getattr(self.m, n){SOURCE}"
+    ),
+    "a computed target": (
+        "import numba\n@numba.vectorize(['f4(f4)'], target='cu' + 'da')\ndef f(x):\n    return x\n"
+    ),
+    "a reduction": "from numba import cuda\n@cuda.reduce\ndef f(a, b):\n    return a + b\n",
+    "a fused function": "import cupy\n@cupy.fuse()\ndef f(x):\n    return x\n",
+    "a module that is not found": "from elsewhere import jit\n@jit\n" + KERNEL,
+}
+THROUGH_A_MODULE = {
+    "an import of a name": "from helpers import go as z\n@z\n" + KERNEL,
+    "an attribute": "import helpers\n@helpers.go\n" + KERNEL,
+    "all names": "from helpers import *\n@go\n" + KERNEL,
+    "two modules": "from between import go\n@go\n" + KERNEL,
+    "a relative import": "from .helpers import go\n@go\n" + KERNEL,
+}
+ORDINARY = {
+    "computed attributes": "import os\ndef f(x):\n    return getattr(os, x)()\n",
+    "plugins": (
+        "import importlib\ndef load(n):\n    m = importlib.import_module(n)\n"
+        "    return getattr(m, 'main')()\n"
+    ),
+    "decorators": (
+        "import functools\nclass A:\n    @property\n    def x(self):\n        return 1\n"
+        "    @x.setter\n    def x(self, v):\n        pass\n    @functools.lru_cache\n"
+        "    def y(self):\n        return globals()\n"
+    ),
+    "a method named as a built-in function": (
+        "class A:\n    def eval(self, code):\n        return eval(code, {})\n"
+        "    def code(self):\n        pass\n"
+    ),
+    "evaluated text": "def f(text):\n    return eval(text, globals(), locals())\n",
+    "arrays": "import cupy as cp\nxp = cp\ndef f(x):\n    return xp.sqrt(x)\n",
+}
+
+
+@pytest.mark.parametrize("form", UNREAD)
+def test_a_form_that_is_not_read_is_said(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(UNREAD[form])
+    assert is_worth_parsing(str(file))
+    assert survey(str(file), "m.py").unread
+
+
+@pytest.mark.parametrize("form", THROUGH_A_MODULE)
+def test_names_are_followed_through_modules(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(THROUGH_A_MODULE[form])
+    (tmp_path / "helpers.py").write_text(JIT)
+    (tmp_path / "between.py").write_text("from helpers import go\n")
+    assert is_worth_parsing(str(file))
+    assert survey(str(file), "m.py").unread
+    (tmp_path / "helpers.py").write_text("from functools import lru_cache as go\n")
+    assert not survey(str(file), "m.py").unread
+
+
+@pytest.mark.parametrize("form", ORDINARY)
+def test_ordinary_files_are_not_said(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(ORDINARY[form])
+    assert survey(str(file), "m.py").unread == ()
+
+
+def test_modules_that_import_each_other_are_followed_to_an_end(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from b import *\nimport numba\n@go\n" + KERNEL)
+    (tmp_path / "b.py").write_text("from a import *\nfrom c import go\n")
+    (tmp_path / "c.py").write_text("import a, b\n" + JIT)
+    assert survey(str(tmp_path / "a.py"), "a.py").unread
+
+
+def test_kernels_of_other_languages_are_left_out_and_said(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    (tmp_path / "t.py").write_text("import triton\n@triton.jit\n" + KERNEL)
+    (tmp_path / "n.ipynb").write_text('{"cells": [{"source": ["import cupy"]}]}')
+    (tmp_path / "plain.ipynb").write_text('{"cells": [{"source": ["import numpy"]}]}')
+    (tmp_path / "k.cu.in").write_text("__global__ void @name@() {}\n")
+    (tmp_path / "k.fatbin").write_bytes(b"\x50\xed\x55\xba")
+    (gap,) = discover([str(tmp_path)], Globs(str(tmp_path))).gaps
+    assert (gap.stage, gap.kind) == ("walk", "note")
+    assert all(name in gap.reason for name in ("t.py", "n.ipynb", "k.fatbin", "k.cu.in"))
+    assert "plain" not in gap.reason
+
+
+def test_an_instance_in_a_cpp_file_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    (tmp_path / "b.cc").write_text('#include "k.cuh"\ntemplate __global__ void k<64>(float *);\n')
+    found = discover([str(tmp_path)], Globs(str(tmp_path)))
+    assert [Path(one).name for one in found.headers] == ["b.cc"]
