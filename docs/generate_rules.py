@@ -20,11 +20,11 @@ TARGET = Path(__file__).parent / "rules"
 HEAD = """\
 # Rules
 
-One per cause; `lmemscope rules ID` shows the same text, without the kernels before and after.
+One per cause; `lmemscope rules ID` shows the same text without the examples.
 
-Their figures are what the toolkit that the table names makes of them: bytes of frames, spills and
-shared memory, local memory instructions of the kernel and of what it calls. `with calls` is the
-stack with those of the functions that are called, `?` what is not known.
+Figures are measured with the toolkit that the table names: bytes of frames, spills and shared
+memory, and the `LDL`/`STL` instructions of the kernel and its callees. `with calls` is the stack
+including callees, `?` is unknown.
 """
 WIDTH = 100
 UNKNOWN = "?"
@@ -129,10 +129,11 @@ def fix(example: Example, found: Figures) -> str:
         if found["vain"]:
             tried = ", ".join(map(_linked, found["vain"]))
             return f"{asked} tries {tried}, to no effect."
-        return f"{asked} has none: {found['reason']}."
+        reasons = found["reason"].split("; ")
+        return f"{asked} has none." if len(reasons) > 2 else f"{asked} has none: {found['reason']}."
     text = f"{asked} removes it by {_linked(found['rewrite'])}: {found['summary']}."
     if found["applicability"] == "unsafe":
-        text += f" Only `--unsafe` takes that into the patch: {found['caveat']}."
+        text += f" Only with `--unsafe`: {found['caveat']}."
     return text
 
 
