@@ -1,15 +1,13 @@
 """One table for all threads
 
-A table of constants that no thread changes becomes `static const`: it is there once, and no thread
-writes it. Where all lanes of a warp read one element, `static __constant__ const` keeps
-it in constant memory, which hands that element to all of them at once; where lanes read different
-ones, `static __device__ const` keeps it in device memory, behind the L1 cache.
+A constant table becomes `static const`: one copy, written by no thread. If all lanes of a warp read
+one element, `static __constant__ const` broadcasts it from constant memory; if lanes read different
+elements, `static __device__ const` keeps it in device memory behind the L1 cache.
 
-It is safe: the initialiser must be constant and the table const, else it does not compile, and what
-could take the const away again, a cast in C's way or inline assembly, is declined, and so is what
-may tell a table that became const: references to elements, members and operators. One that code may
-read by a pointer to larger elements is aligned to 16 bytes. It costs loads through the L1 cache;
-constant memory reads different elements one after the other.
+Safe: the initialiser must be constant and the table const, or the code does not compile. What could
+remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
+operators) is declined. A table that may be read through a pointer to larger elements is aligned to
+16 bytes. It costs loads through the L1 cache; constant memory serialises different elements.
 """
 
 from __future__ import annotations
