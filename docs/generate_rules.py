@@ -85,7 +85,8 @@ def table(example: Example, known: Figures, own: Figures) -> list[str]:
     ]
     if differ("cumulative_stack", other="stack_frame"):
         columns.append(("with calls", ("cumulative_stack",)))
-    columns.append(("spilled st/ld", ("spill_stores", "spill_loads")))
+    if differ("spill_stores") or differ("spill_loads"):
+        columns.append(("spilled st/ld", ("spill_stores", "spill_loads")))
     columns.append(("LDL/STL", ("ldl", "stl")))
     if differ("ptx_local", other="stack_frame"):
         columns.append(("PTX .local", ("ptx_local",)))

@@ -2,11 +2,10 @@ r"""The address of a variable leaves the function.
 
 What it is. A pointer to a local variable is passed to a function that is not inlined, stored in
 memory, or given to inline assembly; or one pointer may refer to several variables. Registers have
-no addresses, so the variable is in the stack frame. A temporary need is enough, although the PTX no
-longer shows it: an assignment operator (also a library's) that compares ``this`` with another
-address, or a pointer that only some paths set. ``cuda::atomic`` and ``cuda::atomic_ref`` test for
-local memory (``isspacep.local``) and have a separate path for it, which does not run for atomics in
-global or shared memory.
+no addresses, so the variable is in the stack frame. It is enough that early compiler passes need
+the address: for an assignment operator that compares ``this`` with another address, or a pointer
+that only some paths set. ``cuda::atomic`` and ``cuda::atomic_ref`` have a path for local memory
+(``isspacep.local``), which does not run for global or shared memory.
 
 How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to memory;
 then generic ``ld``/``st``. In SASS these may be generic LD/ST: no LDL/STL although there is a
@@ -16,9 +15,9 @@ What it costs. Loads and stores around each use; generic accesses are slower tha
 
 How to remove it. It depends on where the address goes:
 
-- a function: inline it (``__forceinline__``). If it recurses, is called through a pointer or is
-  defined in another source, pass values and return structures by value
-- a function of CUDA or of a library: the variable stays in memory during the call
+- a function: inline it (``__forceinline__``); if that is impossible (recursion, a call through a
+  pointer, another source), pass and return by value
+- a library function: the variable stays in memory during the call
 - ``printf`` with ``%s``: print values, or compile the call out
 - memory, such as an array of pointers to locals: store an index, or unroll the loop if its trip
   count is constant
@@ -30,7 +29,7 @@ How to remove it. It depends on where the address goes:
   ``__builtin_assume(__isGlobal(pointer))``
 - inline assembly: pass values
 
-If another cause is reported too, the variable stays in memory until that is removed as well.
+Other reported causes must be removed as well.
 
 When to leave it. Calls of large functions that are rarely executed.
 """

@@ -14,7 +14,7 @@ How to remove it. Recursion: iterate, with an explicit stack if necessary; ``__f
 not help. Function pointers and virtual functions: a template parameter or a switch. A function of
 another source: define it in a header, or link with ``-dlto``. Other functions: ``__forceinline__``.
 For recursion that stays, set ``cudaDeviceSetLimit(cudaLimitStackSize, …)`` to the depth that
-occurs. Recursion in which every path calls again never ends: usually another overload was meant.
+occurs.
 
 When to leave it. When the depth is small and the code is not hot.
 """

@@ -10,8 +10,7 @@ What it costs. A store and a load per register and call.
 
 How to remove it. Inline the function (``__forceinline__``), unless it recurses, is called through a
 pointer, is defined in another source (move it to a header, or use ``-dlto``), or belongs to CUDA. A
-function that must stay a call saves less if it needs fewer registers. Functions that are linked
-only for their addresses, such as virtual ones, cost the kernel nothing.
+function that must stay a call saves less if it needs fewer registers.
 
 When to leave it. Large functions that are called rarely: inlining them grows the code.
 """

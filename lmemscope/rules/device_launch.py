@@ -2,14 +2,13 @@ r"""A kernel launches a kernel, which must not receive a pointer to local or sha
 
 What it is. ``kernel<<<…>>>`` inside a kernel gets a parameter buffer from the device runtime,
 stores the arguments there and launches. That uses no local memory, except 16 bytes of stack after
-linking with the device runtime. A pointer to a local variable or to shared memory among the
-arguments is an error: the child is another grid and reads something else at that address.
+linking. A pointer to a local variable or to shared memory among the arguments is an error: the
+child is another grid and reads something else at that address.
 
 How to recognise it. PTX: calls of ``__cudaCDP2GetParameterBufferV2`` and
 ``__cudaCDP2LaunchDeviceV2``. Error: an address of ``__local_depot`` or of shared memory reaches a
-store into that buffer, through registers, a structure on the stack, or a call. NVVM warns of some
-("A pointer to local memory was stored into the parameter buffer"), but not through a call, and not
-of shared memory.
+store into that buffer, through registers, a structure on the stack, or a call. NVVM warns of some,
+but not through a call, and not of shared memory.
 
 What it costs. The launch takes microseconds, and a place among the pending launches, for which the
 driver reserves memory (docs/reservation.md). With the error, what the child reads is undefined.

@@ -12,13 +12,12 @@ use one index, up to 32 if lanes differ.
 How to remove it. If the index consists of loop counters with a constant trip count, unroll; for a
 run-time bound, loop to a constant and test the bound inside. In a ring (``i % size``), move the
 elements instead of the index. A table of indices in the module (``state[order[i]]``) must be
-``const``, and its loop unrolled. Comparing with each index suits at most 32 elements that fit in
-registers and that no pointer refers to, and costs a comparison per element and access. Shared
-memory suits arrays without constructors of which a block's copies fit in 48 KB; with the thread as
-the last dimension, elements of 4 bytes are free of bank conflicts, 8 and 16 bytes take 2 and 4
-passes, and 1- or 2-byte elements share banks. Neither suits an array that is also accessed as
-another type; an array that fits neither needs another algorithm. If the only index is
-``threadIdx.x``, each thread uses one element: use a variable, or add a missing ``__shared__``.
+``const``, and its loop unrolled. Comparing with each index suits up to 32 elements without pointers
+to them, and costs a comparison per element and access. Shared memory suits arrays without
+constructors whose copies for a block fit in 48 KB; with the thread as the last dimension, 4-byte
+elements have no bank conflicts, 8 and 16 bytes take 2 and 4 passes, and 1- or 2-byte elements share
+banks. Neither suits an array that is also accessed as another type. Otherwise change the algorithm.
+If the only index is ``threadIdx.x``, use a variable, or add a missing ``__shared__``.
 
 When to leave it. Rarely executed code, and arrays whose shared memory would cost too much
 occupancy. Raising the register limit does nothing: nothing is spilled.

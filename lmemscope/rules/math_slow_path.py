@@ -5,8 +5,8 @@ read at a run-time position; its scratch array is in local memory.
 
 How to recognise it. PTX: integer products with the bits of 2/pi are stored in an array of 28 bytes
 (float) or 40 bytes (double). The bits are immediates (1011060801, -614296167, ...) or come from
-``__cudart_i2opi_f`` and ``__cudart_i2opi_d``; for double the function is
-``__internal_trig_reduction_slowpathd``.
+``__cudart_i2opi_f`` or, for double, ``__internal_trig_reduction_slowpathd`` and
+``__cudart_i2opi_d``.
 
 What it costs. Nothing for small arguments: the path is taken only above about 105615 (float) or
 2^31 (double). Its registers and code are always there.
@@ -16,8 +16,8 @@ How to remove it. If the argument is written as pi times something, use ``sinpi`
 use ``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` if their accuracy suffices. Or promise
 small arguments with ``__builtin_assume(fabs(x) < 1e5)`` (2e9 for double) before the call: outside
 that range the result is wrong. The promise has no effect in a partially unrolled loop (add
-``#pragma unroll 1``), or inside a loop for an argument that is the same in all iterations.
-In ``__host__ __device__`` functions, put it and ``__sinf`` inside ``#ifdef __CUDA_ARCH__``. Use
+``#pragma unroll 1``), or inside a loop for an argument that is the same in all iterations. In
+``__host__ __device__`` functions, put it and ``__sinf`` inside ``#ifdef __CUDA_ARCH__``. Use
 neither for an argument that contains a power or, for float, more integers than it is divided by
 (``2 * pi * i * j / n``): reduce the integers exactly first, ``(i * j) % n``.
 

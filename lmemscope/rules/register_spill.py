@@ -15,9 +15,8 @@ less unrolling, values recomputed or in shared memory. Without a minimum of bloc
 bounds, ptxas may save registers for several blocks and spill below the limit: a minimum of one
 prevents that. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning
 of the kernel spills to shared memory. It excludes dynamic shared memory and ``-rdc=true``. ptxas
-divides the shared memory by the threads that ``__launch_bounds__`` allow (without: as many as find
-registers, at most 1024) and uses no more than a block has at full occupancy: on sm_90 19 KB for 256
-threads, less what the kernel already uses.
+divides a block's share of shared memory at full occupancy (on sm_90 19 KB for 256 threads) by the
+threads that ``__launch_bounds__`` allow, without them up to 1024.
 
 When to leave it. A few bytes outside the hot loop, where occupancy matters more.
 """

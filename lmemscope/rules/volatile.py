@@ -10,9 +10,8 @@ What it costs. A store and a load for every use.
 How to remove it. Drop ``volatile``: no other thread can access a local variable. If a template
 deduces it, use ``std::remove_volatile_t``. ``c ? a : b`` is volatile if either operand is, and
 makes a plain variable in it volatile too: choose its value instead, ``+b``. To keep a benchmark's
-result alive, store it to global memory under a condition that the compiler cannot evaluate; an
-empty assembly statement keeps it in PTX only, and ptxas drops it. An array with a dynamic index
-stays in memory anyway.
+result alive, store it to global memory under a condition that the compiler cannot evaluate. An
+array with a dynamic index stays in memory anyway.
 
 When to leave it. When the memory traffic is the purpose, as in micro-benchmarks.
 """
