@@ -132,7 +132,7 @@ def fix(example: Example, found: Figures) -> str:
             return f"{asked} tries {tried}, to no effect."
         reasons = found["reason"].split("; ")
         return f"{asked} has none." if len(reasons) > 2 else f"{asked} has none: {found['reason']}."
-    text = f"{asked} removes it by {_linked(found['rewrite'])}: {found['summary']}."
+    text = f"{asked}: {found['summary']}."
     if found["applicability"] == "unsafe":
         text += f" Only with `--unsafe`: {found['caveat']}."
     return text

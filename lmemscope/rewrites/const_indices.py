@@ -4,10 +4,9 @@ A module variable in constant or device memory from which indices are read (`sta
 becomes const, so that an index read at a constant position is a constant. A second variant also
 unrolls the loops that read it and those that index the array.
 
-Safe: the project only reads elements of the table, so nothing writes it, by `cudaMemcpyToSymbol` or
-otherwise, and nothing has its address; code that writes an element does not compile. Declined if
-another file declares it `extern`, or if a function gets an element, because a const overload may be
-called.
+Safe: in the whole project nothing writes the table (`cudaMemcpyToSymbol` included) or has its
+address. Declined if another file declares it `extern`, or if a function gets an element, because a
+const overload may be called.
 """
 
 from __future__ import annotations

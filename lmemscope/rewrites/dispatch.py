@@ -1,10 +1,9 @@
 """Compile a version for each number
 
 A kernel whose loops over an array run to a parameter, `for (int i = 0; i < n; ++i)` over 8
-elements, becomes a template of that number, with a `switch` over 0 to 8. In each instance the trip
-counts are constant and the loops unrolled, including those in inlined functions, loops that count
-down, and loops bounded by another's counter. A second variant keeps outer loops rolled (`#pragma
-unroll 1`).
+elements, becomes a template of that number, with a `switch` over 0 to 8. In each instance trip
+counts are constant and the loops unrolled, those in inlined functions included. A second variant
+keeps outer loops rolled (`#pragma unroll 1`).
 
 Unsafe: the promise is that the number is one of these; with any other the kernel traps, and the
 host gets an error. Declined for templates, if the loop tests its counter before it uses the array,

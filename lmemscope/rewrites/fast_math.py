@@ -2,8 +2,8 @@
 
 Calls with float arguments become `__sinf`, `__cosf`, `__tanf` or `__sincosf`; calls of pi times
 something become `sinpi` and the like. Or `__builtin_assume(fabs(x) < 1e5)` before the statement
-promises a small argument (2e9 for double), if the statement always makes the call and nothing else
-in it can change the argument.
+promises a small argument (2e9 for double), if the statement always makes the call and does not
+change the argument.
 
 Unsafe. The fast functions have an absolute error of about 1e-6 within pi of zero and larger errors
 beyond; for large arguments the result is wrong. With the promise, results are the same within its

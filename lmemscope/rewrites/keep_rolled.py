@@ -5,8 +5,7 @@ levels further out, all of them, and each alone, as separate variants. Then the 
 iteration are live at a time.
 
 Safe: a pragma does not change the meaning. It costs loop overhead and what the compiler knew about
-individual iterations. An array whose index is no longer constant goes to local memory: then the
-finding is reduced at best.
+individual iterations. An array whose index is no longer constant goes to local memory.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 An integer array becomes a view of a shared-memory column with elements of 8 or 16 bits, if all
 values stored in it fit. It takes a half or a quarter of the space of shared-memory, so more threads
 are resident. If 1, 2 or 4 bits suffice, a second variant packs two to eight elements per byte; each
-store then reads the byte first. Two-dimensional arrays, and arrays of bytes or booleans, are tried
-in packed form only.
+store then reads the byte first.
 
 All stored values must be in sight: constants, loop counters, variables that hold only such values,
 results of a mask or remainder, and elements of the array itself. A named constant must be defined

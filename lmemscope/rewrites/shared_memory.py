@@ -2,16 +2,14 @@
 
 Each thread gets a column of a shared array: element `i` of thread `t` is at `[i][t]`, so the lanes
 of a warp use different banks whatever their indices. Elements narrower than a word are grouped by
-words, for the same reason. The variable becomes a view of its column whose elements can be assigned
-and bound to references. Functions that take the array get an overload that takes the view; a
-function that nothing else uses is changed in place. Local pointers into the array become a class
-that counts elements, for `*p++`, `p[-1]`, `p - q`, comparisons, `&a[i]`, rows and `a + k`.
+words. The variable becomes a view of its column, and functions that take the array get an overload
+for the view, or change in place if nothing else uses them. Local pointers into the array become a
+class with the usual pointer arithmetic.
 
-Declined where the location could escape: a pointer that may also refer to another array, members,
+Declined if the address could escape (a pointer that may also refer to another array, members,
 arrays of pointers, lambdas, return values, casts, `sizeof`, references and pointers to pointers,
-functions without a body in sight; and where code may step between elements in memory: a function
-that takes the address of a reference parameter, a class that returns its own address, a cast to a
-larger type.
+functions without a body in sight), or if code may step between elements in memory (the address of a
+reference parameter, a class that returns its own address, a cast to a larger type).
 
 Safe if every kernel that may run the function has `__launch_bounds__`, or `--block` gives the
 block, and no kernel uses dynamic shared memory. Otherwise unsafe, as in a header that other sources

@@ -3,8 +3,7 @@
 Each thread gets a row of a shared array that holds the whole variable, an array or a structure with
 arrays. The variable becomes a reference to it, so pointers, functions, macros and members work as
 before. Rows are an odd number of words long, so lanes that use the same element use different
-banks. Tried if the variable cannot be a column (shared-memory), which is free of conflicts for any
-index.
+banks. Tried if the variable cannot be a column (shared-memory).
 
 Safe and unsafe as shared-memory. A type with a non-trivial constructor or destructor does not
 compile in it. Code that treats a pointer to it as local memory, such as inline assembly, is

@@ -2,14 +2,12 @@
 
 A constant table is kept in shared memory: the first thread of a block writes it at the beginning of
 the kernel, before a barrier. Up to 64 elements are stored as constants; larger tables are copied
-from device memory. Tried if lanes read different elements, which shared memory delivers together if
-they are in different banks.
+from device memory. Tried if lanes read different elements.
 
 Safe: nothing precedes the barrier, so all threads reach it, and code that could change the elements
 or detect their location is declined, as for static-table. Unsafe if a launch may use dynamic shared
-memory, which leaves less of it. Only tables of kernels are moved, whose names mean the same at the
-kernel's beginning. A table of rows computes its positions as one number (a helper class). It costs
-a barrier, and stores by one thread.
+memory, which leaves less of it. Only tables declared in kernels are moved. It costs a barrier, and
+stores by one thread.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ current one. Every index is a constant. Payload arrays that move along are rewri
 Safe: the same comparisons of the same elements happen in the same order, so the order of equal
 elements and the effect of NaN are unchanged; the list need not be sorted. It costs a comparison and
 two selections per position and array: long arrays with few insertions are better in shared memory.
-For up to 16 elements a second variant unrolls the loop around it by four, for up to 8 by eight, so
-that their loads are in flight together.
+For up to 16 (8) elements a second variant unrolls the loop around it by four (eight).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """One table for all threads
 
-A constant table becomes `static const`: one copy, written by no thread. If all lanes of a warp read
-one element, `static __constant__ const` broadcasts it from constant memory; if lanes read different
-elements, `static __device__ const` keeps it in device memory behind the L1 cache.
+A constant table becomes `static const`: one copy, written by no thread. `static __constant__ const`
+if all lanes of a warp read one element, `static __device__ const` (device memory behind L1) if they
+read different ones.
 
 Safe: the initialiser must be constant and the table const, or the code does not compile. What could
 remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
 operators) is declined. A table that may be read through a pointer to larger elements is aligned to
-16 bytes. It costs loads through the L1 cache; constant memory serialises different elements.
+16 bytes. It costs loads through L1.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@ r"""The address of a variable leaves the function.
 
 What it is. A pointer to a local variable is passed to a function that is not inlined, stored in
 memory, or given to inline assembly; or one pointer may refer to several variables. Registers have
-no addresses, so the variable is in the stack frame. It is enough that early compiler passes need
-the address: for an assignment operator that compares ``this`` with another address, or a pointer
-that only some paths set. ``cuda::atomic`` and ``cuda::atomic_ref`` have a path for local memory
-(``isspacep.local``), which does not run for global or shared memory.
+no addresses. It is enough that early compiler passes need the address: for an assignment operator
+that compares ``this`` with another address, or a pointer that only some paths set. ``cuda::atomic``
+and ``cuda::atomic_ref`` have a path for local memory (``isspacep.local``), which does not run for
+global or shared memory.
 
 How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to memory;
 then generic ``ld``/``st``. In SASS these may be generic LD/ST: no LDL/STL although there is a

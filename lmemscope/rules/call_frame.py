@@ -5,10 +5,10 @@ the call; large structures are passed and returned there.
 
 How to recognise it. The kernel's own frame may be 0. ptxas warns "cannot be statically determined";
 the LDL/STL are in the called function; the minimum stack is unknown. ``lmemscope scan --link FILE``
-shows the cycle, the candidates of a pointer, and the smallest possible cudaLimitStackSize.
+shows cycles, candidates of pointers, and the smallest cudaLimitStackSize.
 
-What it costs. A store and a load per value and call. The driver reserves cudaLimitStackSize bytes
-for every resident thread; an overflow is an error.
+What it costs. A store and a load per value and call; cudaLimitStackSize bytes for every resident
+thread. An overflow is an error.
 
 How to remove it. Recursion: iterate, with an explicit stack if necessary; ``__forceinline__`` does
 not help. Function pointers and virtual functions: a template parameter or a switch. A function of

@@ -9,8 +9,7 @@ ptxas reports spill bytes for that function, and often 0 for the kernel.
 What it costs. A store and a load per register and call.
 
 How to remove it. Inline the function (``__forceinline__``), unless it recurses, is called through a
-pointer, is defined in another source (move it to a header, or use ``-dlto``), or belongs to CUDA. A
-function that must stay a call saves less if it needs fewer registers.
+pointer, is defined in another source (move it to a header, or use ``-dlto``), or belongs to CUDA.
 
 When to leave it. Large functions that are called rarely: inlining them grows the code.
 """

@@ -9,10 +9,9 @@ and no other store.
 What it costs. The stores on each call, and the indexed loads.
 
 How to remove it. Keep one copy for all threads. If all lanes read one element, use ``__constant__``
-at namespace scope. If lanes read different elements, use ``static const`` in the function: global
-memory through the L1 cache, because ``__constant__`` serialises different elements. Both need a
-constant initialiser; for a computed table, list the values or use a ``constexpr`` function. Or
-compute the element where it is read.
+at namespace scope. If lanes read different elements, which ``__constant__`` serialises, use
+``static const`` in the function: global memory through L1. Both need a constant initialiser; for a
+computed table use a ``constexpr`` function. Or compute the element where it is read.
 
 When to leave it. Only in rarely executed code.
 """

@@ -1,17 +1,17 @@
 r"""A kernel launches a kernel, which must not receive a pointer to local or shared memory.
 
-What it is. ``kernel<<<…>>>`` inside a kernel gets a parameter buffer from the device runtime,
-stores the arguments there and launches. That uses no local memory, except 16 bytes of stack after
-linking. A pointer to a local variable or to shared memory among the arguments is an error: the
-child is another grid and reads something else at that address.
+What it is. ``kernel<<<…>>>`` inside a kernel stores its arguments in a buffer of the device
+runtime. That uses no local memory, except 16 bytes of stack after linking. A pointer to a local
+variable or to shared memory among the arguments is an error: the child is another grid and reads
+something else at that address.
 
 How to recognise it. PTX: calls of ``__cudaCDP2GetParameterBufferV2`` and
 ``__cudaCDP2LaunchDeviceV2``. Error: an address of ``__local_depot`` or of shared memory reaches a
 store into that buffer, through registers, a structure on the stack, or a call. NVVM warns of some,
 but not through a call, and not of shared memory.
 
-What it costs. The launch takes microseconds, and a place among the pending launches, for which the
-driver reserves memory (docs/reservation.md). With the error, what the child reads is undefined.
+What it costs. Microseconds, and memory that the driver reserves for pending launches
+(docs/reservation.md). With the error, the child's reads are undefined.
 
 How to remove it. Launch from the host, or let the parent's threads do the child's work. For the
 error: pass global memory, or values.

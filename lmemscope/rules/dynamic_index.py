@@ -6,8 +6,8 @@ is a constant. One dynamic index puts the whole array in local memory.
 How to recognise it. PTX: ``ld.local``/``st.local`` whose address adds a computed register to the
 object's start. SASS: LDL/STL through a register other than R1. ptxas: a stack frame, no spills.
 
-What it costs. A load through the L1 cache instead of a register: 4 sectors per request if all lanes
-use one index, up to 32 if lanes differ.
+What it costs. A load through L1 instead of a register: 4 sectors per request for a uniform index,
+else up to 32.
 
 How to remove it. If the index consists of loop counters with a constant trip count, unroll; for a
 run-time bound, loop to a constant and test the bound inside. In a ring (``i % size``), move the
@@ -20,7 +20,7 @@ banks. Neither suits an array that is also accessed as another type. Otherwise c
 If the only index is ``threadIdx.x``, use a variable, or add a missing ``__shared__``.
 
 When to leave it. Rarely executed code, and arrays whose shared memory would cost too much
-occupancy. Raising the register limit does nothing: nothing is spilled.
+occupancy. A higher register limit changes nothing.
 """
 
 from __future__ import annotations

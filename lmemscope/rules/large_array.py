@@ -6,13 +6,11 @@ registers at once, even with constant indices.
 How to recognise it. A stack object of more than 1020 bytes, indexed by loop counters only, unless
 constant loops use at most 1020 bytes of it.
 
-What it costs. Local memory of that size per thread. Up to 2048 threads share an L1 cache, so
-accesses reach L2 or device memory.
+What it costs. Up to 2048 threads share an L1 cache, so accesses reach L2 or device memory.
 
-How to remove it. Process the array in pieces. If only part of it is live at a time, unrolling the
-loops that index it, and those around them, may split it; what does not fit is spilled. Or give one
-thread's work to a warp, or keep the array in global memory laid out by thread. Static shared memory
-holds 48 KB per block: above 1.5 KB per thread not even a block of one warp fits.
+How to remove it. Process the array in pieces. If only part of it is live at a time, unrolling its
+loops may split it. Or give one thread's work to a warp, or use global memory laid out by thread.
+Shared memory (48 KB static) fits at most 1.5 KB per thread, for a block of one warp.
 
 When to leave it. When it is accessed once.
 """

@@ -11,15 +11,15 @@ How to recognise it. PTX: integer products with the bits of 2/pi are stored in a
 What it costs. Nothing for small arguments: the path is taken only above about 105615 (float) or
 2^31 (double). Its registers and code are always there.
 
-How to remove it. If the argument is written as pi times something, use ``sinpi``, ``cospi`` or
-``sincospi``: at least as accurate, without the slow path (``tan`` has no such version). For float,
-use ``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` if their accuracy suffices. Or promise
-small arguments with ``__builtin_assume(fabs(x) < 1e5)`` (2e9 for double) before the call: outside
-that range the result is wrong. The promise has no effect in a partially unrolled loop (add
-``#pragma unroll 1``), or inside a loop for an argument that is the same in all iterations. In
-``__host__ __device__`` functions, put it and ``__sinf`` inside ``#ifdef __CUDA_ARCH__``. Use
-neither for an argument that contains a power or, for float, more integers than it is divided by
-(``2 * pi * i * j / n``): reduce the integers exactly first, ``(i * j) % n``.
+How to remove it. For pi times something, use ``sinpi``, ``cospi`` or ``sincospi``, which are as
+accurate and have no slow path (``tan`` has no such version). For float, use ``__sinf``, ``__cosf``,
+``__tanf`` or ``--use_fast_math`` if their accuracy suffices. Or promise small arguments with
+``__builtin_assume(fabs(x) < 1e5)`` (2e9 for double) before the call: outside that range the result
+is wrong. The promise has no effect in a partially unrolled loop (add ``#pragma unroll 1``), or
+inside a loop for an argument that is the same in all iterations. In ``__host__ __device__``
+functions, put it and ``__sinf`` inside ``#ifdef __CUDA_ARCH__``. Use neither for an argument that
+contains a power or, for float, more integers than it is divided by (``2 * pi * i * j / n``): reduce
+the integers exactly first, ``(i * j) % n``.
 
 When to leave it. When arguments are small: the path is never taken.
 """

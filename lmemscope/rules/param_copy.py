@@ -1,7 +1,7 @@
 r"""A kernel parameter passed by value is copied to local memory.
 
-What it is. Parameters are in constant memory. If one that holds an array is indexed at run time,
-modified, or has its address taken, the compiler first copies it to each thread's stack frame.
+What it is. Parameters are in constant memory. If one is indexed at run time, modified, or has its
+address taken, the compiler first copies it to each thread's stack frame.
 
 How to recognise it. PTX: ``ld.param`` and ``st.local`` of the same words at the same distances, at
 the kernel's beginning.

@@ -6,13 +6,12 @@ address to the run-time function.
 How to recognise it. PTX: the object's address goes to ``vprintf`` or ``__assertfail``. SASS: STL
 only, no LDL.
 
-What it costs. One store per argument, only when the message is printed, and registers around the
-call.
+What it costs. One store per argument, only when the message is printed.
 
 How to remove it. Compile it out of release builds: ``assert`` with ``-DNDEBUG``, ``printf`` between
 ``#ifndef NDEBUG`` and ``#endif``, with an ``if`` or ``else`` that has no braces. The calls of a
-function share one buffer, which goes when all of them are compiled out. If another variable shares
-its place, the frame stays. For a local array printed with ``%s`` see address-taken.
+function share one buffer, so compile out all of them. For a local array printed with ``%s`` see
+address-taken.
 
 When to leave it. Nearly always: a frame that is not accessed costs nothing.
 """

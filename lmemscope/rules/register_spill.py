@@ -6,17 +6,17 @@ stack frame (STL) and loads them back (LDL).
 How to recognise it. ptxas -v reports spill stores and loads; SASS marks the instructions as
 SpillRefill; the PTX has no local access there.
 
-What it costs. An instruction and an L1 access per spilled word; all lanes use one word, so a 4-byte
-access moves 4 sectors. Spills outside loops often cost nothing measurable.
+What it costs. An instruction and an L1 access per spilled word, 4 sectors for 4 bytes. Spills
+outside loops are often free.
 
-How to remove it. Find the limit: ``__launch_bounds__``, ``-maxrregcount``, or the architecture's
-255. Loosen the first two, at the cost of occupancy. At 255, keep fewer values live: smaller tiles,
-less unrolling, values recomputed or in shared memory. Without a minimum of blocks in the launch
-bounds, ptxas may save registers for several blocks and spill below the limit: a minimum of one
-prevents that. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning
-of the kernel spills to shared memory. It excludes dynamic shared memory and ``-rdc=true``. ptxas
-divides a block's share of shared memory at full occupancy (on sm_90 19 KB for 256 threads) by the
-threads that ``__launch_bounds__`` allow, without them up to 1024.
+How to remove it. Loosen ``__launch_bounds__`` or ``-maxrregcount``, at the cost of occupancy. At
+the architecture's 255, keep fewer values live: smaller tiles, less unrolling, values recomputed or
+in shared memory. Without a minimum of blocks in the launch bounds, ptxas may save registers for
+several: a minimum of one prevents that. From CUDA 13, ``asm volatile(".pragma
+\"enable_smem_spilling\";");`` at the beginning of the kernel spills to shared memory. It excludes
+dynamic shared memory and ``-rdc=true``. ptxas divides a block's share of shared memory at full
+occupancy (on sm_90 19 KB for 256 threads) by the threads that ``__launch_bounds__`` allow, without
+them up to 1024.
 
 When to leave it. A few bytes outside the hot loop, where occupancy matters more.
 """

@@ -6,12 +6,12 @@ unrolled, every index would be a constant and the array could be in registers.
 How to recognise it. PTX: the address advances by a constant step inside a loop that compares its
 counter with a constant.
 
-What it costs. As for any dynamic index; all lanes use the same index, so 4 sectors per request.
+What it costs. As for a uniform dynamic index: 4 sectors per request.
 
 How to remove it. ``#pragma unroll`` before every loop that indexes the array (in place of ``#pragma
-unroll 1``). The trip counts must be compile-time constants, and the array must fit in the free
-registers. Loops with ``break`` or ``return`` can be unrolled too. A constant table can be shared by
-all threads. Otherwise see dynamic-index.
+unroll 1``). Trip counts must be compile-time constants, and the array must fit in the free
+registers. Loops with ``break`` or ``return`` can be unrolled too. Share a constant table. Otherwise
+see dynamic-index.
 
 When to leave it. When unrolling makes the code too large, or the array needs too many registers.
 """

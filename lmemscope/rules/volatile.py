@@ -8,10 +8,9 @@ How to recognise it. PTX: ``ld.volatile.local``, ``st.volatile.local``.
 What it costs. A store and a load for every use.
 
 How to remove it. Drop ``volatile``: no other thread can access a local variable. If a template
-deduces it, use ``std::remove_volatile_t``. ``c ? a : b`` is volatile if either operand is, and
-makes a plain variable in it volatile too: choose its value instead, ``+b``. To keep a benchmark's
-result alive, store it to global memory under a condition that the compiler cannot evaluate. An
-array with a dynamic index stays in memory anyway.
+deduces it, use ``std::remove_volatile_t``. ``c ? a : b`` is volatile if either operand is: choose
+values, ``+b``. To keep a benchmark's result alive, store it to global memory under a condition that
+the compiler cannot evaluate.
 
 When to leave it. When the memory traffic is the purpose, as in micro-benchmarks.
 """
