@@ -137,7 +137,7 @@ EXAMPLES = (
         "printing.cu",
         Shown("report_negative"),
         Shown("count_negative"),
-        "The second kernel counts the values and does not list them.",
+        "The second kernel only counts the values.",
         rewrite="no-printf",
     ),
     Example(

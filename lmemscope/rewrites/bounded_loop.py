@@ -7,8 +7,8 @@ counts down from N - 1 and skips what is above that number.
 Safe if every iteration begins by using element `i`, of this array or another local one of its size,
 before anything can leave the loop or the thread: a loop beyond N would be undefined. Otherwise
 unsafe: the promise is that the bound never exceeds N. Declined if the loop tests its own counter
-before each use (`if (i < N)`), and if a macro or another variable may change the meaning of bound,
-extent or body. It costs the code of N iterations, and a comparison in each.
+before each use (`if (i < N)`), and if a macro may change the meaning of bound, extent or body. It
+costs the code of N iterations, and a comparison in each.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Drop `volatile`
 
-Removes the qualifier from the declaration of a local variable, which can then be in a register.
+Removes the qualifier from a local variable, which can then be in a register.
 
 Safe for integers, `bool` and pointers: only the thread itself can access a local variable. Unsafe
-for floating-point numbers, because products and sums may then be fused and differ in the last bits,
+for floating-point numbers, whose products and sums may then be fused and differ in the last bits,
 and for types that may contain some. Declined if inline assembly or a pointer to volatile uses the
 variable, if a function or class may detect the qualifier, and if a loop only waits for it.
 """

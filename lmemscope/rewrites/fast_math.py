@@ -5,11 +5,11 @@ something become `sinpi` and the like. Or `__builtin_assume(fabs(x) < 1e5)` befo
 promises a small argument (2e9 for double), if the statement always makes the call and does not
 change the argument.
 
-Unsafe. The fast functions have an absolute error of about 1e-6 within pi of zero and larger errors
-beyond; for large arguments the result is wrong. With the promise, results are the same within its
-range and wrong outside. Neither is proposed for an angle with a power, or with more integers than
-it is divided by (`2 * pi * i * j / n`), which grows with problem sizes. Declined for functions that
-are also compiled for the host, and if the program defines such a name itself.
+Unsafe. The fast functions have an absolute error of about 1e-6 within pi of zero, and are wrong for
+large arguments. With the promise, results are wrong outside its range. Neither is proposed for an
+angle with a power, or with more integers than it is divided by (`2 * pi * i * j / n`), which grows
+with problem sizes. Declined for functions that are also compiled for the host, and if the program
+defines such a name itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Read the parameter in place
 
 The kernel's parameter becomes `const __grid_constant__`: it is read in constant memory, without a
-copy per thread (sm_70 and newer). Every declaration of the kernel changes, in the file and in the
-headers that it includes with quotes.
+copy per thread (sm_70 and newer). Every declaration of the kernel changes, in included headers too.
 
 Safe if only members are read: a parameter that is modified does not compile as const, and what
 could remove the const (a C-style cast, inline assembly) is declined. Unsafe if a function gets it,

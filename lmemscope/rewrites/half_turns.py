@@ -3,9 +3,8 @@
 If the argument of a sine or cosine is written as pi times something, `sinpi`, `cospi` or `sincospi`
 of that factor replace the call: they have no slow path. `tan` has no such function.
 
-Unsafe: results differ by the rounding of the product with pi (the last bits of a small argument,
-all bits of a large one), and more if pi is written with few digits. They are closer to what is
-meant.
+Unsafe: results differ by the rounding of the product with pi (the last bits for a small argument,
+all bits for a large one), and more if pi has few digits.
 """
 
 from __future__ import annotations

@@ -5,11 +5,10 @@ values stored in it fit. It takes a half or a quarter of the space of shared-mem
 are resident. If 1, 2 or 4 bits suffice, a second variant packs two to eight elements per byte; each
 store then reads the byte first.
 
-All stored values must be in sight: constants, loop counters, variables that hold only such values,
-results of a mask or remainder, and elements of the array itself. A named constant must be defined
-once in all files in sight, in no branch of an `#if`. Elements are read as their original type. Safe
-under the conditions of shared-memory. Unsafe if a loop's bound is a variable: the promise is that
-it does not exceed 65535.
+All stored values must be in sight: constants (defined once, in no branch of an `#if`), loop
+counters, variables that hold only such values, results of a mask or remainder, and elements of the
+array itself. Elements are read as their original type. Safe under the conditions of shared-memory.
+Unsafe if a loop's bound is a variable: the promise is that it does not exceed 65535.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 An array of at most 64 bits becomes one integer; elements are accessed by shifts and masks, whatever
 the index.
 
-Safe: the elements are integers of the same width, an index within the array selects the same
-element, and code that needs the element itself does not compile, nor does an instance with a larger
-array. It costs a few integer instructions per access, and two registers.
+Safe: an index within the array selects the same integer, and code that needs the element itself
+does not compile, nor does an instance with a larger array. It costs a few integer instructions per
+access, and two registers.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The array becomes a class that compares a run-time index with each constant, in 
 element needs an address, so they can be in registers.
 
 Safe: an index within the array selects the same element, and one outside was undefined. Code that
-needs the element itself (a pointer, a reference, `&a[i]`) does not compile and is not offered. Nor
-is code that could bind a reference to a copy, distinguish a copy from an element, or step from one
-row to the next. It costs as many comparisons per access as the array has elements, and registers.
+needs the element itself (a pointer, a reference, `&a[i]`) is not offered, nor is code that could
+tell a copy from an element or step from one row to the next. It costs as many comparisons per
+access as the array has elements, and registers.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ functions without a body in sight), or if code may step between elements in memo
 reference parameter, a class that returns its own address, a cast to a larger type).
 
 Safe if every kernel that may run the function has `__launch_bounds__`, or `--block` gives the
-block, and no kernel uses dynamic shared memory. Otherwise unsafe, as in a header that other sources
-may include: a larger block would write outside the array, and dynamic shared memory may not fit.
-Block sizes are also read from launches in the project's other files. If nothing gives one, the
-kernels get `__launch_bounds__`, so that a larger launch fails at once.
+block, and no kernel uses dynamic shared memory. Otherwise unsafe: a larger block would write
+outside the array, and dynamic shared memory may not fit. Block sizes are also read from launches in
+the project. If nothing gives one, the kernels get `__launch_bounds__`, so that a larger launch
+fails at once.
 """
 
 from __future__ import annotations

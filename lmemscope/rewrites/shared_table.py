@@ -1,8 +1,8 @@
 """One table for each block
 
 A constant table is kept in shared memory: the first thread of a block writes it at the beginning of
-the kernel, before a barrier. Up to 64 elements are stored as constants; larger tables are copied
-from device memory. Tried if lanes read different elements.
+the kernel, before a barrier; above 64 elements it copies from device memory. Tried if lanes read
+different elements.
 
 Safe: nothing precedes the barrier, so all threads reach it, and code that could change the elements
 or detect their location is declined, as for static-table. Unsafe if a launch may use dynamic shared

@@ -1,14 +1,12 @@
 """Shift the ring instead of advancing its head
 
-In a ring buffer the elements stay and the head moves. Here the elements move: at each step of the
-head an unrolled loop moves each by one position, and `window[(head + 3) % N]` becomes `window[3]`.
-Every index is a constant.
+Instead of the head, the elements of a ring buffer move: at each step an unrolled loop moves each by
+one position, and `window[(head + 3) % N]` becomes `window[3]`. Every index is a constant.
 
-Safe: element `i` is always what `(head + i) % N` was. That holds at the start, where the head is 0
-or all elements are equal, and the head only steps by one around the array; every index is checked
-for each value of the head. An uninitialised ring begins with zeros. Unsafe if a loop sums all
-elements by position, which changes the order of additions. It costs a move of every element per
-step: long rings that are read little are better in shared memory.
+Safe: element `i` is always what `(head + i) % N` was. At the start the head is 0 or all elements
+are equal, and the head only steps by one; every index is checked for each value of the head. Unsafe
+if a loop sums all elements by position, which changes the order of additions. It costs a move of
+every element per step: long rings that are read little are better in shared memory.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@ r"""Spill to shared memory
 `asm volatile(".pragma \"enable_smem_spilling\";");` at the beginning of the kernel makes ptxas
 spill to shared memory as far as it fits (CUDA 13 and newer; older ones ignore the pragma).
 
-Safe: the program does the same, and the launch bounds tell ptxas how many threads share the memory;
-without them it assumes as many as find registers, at most 1024. It costs shared memory, and so L1
-cache. Declined if dynamic shared memory is in sight, which ptxas refuses, and if the program asks
-for L1 cache instead (`cudaFuncCachePreferL1`). ptxas also refuses it with `-rdc=true`, which a
-trial without the build's options does not show.
+Safe: the launch bounds tell ptxas how many threads share the memory; without them it assumes as
+many as find registers, at most 1024. It costs shared memory, and so L1 cache. Declined if dynamic
+shared memory is in sight, which ptxas refuses, and if the program asks for L1 cache instead
+(`cudaFuncCachePreferL1`). ptxas also refuses it with `-rdc=true`, which a trial without the build's
+options does not show.
 """
 
 from __future__ import annotations

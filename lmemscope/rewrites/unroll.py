@@ -5,8 +5,8 @@ of constant trip count around them. Each index is then a constant. An existing p
 `unroll 4`, `nounroll`) is replaced.
 
 Safe: a pragma does not change the meaning. It costs code and registers, and gains nothing if a trip
-count is not constant or the loop is left early. Larger arrays are tried up to 4 KB: if only part of
-the elements is live at a time, the parts may fit.
+count is not constant or the loop is left early. Arrays up to 4 KB are tried, because only part of
+the elements may be live at a time.
 """
 
 from __future__ import annotations

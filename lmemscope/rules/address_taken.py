@@ -11,7 +11,7 @@ How to recognise it. PTX: ``cvta.local`` or the object's address stored to a par
 then generic ``ld``/``st``. In SASS these may be generic LD/ST: no LDL/STL although there is a
 frame.
 
-What it costs. Loads and stores around each use; generic accesses are slower than LDL.
+What it costs. Loads and stores around each use, generic ones slower than LDL.
 
 How to remove it. It depends on where the address goes:
 

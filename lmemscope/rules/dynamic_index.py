@@ -11,13 +11,12 @@ else up to 32.
 
 How to remove it. If the index consists of loop counters with a constant trip count, unroll; for a
 run-time bound, loop to a constant and test the bound inside. In a ring (``i % size``), move the
-elements instead of the index. A table of indices in the module (``state[order[i]]``) must be
-``const``, and its loop unrolled. Comparing with each index suits up to 32 elements without pointers
-to them, and costs a comparison per element and access. Shared memory suits arrays without
-constructors whose copies for a block fit in 48 KB; with the thread as the last dimension, 4-byte
-elements have no bank conflicts, 8 and 16 bytes take 2 and 4 passes, and 1- or 2-byte elements share
-banks. Neither suits an array that is also accessed as another type. Otherwise change the algorithm.
-If the only index is ``threadIdx.x``, use a variable, or add a missing ``__shared__``.
+elements instead of the index. Make a table of indices (``state[order[i]]``) ``const``, and unroll
+its loop. Comparing with each index suits up to 32 elements without pointers to them. Shared memory
+suits arrays without constructors whose copies for a block fit in 48 KB; make the thread the last
+dimension to avoid bank conflicts. Neither suits an array that is also accessed as another type.
+Otherwise change the algorithm. If the only index is ``threadIdx.x``, use a variable, or add a
+missing ``__shared__``.
 
 When to leave it. Rarely executed code, and arrays whose shared memory would cost too much
 occupancy. A higher register limit changes nothing.

@@ -15,11 +15,11 @@ How to remove it. For pi times something, use ``sinpi``, ``cospi`` or ``sincospi
 accurate and have no slow path (``tan`` has no such version). For float, use ``__sinf``, ``__cosf``,
 ``__tanf`` or ``--use_fast_math`` if their accuracy suffices. Or promise small arguments with
 ``__builtin_assume(fabs(x) < 1e5)`` (2e9 for double) before the call: outside that range the result
-is wrong. The promise has no effect in a partially unrolled loop (add ``#pragma unroll 1``), or
-inside a loop for an argument that is the same in all iterations. In ``__host__ __device__``
-functions, put it and ``__sinf`` inside ``#ifdef __CUDA_ARCH__``. Use neither for an argument that
-contains a power or, for float, more integers than it is divided by (``2 * pi * i * j / n``): reduce
-the integers exactly first, ``(i * j) % n``.
+is wrong. In a partially unrolled loop the promise has no effect (add ``#pragma unroll 1``), nor for
+a loop-invariant argument inside a loop. In ``__host__ __device__`` functions, put it and ``__sinf``
+inside ``#ifdef __CUDA_ARCH__``. Use neither for an argument that contains a power or, for float,
+more integers than it is divided by (``2 * pi * i * j / n``): reduce the integers exactly first,
+``(i * j) % n``.
 
 When to leave it. When arguments are small: the path is never taken.
 """
