@@ -8,7 +8,7 @@ keeps outer loops rolled (`#pragma unroll 1`).
 Unsafe: the promise is that the number is one of these; with any other the kernel traps, and the
 host gets an error. Declined for templates, if the loop tests its counter before it uses the array,
 if the body has static variables, if the parameter may be modified, and above 64 KB of source. It
-costs the code of all versions, of which a launch runs one.
+costs the code of all versions.
 """
 
 from __future__ import annotations

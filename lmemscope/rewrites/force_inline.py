@@ -1,8 +1,7 @@
 """Inline the function
 
 Called device functions get `__forceinline__` in place of `inline` and of what prevents inlining
-(`__noinline__`, `__attribute__((noinline))`, a macro of the file for one). Then no address is
-passed, no register saved, no frame made.
+(`__noinline__`, `__attribute__((noinline))`, a macro of the file for one).
 
 Safe: inlining does not change the meaning. Recursive and virtual functions are left alone. Unsafe
 in relocatable code, and for a function that is also compiled for the host and is not `inline`:

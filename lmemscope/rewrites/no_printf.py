@@ -5,9 +5,9 @@ that controls only it; all calls that share the finding's buffer go together. If
 have side effects, or the call is the body of a loop or of an `if` with `else`, an empty statement
 replaces it.
 
-Unsafe: nothing is printed or asserted unless compiled with `-DLMEMSCOPE_PRINT`. Declined if the
-arguments may have side effects, if `printf` or `assert` is a macro of the program, and for a kernel
-that only prints. It costs nothing.
+Unsafe: nothing is printed or asserted without `-DLMEMSCOPE_PRINT`. Declined if the arguments may
+have side effects, if `printf` or `assert` is a macro of the program, and for a kernel that only
+prints.
 """
 
 from __future__ import annotations

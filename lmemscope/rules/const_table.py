@@ -6,7 +6,7 @@ compiler writes it to the stack on each call.
 How to recognise it. PTX: stores of constants at constant offsets, then loads at a computed index,
 and no other store.
 
-What it costs. The stores on each call, and the indexed loads.
+What it costs. The stores on each call, and the loads.
 
 How to remove it. Keep one copy for all threads. If all lanes read one element, use ``__constant__``
 at namespace scope. If lanes read different elements, which ``__constant__`` serialises, use

@@ -8,10 +8,10 @@ counter with a constant.
 
 What it costs. As for a uniform dynamic index: 4 sectors per request.
 
-How to remove it. ``#pragma unroll`` before every loop that indexes the array (in place of ``#pragma
-unroll 1``). Trip counts must be compile-time constants, and the array must fit in the free
-registers. Loops with ``break`` or ``return`` can be unrolled too. Share a constant table. Otherwise
-see dynamic-index.
+How to remove it. ``#pragma unroll`` before every loop that indexes the array (in place of
+``#pragma unroll 1``). Trip counts must be compile-time constants, and the array must fit in the
+free registers. Loops with ``break`` or ``return`` can be unrolled too. Share a constant table.
+Otherwise see dynamic-index.
 
 When to leave it. When unrolling makes the code too large, or the array needs too many registers.
 """
