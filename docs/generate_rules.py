@@ -20,11 +20,9 @@ TARGET = Path(__file__).parent / "rules"
 HEAD = """\
 # Rules
 
-One per cause; `lmemscope rules ID` shows the same text without the examples.
-
-Figures are measured with the toolkit that the table names: bytes of frames, spills and shared
-memory, and the `LDL`/`STL` instructions of the kernel and its callees. `with calls` is the stack
-including callees, `?` is unknown.
+One per cause; `lmemscope rules ID` shows the same text without the examples. Their figures are
+bytes of frames, spills and shared memory, and `LDL`/`STL` instructions of the kernel and its
+callees. `with calls` is the stack including callees, `?` is unknown.
 """
 WIDTH = 100
 UNKNOWN = "?"
