@@ -128,8 +128,7 @@ def fix(example: Example, found: Figures) -> str:
         if found["vain"]:
             tried = ", ".join(map(_linked, found["vain"]))
             return f"{asked} tries {tried}, to no effect."
-        reasons = found["reason"].split("; ")
-        return f"{asked} has none." if len(reasons) > 2 else f"{asked} has none: {found['reason']}."
+        return f"{asked} offers none."
     text = f"{asked}: {found['summary']}."
     if found["applicability"] == "unsafe":
         text += f" Only with `--unsafe`: {found['caveat']}."
