@@ -117,8 +117,8 @@ def command(
             say(f"note: {note}", err=True)
     if sink.format_name != "json" and not apply_it:
         _say_where_it_applies(report)
-    for _, failure in report.failures:
-        complain(failure)
+    for failed in report.failures:
+        complain(failed.failure)
     _say_what_is_missing(report, objects, sink.format_name)
     if report.undecided:
         say(f"warning: {_late(report)}", err=True)
