@@ -7,12 +7,16 @@ from dataclasses import replace
 import click
 
 from lmemscope.commands.options import compile_options, group_options
-from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
-from lmemscope.exporters.formats import FORMATS
+from lmemscope.exporters.formats import formats_of
 from lmemscope.exporters.selection import selected, settled
+from lmemscope.model import Report
+
+FORMATS = formats_of(Report)
+_ENDINGS = [ending for row in FORMATS.values() for ending in row.endings]
 
 
 @click.command(name="report")
@@ -23,7 +27,7 @@ from lmemscope.exporters.selection import selected, settled
     "target",
     metavar="FILE",
     required=True,
-    help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
+    help=f"Its ending says the format: {', '.join(_ENDINGS)}.",
 )
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
 @fix_options
@@ -47,10 +51,10 @@ def command(
       lmemscope report saved.json -o local-memory.md
       lmemscope report src/ --fix-from fix.json -o local-memory.sarif
     """
-    sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
+    sink = Sink.open(target, formats=FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
     report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), fixes)
     view = settled(report, settings.view)
     report = selected(report, view)
-    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))
+    sink.show(report, verbose=True, with_accesses=accesses, view=view)
     raise SystemExit(exit_code(report))

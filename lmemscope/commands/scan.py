@@ -7,13 +7,16 @@ import click
 from lmemscope.analysis.reservation import reserve
 from lmemscope.commands.next_command import Remembering, explaining
 from lmemscope.commands.options import compile_options, group_options
-from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.discover.present import chosen_device
+from lmemscope.exporters.formats import formats_of
 from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
+
+FORMATS = formats_of(Report)
 
 
 @click.command(name="scan", cls=Remembering)
@@ -21,7 +24,7 @@ from lmemscope.model import Report
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(list(REPORT_FORMATS)),
+    type=click.Choice(list(FORMATS)),
     help="[default: from the ending of -o FILE, else table]",
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
@@ -60,7 +63,7 @@ def command(
       lmemscope scan saved.json --cause dynamic-index --top 10
       lmemscope scan src/ --device H200 --stack-limit 4096
     """
-    sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
+    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
     device = chosen_device(settings)
 
@@ -68,16 +71,12 @@ def command(
         if device is not None:
             report = reserve(report, device, settings.stack_limit, settings.pending_launches)
         view = settled(report, settings.view)
-        chosen = selected(report, view)
-        sink.write(
-            rendered(
-                chosen,
-                sink,
-                verbose=verbose,
-                with_accesses=accesses,
-                view=view,
-                explaining=explaining(paths, settings),
-            )
+        sink.show(
+            selected(report, view),
+            verbose=verbose,
+            with_accesses=accesses,
+            view=view,
+            explaining=explaining(paths, settings),
         )
 
     report = gathered(paths, settings, interrupted=show)

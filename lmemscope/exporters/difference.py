@@ -8,29 +8,27 @@ from collections.abc import Sequence
 from lmemscope.exporters import escape_json, escape_terminal
 from lmemscope.exporters.escape_markdown import code, constant, document, line, row
 from lmemscope.exporters.escape_terminal import Part
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import number
-from lmemscope.gate.difference import KernelDifference, ToolChange
-from lmemscope.model import count
+from lmemscope.model import Difference, KernelDifference, ToolChange, count
 
 SCHEMA = "lmemscope.diff/1"
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
 
 
-def render_difference(
-    found: Sequence[KernelDifference], format_name: str, tools: Sequence[ToolChange] = ()
-) -> str:
-    """``table``, ``markdown`` or ``json``; ``tools`` are those that differ between the sides."""
-    if format_name == "json":
-        document = {
-            "schema": SCHEMA,
-            "toolchain": tools,
-            "kernels": found,
-        }
-        return escape_json.document(document)
-    if format_name == "markdown":
-        return _markdown(found, tools)
-    above: list[Part] = [_tools(tools), ""] if tools else []
-    return escape_terminal.document([*above, *_text(found)])
+def table(difference: Difference, how: Presentation) -> str:
+    """For a terminal."""
+    del how
+    above: list[Part] = [_tools(difference.toolchain), ""] if difference.toolchain else []
+    return escape_terminal.document([*above, *_text(difference.kernels)])
+
+
+def json(difference: Difference, how: Presentation) -> str:
+    """The document ``lmemscope.diff/1``."""
+    del how
+    return escape_json.document(
+        {"schema": SCHEMA, "toolchain": difference.toolchain, "kernels": difference.kernels}
+    )
 
 
 def _tools(tools: Sequence[ToolChange]) -> str:
@@ -66,7 +64,10 @@ def _counted(found: Sequence[KernelDifference]) -> str:
     return f"{count(kernels, 'kernel')} differ{'s' if kernels == 1 else ''}{on}"
 
 
-def _markdown(found: Sequence[KernelDifference], tools: Sequence[ToolChange]) -> str:
+def markdown(difference: Difference, how: Presentation) -> str:
+    """For a pull request."""
+    del how
+    found, tools = difference.kernels, difference.toolchain
     below = [constant(""), line(_tools(tools))] if tools else []
     if not found:
         return document([constant("# Local memory: no kernel differs"), *below])

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from lmemscope.errors import FormatError
 from lmemscope.exporters import escape_json
+from lmemscope.exporters.formats import Presentation
 from lmemscope.formats import documents
 from lmemscope.formats.codec import shaped
 from lmemscope.model import (
@@ -110,8 +111,9 @@ class FixDocument(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def render(report: FixReport) -> str:
+def render(report: FixReport, how: Presentation) -> str:
     """The whole document."""
+    del how
     return escape_json.document(
         shaped(
             FixDocument,

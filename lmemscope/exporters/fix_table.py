@@ -8,6 +8,7 @@ from typing import LiteralString
 
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import short_name
 from lmemscope.exporters.proven import factor
 from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
@@ -50,16 +51,9 @@ class _Group:
     every: Sequence[Trial]
 
 
-def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -> str:
-    """Tables, what could not be tried, and the patch that is offered.
-
-    Args:
-        report: what was tried.
-        color: whether the text may hold escape sequences.
-        width: columns of the terminal, or None for a pipe or a file.
-        unsafe: whether the patch holds unsafe rewritings too.
-    """
-    columns = min(width or _WIDTH, 120)
+def render(report: FixReport, how: Presentation) -> str:
+    """Tables, what could not be tried, and the patch that is offered."""
+    color, columns = how.color, min(how.width or _WIDTH, 120)
     parts: list[Part] = []
     for group in _groups(report.trials):
         parts += _table(group, columns, color=color)
@@ -78,7 +72,7 @@ def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -
         parts += [*wrapped(f"note: {note}", columns, later="  ")]
     if report.notes:
         parts.append("")
-    parts += wrapped(_summary(report, unsafe=unsafe), columns)
+    parts += wrapped(_summary(report, unsafe=how.unsafe), columns)
     return document(parts)
 
 

@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from lmemscope import __version__
 from lmemscope.exporters import escape_json
+from lmemscope.exporters.formats import Presentation
 from lmemscope.formats.codec import shaped
 from lmemscope.model import (
     Account,
     BaselineEntry,
     Cause,
+    Checked,
     FailureKind,
     GateResult,
     GateVerdict,
@@ -100,6 +102,12 @@ class GateDocument(Struct, frozen=True, kw_only=True):
     missing: tuple[MissingEvidence, ...]
     notes: tuple[str, ...]
     accounts: tuple[Account, ...]
+
+
+def render(checked: Checked, how: Presentation) -> str:
+    """As `render_gate_json`."""
+    del how
+    return render_gate_json(checked.result)
 
 
 def render_gate_json(result: GateResult) -> str:

@@ -15,9 +15,10 @@ from lmemscope.exporters.escape_markdown import (
     row,
     text,
 )
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, verdict_text
 from lmemscope.exporters.markdown import render_markdown
-from lmemscope.model import GateFailure, GateResult, GateVerdict, Report
+from lmemscope.model import Checked, GateFailure, GateResult, GateVerdict, Report
 
 LIMIT = 65_000
 """GitHub takes comments of at most 65536 characters."""
@@ -25,6 +26,12 @@ LIMIT = 65_000
 
 _EMPTY = constant("")
 _MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
+
+
+def render(checked: Checked, how: Presentation) -> str:
+    """As `render_gate_markdown`."""
+    del how
+    return render_gate_markdown(checked.report, checked.result)
 
 
 def render_gate_markdown(report: Report, result: GateResult) -> str:

@@ -50,6 +50,7 @@ from lmemscope.model.devices import (
     Footprint,
     Reservation,
 )
+from lmemscope.model.difference import Change, Difference, KernelDifference, ToolChange
 from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
@@ -91,6 +92,7 @@ from lmemscope.model.gate import (
     Allowance,
     Baseline,
     BaselineEntry,
+    Checked,
     Decision,
     FailureKind,
     GateFailure,
@@ -101,6 +103,7 @@ from lmemscope.model.gate import (
     MissingEvidence,
     Policy,
     SourceComment,
+    Written,
 )
 from lmemscope.model.judgement import (
     Advice,
@@ -203,6 +206,8 @@ __all__ = [
     "Cause",
     "CauseShare",
     "CauseTraits",
+    "Change",
+    "Checked",
     "Chosen",
     "CompileOptions",
     "Confidence",
@@ -214,6 +219,7 @@ __all__ = [
     "Declined",
     "DeclinedRewrite",
     "Device",
+    "Difference",
     "Dimensions",
     "Directive",
     "Disagreement",
@@ -251,6 +257,7 @@ __all__ = [
     "IndirectKind",
     "InlineFrame",
     "KernelDefinition",
+    "KernelDifference",
     "KernelDirective",
     "KernelFacts",
     "KernelKind",
@@ -300,6 +307,7 @@ __all__ = [
     "SourceText",
     "Stall",
     "Tool",
+    "ToolChange",
     "Trial",
     "TrialVerdict",
     "TriedUnit",
@@ -316,6 +324,7 @@ __all__ = [
     "View",
     "Wanted",
     "Work",
+    "Written",
     "WrittenLaunch",
     "base_name",
     "calling_line",
