@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import click
 
+from lmemscope.analysis.selection import selected, settled
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import formats_of
-from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
 FORMATS = formats_of(Report)

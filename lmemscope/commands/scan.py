@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lmemscope.analysis.reservation import reserve
+from lmemscope.analysis.selection import selected, settled
 from lmemscope.commands.next_command import Remembering, explaining
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import Sink
@@ -13,7 +14,6 @@ from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.discover.present import chosen_device
 from lmemscope.exporters.formats import formats_of
-from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
 FORMATS = formats_of(Report)

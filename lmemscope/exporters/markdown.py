@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group, counted, groups
+from lmemscope.analysis.selection import negligible, parted
 from lmemscope.exporters import launches, layout, proven, reservation
 from lmemscope.exporters.escape_markdown import (
     Markdown,
@@ -24,7 +25,6 @@ from lmemscope.exporters.escape_markdown import (
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_markdown import linked_programs
-from lmemscope.exporters.selection import negligible, parted
 from lmemscope.model import (
     Advice,
     Failure,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.addressing import pattern_of
 from lmemscope.analysis.groups import Group, counted, group_severity, totals
+from lmemscope.analysis.selection import Listed, listed, negligible
 from lmemscope.exporters import layout
 from lmemscope.exporters.cause_text import causes_of, doubt
 from lmemscope.exporters.escape import visible
@@ -17,7 +18,6 @@ from lmemscope.exporters.escape_terminal import Part, Shown, document, line, sty
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_lines import linked_programs
 from lmemscope.exporters.remarks import remarks
-from lmemscope.exporters.selection import Listed, listed, negligible
 from lmemscope.model import (
     KernelFacts,
     Report,
