@@ -258,9 +258,7 @@ def test_markup_is_made_by_the_escaping_modules_alone(module: Path) -> None:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         if (maker := MADE.get(node.func.id)) is not None:
-            # Rich has laid out cells that were made visible before.
-            drawn = node.func.id == "Shown" and module.stem == "terminal"
-            assert module.stem == maker or drawn, ast.unparse(node)
+            assert module.stem == maker, ast.unparse(node)
         if node.func.id == "constant":
             (given,) = node.args
             named = {part.id for part in ast.walk(given) if isinstance(part, ast.Name)}

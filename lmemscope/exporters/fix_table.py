@@ -11,6 +11,7 @@ from lmemscope.exporters.escape_terminal import Part, Shown, document, line, sty
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import short_name
 from lmemscope.exporters.proven import factor
+from lmemscope.exporters.text_table import padded
 from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
 from lmemscope.model.fix import NOTICED
 
@@ -27,6 +28,7 @@ _HEAD = (
     *("", "rewrite", "", "frame", "LDL/STL", "spills", "regs", "shared", "code", "warps"),
     "speed",
 )
+_FIRST_FIGURE = 3
 _COLORS: dict[str, LiteralString] = {
     "removed": "32",
     "reduced": "36",
@@ -113,12 +115,9 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
     parts: list[Part] = [*(styled(one, "1", on=color) for one in wrapped(head, columns))]
     rows = [_HEAD, *(_row(trial) for trial in group.trials)]
     shown = [at for at in range(len(_HEAD)) if any(row[at] for row in rows[1:])]
-    widths = {at: max(len(row[at]) for row in rows) for at in shown}
-    for number, row in enumerate(rows):
-        text = "  ".join(
-            row[at].ljust(widths[at]) if at < 3 else row[at].rjust(widths[at]) for at in shown
-        )
-        made = line("  ", text.rstrip())
+    right = [n for n, at in enumerate(shown) if at >= _FIRST_FIGURE]
+    for number, cells in enumerate(padded([[row[at] for at in shown] for row in rows], right)):
+        made = line("  ", "  ".join(cells).rstrip())
         if number == 0:
             parts.append(styled(made, "2", on=color))
             continue
