@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lmemscope.exporters import escape_json, escape_terminal
-from lmemscope.exporters.escape_markdown import code, constant, document, line, row
+from lmemscope.exporters.escape_markdown import code, constant, document, line, table
 from lmemscope.exporters.escape_terminal import Part
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import number
@@ -16,7 +16,7 @@ SCHEMA = "lmemscope.diff/1"
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
 
 
-def table(difference: Difference, how: Presentation) -> str:
+def text(difference: Difference, how: Presentation) -> str:
     """For a terminal."""
     del how
     above: list[Part] = [_tools(difference.toolchain), ""] if difference.toolchain else []
@@ -71,17 +71,22 @@ def markdown(difference: Difference, how: Presentation) -> str:
     below = [constant(""), line(_tools(tools))] if tools else []
     if not found:
         return document([constant("# Local memory: no kernel differs"), *below])
-    lines = [
-        line(constant("# Local memory: "), _counted(found)),
-        constant(""),
-        constant("| | kernel | file | arch | change | causes |"),
-        constant("|---|---|---|---|---|---|"),
-    ]
-    for one in found:
-        figures = ", ".join(
-            f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures
+    rows = (
+        (
+            _MARKS[one.change],
+            code(one.kernel),
+            code(one.input),
+            one.arch,
+            ", ".join(f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures),
+            ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)]),
         )
-        causes = ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)])
-        names = code(one.kernel), code(one.input)
-        lines.append(row((_MARKS[one.change], *names, one.arch, figures, causes)))
-    return document([*lines, *below])
+        for one in found
+    )
+    return document(
+        [
+            line(constant("# Local memory: "), _counted(found)),
+            constant(""),
+            *table(("", "kernel", "file", "arch", "change", "causes"), rows),
+            *below,
+        ]
+    )

@@ -78,7 +78,7 @@ FORMATS: tuple[Format, ...] = (
         (".txt",),
         {
             Report: "terminal:render",
-            Difference: "difference:table",
+            Difference: "difference:text",
             FixReport: "fix_table:render",
         },
     ),

@@ -12,7 +12,7 @@ from lmemscope.exporters.escape_markdown import (
     document,
     line,
     prose,
-    row,
+    table,
     text,
 )
 from lmemscope.exporters.formats import Presentation
@@ -89,12 +89,11 @@ def _table(failures: Sequence[GateFailure]) -> list[Markdown]:
     expected = {failure.expected for failure in failures}
     shared = expected.pop() if len(expected) == 1 else None
     lines = [line("Expected: ", text(shared), "."), _EMPTY] if shared is not None else []
-    lines += [constant("| kernel | found | why |"), constant("|---|---|---|")]
-    lines += [_row(failure, with_expected=shared is None) for failure in failures]
-    return [*lines, _EMPTY]
+    rows = (_row(failure, with_expected=shared is None) for failure in failures)
+    return [*lines, *table(("kernel", "found", "why"), rows), _EMPTY]
 
 
-def _row(failure: GateFailure, *, with_expected: bool) -> Markdown:
+def _row(failure: GateFailure, *, with_expected: bool) -> tuple[Markdown, ...]:
     kernel = line(code(failure.kernel), f" ({failure.arch})")
     if failure.location is not None:
         place = f"{failure.location.file}:{failure.location.line}"
@@ -107,4 +106,4 @@ def _row(failure: GateFailure, *, with_expected: bool) -> Markdown:
         why = prose(failure.finding.message)
         if failure.route == "log":
             why = line(why, ". ", prose(advice(failure.finding, failure.route)))
-    return row((kernel, found, why))
+    return kernel, found, why
