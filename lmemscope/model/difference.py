@@ -32,7 +32,12 @@ class KernelDifference:
 
 @dataclass(frozen=True, slots=True)
 class ToolChange:
-    """A tool that has another version on the newer side."""
+    """A tool that has another version on the newer side.
+
+    Attributes:
+        name: of the tool.
+        before, after: versions on the older and on the newer side; None where not known.
+    """
 
     name: str
     before: str | None
