@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import LiteralString
+from unicodedata import combining, east_asian_width
 
 from lmemscope.exporters.escape_terminal import Shown, line, styled
 
@@ -111,9 +112,7 @@ def _pad(text: str, width: int, is_right: bool) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes: an ideograph takes two."""
+    """Columns that a text takes: an ideograph takes two, what combines with a letter none."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+    return sum(2 if east_asian_width(c) in "WF" else not combining(c) for c in text)

@@ -112,11 +112,13 @@ def shaped(kind: type[T], *sources: object, **given: Any) -> T:
     """
     for name in getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]:
         if name not in given:
-            found = (getattr(source, name, _ABSENT) for source in sources)
-            value = next((one for one in found if one is not _ABSENT), _ABSENT)
-            if value is _ABSENT:
+            for source in sources:
+                value = getattr(source, name, _ABSENT)
+                if value is not _ABSENT:
+                    given[name] = value
+                    break
+            else:
                 raise AttributeError(f"nothing has {name} for {kind.__name__}")
-            given[name] = value
     return kind(**given)
 
 
