@@ -31,7 +31,6 @@ UNSAVED: list[tuple[type[Any], type[Any], str]] = [
     (model.KernelReport, report_document.KernelDocument, "facts work"),
     (model.KernelFacts, report_document.KernelDocument, "cubin generic ptxas"),
     (model.FunctionFacts, report_document.FunctionDocument, ""),
-    (model.LineUse, report_document.LineDocument, "location sites"),
     (model.FrameRange, report_document.FrameRangeDocument, ""),
     (model.CauseShare, report_document.CauseDocument, "sites"),
     (model.SiteClass, report_document.CauseDocument, ""),

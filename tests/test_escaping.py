@@ -70,7 +70,7 @@ def hostile_report(text: str) -> Report:
         demangled=text,
         location=place,
         objects=(found,),
-        lines=(LineUse(place, "local-object", SiteClass(1, 0, 4, 0)),),
+        lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),),
         ptxas=dataclasses.replace(facts.ptxas, stack_frame=80) if facts.ptxas else None,
         disagreements=(Disagreement(text, ((text, 1),)),),
     )

@@ -140,7 +140,7 @@ def test_machine_code_stands_beside_its_source_line() -> None:
     kernel = using("k")
     place = SourceLocation("a.cu", 7)
     facts = dataclasses.replace(
-        kernel.facts, lines=(LineUse(place, "local-object", SiteClass(1, 0, 4, 0)),)
+        kernel.facts, lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),)
     )
     quotes = Quotes(sass=("0x0010  LDL R1,[R2]", "… 3 more"), sass_at=(place, None))
     made = report(dataclasses.replace(kernel, facts=facts, quotes=quotes))

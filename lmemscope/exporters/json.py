@@ -25,7 +25,6 @@ from lmemscope.exporters.report_document import (
     FunctionDocument,
     InlineFrameDocument,
     KernelDocument,
-    LineDocument,
     ObjectDocument,
     ReportDocument,
     SassDocument,
@@ -47,7 +46,6 @@ from lmemscope.model import (
     KernelFacts,
     KernelReport,
     LeftOut,
-    LineUse,
     LocalAccess,
     LocalObject,
     Report,
@@ -226,7 +224,6 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
         callees=tuple(
             shaped(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees
         ),
-        lines=tuple(shaped(LineDocument, use, use.location, use.sites) for use in facts.lines),
         sources=shaped(SourcesDocument, facts),
         frame=tuple(_frame_range(part, facts.objects) for part in facts.frame),
         causes=tuple(_cause(share, facts.objects) for share in facts.causes),
@@ -258,15 +255,6 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
         KernelFacts,
         kernel,
         kernel.sources,
-        lines=tuple(
-            shaped(
-                LineUse,
-                line,
-                location=shaped(SourceLocation, line),
-                sites=shaped(SiteClass, line),
-            )
-            for line in kernel.lines
-        ),
         frame=tuple(shaped(FrameRange, part, object=part.object_index) for part in kernel.frame),
         causes=tuple(
             shaped(
