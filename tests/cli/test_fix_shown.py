@@ -19,7 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from lmemscope import pipeline
 from lmemscope.commands import trying
 from lmemscope.config.settings import Settings, from_flags
-from lmemscope.exporters.fix_table import render
+from lmemscope.exporters import render
 from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attach import with_fixes
 from lmemscope.fixing.rank import ranked
@@ -209,7 +209,7 @@ def a_trial(kernel: str, line: int, verdict: TrialVerdict = "removed", **more: A
 
 def shown(*trials: Trial) -> str:
     report = FixReport("0", trials, (), Chosen((), (), ""), kernels=(3, 3))
-    return render(report, color=False, width=None, unsafe=False)
+    return render(report, "table")
 
 
 def test_spills_of_instances_on_other_lines_are_one_entry(snapshot: SnapshotAssertion) -> None:
@@ -455,7 +455,7 @@ def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program(
     (shown,) = with_fixes(report, tried).units[0].kernels[0].findings
     assert shown.advice[-1].text == snapshot
     assert "select" not in shown.advice[-1].text
-    assert render(tried, color=False, width=200, unsafe=False) == snapshot
+    assert render(tried, "table", width=200) == snapshot
     # Where it is said already that nothing does, that is enough.
     (kernel,) = unit.kernels
     nothing = (Advice("Nothing removes it without a rewrite.", is_none=True),)
