@@ -1,7 +1,7 @@
 """How much of the labelled set is explained rightly, column by column and architecture.
 
 python benchmarks/labelled.py [--arch sm_90 ...] [--file NAME ...] [--show]
-python benchmarks/labelled.py --require         # fails below the shares of tests/scoring.py
+python benchmarks/labelled.py --require         # fails below the shares of tests/support/scoring.py
 python benchmarks/labelled.py --require 0.99    # fails where any column is below that
 python benchmarks/labelled.py --experiments     # do the causes that the labels name explain all?
 """
@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT))
 
 from lmemscope.api import scan  # noqa: E402
 from lmemscope.model import KernelReport  # noqa: E402
-from tests import labels  # noqa: E402
-from tests.scoring import COLUMNS, REQUIRED, Item, base_name, score, tallies  # noqa: E402
+from tests.support import labels  # noqa: E402
+from tests.support.scoring import COLUMNS, REQUIRED, Item, base_name, score, tallies  # noqa: E402
 
 Reports = dict[tuple[str, str], tuple[KernelReport, ...]]
 

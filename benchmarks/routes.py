@@ -2,7 +2,7 @@
 
     python benchmarks/routes.py [--rounds 3] [--list corpus.json] [FILE.cu ...]
 
-Without files, the samples of ``tests/samples``. A list is JSON: ``{"files": [{"file": …,
+Without files, the samples of ``tests/corpus/samples``. A list is JSON: ``{"files": [{"file": …,
 "includes": […], "defines": […], "std": …}]}``.
 
 Commands take turns, each alone; figures are of the ratios to
@@ -103,7 +103,7 @@ def sources(arguments: argparse.Namespace) -> list[Source]:
             )
             for row in rows
         ]
-    named = arguments.files or sorted((ROOT / "tests" / "samples").glob("*.cu"))
+    named = arguments.files or sorted((ROOT / "tests" / "corpus" / "samples").glob("*.cu"))
     return [Source(str(Path(path).resolve()), CompileOptions()) for path in named]
 
 

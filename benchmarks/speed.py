@@ -136,7 +136,10 @@ def unchanged_files(work: Path, rounds: int) -> None:
     """The gate on 50 files, all samples and shipped kernels, without and with a cache."""
     tree = work / "tree"
     tree.mkdir()
-    sources = [*(ROOT / "tests" / "samples").glob("*.cu"), *(ROOT / "kernels").glob("*.cu")]
+    sources = [
+        *(ROOT / "tests" / "corpus" / "samples").glob("*.cu"),
+        *(ROOT / "kernels").glob("*.cu"),
+    ]
     for number in range(50):
         source = sorted(sources)[number % len(sources)]
         (tree / f"{number:02}_{source.name}").write_text(source.read_text())

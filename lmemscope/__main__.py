@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ from lmemscope import environment
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix"})
 _TEMPORARY = _COMPILING | {"diff"}
 _HELP = frozenset({"-h", "--help"})
+_DATABASE = "compile_commands.json"
+_WRITTEN = frozenset({"-o", "--output", "--baseline", "--fix-from"})
 _EXIT_INTERNAL = _EXIT_UNWRITTEN = 3
 _DEBUG = "LMEMSCOPE_DEBUG"
 
@@ -60,10 +63,6 @@ def _run(arguments: Sequence[str]) -> int:
         _prepare(arguments)
         from lmemscope.commands.group import cli
 
-        if "_LMEMSCOPE_COMPLETE" in os.environ:
-            from lmemscope.commands import completion
-
-            completion.register()
         cli(prog_name="lmemscope")
     except LmemscopeError as error:
         from lmemscope.commands.running import complained
@@ -81,12 +80,20 @@ def _prepare(arguments: Sequence[str]) -> None:
         from lmemscope.running import scratch
 
         scratch.use()
-    if arguments[0] in _COMPILING:
+    if arguments[0] in _COMPILING and _compiles(arguments):
         # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
         from lmemscope.running import launch, marks
 
         preload = marks.preload("--toolkit" in arguments)
         launch.started_early.append(launch.start(preload))
+
+
+def _compiles(arguments: Sequence[str]) -> bool:
+    """Whether an input is named that exists, and none that is a saved report."""
+    named = [word for before, word in pairwise(arguments) if before not in _WRITTEN]
+    saved = (one.endswith(".json") and os.path.basename(one) != _DATABASE for one in named)
+    exists = (one == "-" or os.path.exists(one.partition("::")[0]) for one in named)
+    return any(exists) and not any(saved)
 
 
 def _internal(error: BaseException) -> int:

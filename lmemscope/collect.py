@@ -45,6 +45,7 @@ from lmemscope.model import (
     Wanted,
     count,
     distinct_tools,
+    kind_of,
 )
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolkit import Toolkit
@@ -341,7 +342,11 @@ def _builds(settings: Settings) -> Builds:
 
 def _surveys(inputs: Sequence[Found], settings: Settings, executor: Executor) -> dict[str, Survey]:
     """What Python files hold; workers look, for one file may take as long as it likes."""
-    paths = {one.path: one.file for one in inputs if one.path.lower().endswith(".py")}
+    paths = {
+        one.path: one.file
+        for one in inputs
+        if (kind := kind_of(one.path)) is not None and kind.reads == "imports"
+    }
     if not paths:
         return {}
     from lmemscope.sources.python import Survey, survey
@@ -356,6 +361,11 @@ def _surveys(inputs: Sequence[Found], settings: Settings, executor: Executor) ->
                 # Out of time, the worker died of it, or a mistake of ours, of this file alone.
                 found[path] = Survey(None)
     return found
+
+
+def _imports(path: str) -> bool:
+    kind = kind_of(path)
+    return kind is not None and kind.reads == "imports"
 
 
 @contextmanager

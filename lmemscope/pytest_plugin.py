@@ -164,8 +164,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 def _limits(mark: pytest.Mark) -> dict[str, Any]:
     """A marker's limits, checked as those of the configuration file are; a wrong one fails."""
-    from lmemscope.config.gate_options import LIMIT
     from lmemscope.config.kinds import Place
+    from lmemscope.config.options import LIMIT
     from lmemscope.errors import UsageError
 
     rows = {row.name: row for row in LIMIT if row.name == "forbid" or row.name.startswith("max_")}

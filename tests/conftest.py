@@ -12,102 +12,36 @@ make anew asks for ``own_store``.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pickle
 import signal
-import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from docs import rule_figures
 from lmemscope.errors import ToolMissingError
-from lmemscope.formats.demangle import short_name
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, Unit
-from lmemscope.tools import ptxas, toolchain
-from tests.forked import Parent
+from lmemscope.tools import isolated, ptxas, toolchain
+from tests.support.program import (
+    DATA,
+    NO_TOOLCHAIN,
+    ROOT,
+    Finished,
+    run_program,
+)
+from tests.support.snapshots import Words
 
-ROOT = Path(__file__).parent.parent
-DATA = ROOT / "tests" / "data"
-NO_TOOLCHAIN = ROOT / "tests" / "no_toolchain"
 MOST_WORKERS = 8
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A finished run of the program."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads(self.out)
-        return loaded
-
-    def kernel(self, name: str, arch: str | None = None) -> dict[str, Any]:
-        found: list[dict[str, Any]] = [
-            kernel
-            for unit in self.document["units"]
-            for kernel in unit["kernels"]
-            if name in (kernel["name"], short_name(kernel["demangled"]))
-            and arch in (None, unit["arch"])
-        ]
-        assert len(found) == 1, [k["demangled"] for k in found]
-        return found[0]
-
-
-RunProgram = Callable[..., Finished]
-
-
-_parents: dict[str, Parent] = {}
-
-
-def run_program(
-    *arguments: str, cwd: Path | None = None, given: bytes = b"", **environment: str
-) -> Finished:
-    """Run the program; where a test has set Python's own variables, by starting it anew.
-
-    Args:
-        arguments, cwd: the run's.
-        given: a file on its standard input.
-        environment: changes of this process's.
-    """
-    everything = {**os.environ, **environment}
-    if any(name.startswith("PYTHON") for name in environment):
-        assert not given
-        return start_program(*arguments, cwd=cwd, **environment)
-    path = everything["PYTHONPATH"]
-    if path not in _parents:
-        _parents[path] = Parent(everything)
-    done = _parents[path].run(arguments, cwd or ROOT, everything, 500, given)
-    assert "Traceback" not in done[2], done[2]
-    return Finished(*done)
-
-
-def start_program(*arguments: str, cwd: Path | None = None, **environment: str) -> Finished:
-    """Start the program as a user does, imports and all."""
-    done = subprocess.run(
-        [sys.executable, "-m", "lmemscope", *arguments],
-        cwd=cwd or ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 def pytest_configure() -> None:
@@ -132,9 +66,15 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
     """Around a test and its fixtures: without the mark, no toolchain."""
     if _marked(item):
+        _hidden_tools.end()
         return (yield)
-    with without_toolchain():
-        return (yield)
+    _hidden_tools.begin()
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """Leave this process as it was."""
+    _hidden_tools.end()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -160,21 +100,37 @@ def _marked(item: pytest.Item) -> bool:
     return item.get_closest_marker("toolchain") is not None
 
 
-@contextmanager
-def without_toolchain() -> Iterator[None]:
-    """No NVRTC, no tool and no header of CUDA's, here and in Python processes started here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolchain.Toolchain, "find", _hidden)
+class _HiddenTools:
+    """No NVRTC, no tool and no header of CUDA's, here and in Python processes started here.
+
+    It stays from one test to the next without the mark: beginning it takes as long as such a test.
+    """
+
+    def __init__(self) -> None:
+        self._patch: pytest.MonkeyPatch | None = None
+
+    def begin(self) -> None:
+        if self._patch is not None:
+            return
+        self._patch = patch = pytest.MonkeyPatch()
+        patch.setattr(toolchain.Toolchain, "find", _refused)
         patch.setattr(toolchain.Toolchain, "find_headers", lambda self, name: None)
         patch.setattr(toolchain.Toolchain, "header_dirs", lambda self: ())
         patch.setitem(sys.modules, "cupy_backends.cuda.libs", None)
         # Workers of a pool take over the path of the process that starts them.
         patch.syspath_prepend(NO_TOOLCHAIN)
         patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (NO_TOOLCHAIN, ROOT))))
-        yield
+
+    def end(self) -> None:
+        if self._patch is not None:
+            self._patch.undo()
+            self._patch = None
 
 
-def _hidden(where: toolchain.Toolchain, name: str) -> NoReturn:
+_hidden_tools = _HiddenTools()
+
+
+def _refused(where: toolchain.Toolchain, name: str) -> NoReturn:
     del where
     raise ToolMissingError("toolchain", f"{name} is hidden from tests not marked toolchain")
 
@@ -193,23 +149,32 @@ def shared_store(run_directory: Path) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kept_for_this_run_alone(shared_store: str, run_directory: Path) -> None:
-    """Compilers' outputs, and Python's where it is told to leave none beside the sources.
+def _bytecode_is_kept(run_directory: Path) -> None:
+    """Python's, also where it is told to leave none beside the sources.
 
     Without any, each of some hundred programs compiles the package anew: a fifth of its time.
     """
-    os.environ["LMEMSCOPE_CACHE_DIR"] = shared_store
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(run_directory / "bytecode")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compilations_are_copies() -> Iterator[None]:
+    """A compilation is a copy of this process, as in a worker, and not a Python of its own.
+
+    xdist's thread waits for its next message meanwhile, and holds nothing that a copy needs.
+    """
+    threads = threading.active_count()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolated, "is_single_threaded", lambda: threading.active_count() <= threads)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _nothing_is_compiled_already(
-    request: pytest.FixtureRequest, run_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _store(request: pytest.FixtureRequest, shared_store: str, run_directory: Path) -> None:
     """For a test that has no tool, no store either that tools have filled."""
-    if not _marked(request.node):
-        monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(run_directory / "nothing" / uuid4().hex))
+    nothing = run_directory / "nothing" / uuid4().hex
+    os.environ["LMEMSCOPE_CACHE_DIR"] = shared_store if _marked(request.node) else str(nothing)
 
 
 @pytest.fixture
@@ -250,6 +215,12 @@ def once(run_directory: Path) -> Once:
     return Once(directory)
 
 
+@pytest.fixture
+def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Words that a test compares; they are in tests/snapshots."""
+    return snapshot.use_extension(Words)
+
+
 @pytest.fixture(scope="session")
 def shipped(once: Once) -> Finished:
     """One scan of the shipped kernels, as JSON."""
@@ -260,7 +231,7 @@ def shipped(once: Once) -> Finished:
 @pytest.fixture(scope="session")
 def samples(once: Once) -> Finished:
     """One scan of the samples, as JSON with accesses."""
-    scan = ("scan", "tests/samples", "--arch", "sm_90", "--accesses")
+    scan = ("scan", "tests/corpus/samples", "--arch", "sm_90", "--accesses")
     return once("samples", lambda: run_program(*scan, "--format", "json"))
 
 
@@ -272,7 +243,7 @@ def fixed(once: Once) -> Finished:
 
 @pytest.fixture(scope="session")
 def many_forms(once: Once, shared_store: str) -> Callable[[str], Artifacts]:
-    """What is made of tests/data/many_forms.cu for an architecture.
+    """What is made of tests/support/data/many_forms.cu for an architecture.
 
     A family shares one PTX: the compilation to it takes ten times as long as what ptxas does.
     """

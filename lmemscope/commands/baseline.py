@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from lmemscope.commands.baseline_file import BaselineFile, baseline_for
-from lmemscope.commands.options import configured_options
+from lmemscope.commands.options import configured_options, is_typed, path_argument
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
-from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.config.settings import Configuration, Settings
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,15 +36,22 @@ def _archs(report: Report, settings: Settings, default: str) -> str:
 
 
 @click.command(name="baseline")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-o", "--output", "target", metavar="FILE", help=f"[default: {DEFAULT_BASELINE}]")
+@path_argument("paths", nargs=-1, metavar="PATH...")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    type=click.Path(),
+    help=f"Write to FILE.  [default: {DEFAULT_BASELINE}]",
+)
 @configured_options
 def command(
     paths: tuple[str, ...], target: str | None, configuration: Configuration, color: str
 ) -> None:
     """Write a baseline: the findings that `check` accepts from now on.
 
-    The file is JSON with one finding per line, sorted, made for version control.
+    The file is sorted JSON with one finding per line, for version control.
     """
     from lmemscope.discover.plan import DEFAULT_ARCH
     from lmemscope.gate import baseline
@@ -55,8 +63,7 @@ def command(
     file.check_replaceable()
     above = baseline_for(configuration)
     settings = configuration.settings
-    given = click.get_current_context().get_parameter_source("kernels")
-    if given is click.core.ParameterSource.COMMANDLINE:
+    if is_typed("kernels"):
         raise UsageError(
             "baseline",
             "--kernel would leave the other kernels' findings out of the baseline",

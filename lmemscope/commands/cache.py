@@ -11,17 +11,16 @@ from lmemscope.errors import UsageError
 
 @click.group(name="cache")
 def command() -> None:
-    """Show or empty the store of what the compilers made.
+    """Show or clear the cache of compiler outputs.
 
-    The store holds PTX, machine code and reports, never conclusions. Any change to a source, its
-    headers, the options or the toolkit compiles again, so it never has to be emptied for results
-    to be right. LMEMSCOPE_CACHE_DIR says where it is; --no-cache does without it.
+    A changed source, header, option or toolkit is compiled again, so results never depend on
+    clearing the cache. LMEMSCOPE_CACHE_DIR sets its directory; --no-cache bypasses it.
     """
 
 
 @command.command(name="info")
 def info() -> None:
-    """Show where the store is and how much it holds."""
+    """Show the directory and the size of the cache."""
     from lmemscope.lowering import store
 
     directory = _directory()

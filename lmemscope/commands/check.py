@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,54 +12,48 @@ import click
 from lmemscope.commands.baseline_file import baseline_for, unused
 from lmemscope.commands.gate_configuration import say_of
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
-from lmemscope.commands.options import configured_options, group_options
-from lmemscope.commands.output import Formats, Sink, append
-from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.options import (
+    configured_options,
+    format_options,
+    group_options,
+    is_typed,
+    path_argument,
+)
+from lmemscope.commands.output import Sink, append
+from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.saved_options import with_other_options
-from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
+from lmemscope.discover.locate import is_saved
+from lmemscope.exporters.formats import Presentation, formats_of
+from lmemscope.model import Checked, Written
 
 if TYPE_CHECKING:
     from lmemscope.commands.baseline_file import BaselineFile
     from lmemscope.discover.changed import Selection
-    from lmemscope.exporters.gate_text import Written
-    from lmemscope.model import Baseline, GateResult, Report
+    from lmemscope.model import Baseline
 
-FORMATS: Formats = {
-    "text": (".txt",),
-    "json": (".json",),
-    "sarif": (".sarif",),
-    "github": (),
-    "junit": (".xml",),
-    "markdown": (".md", ".markdown"),
-}
+FORMATS = formats_of(Checked)
 
 
 @click.command(name="check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...")
 @group_options("gate")
 @click.option(
     "--changed",
     "revision",
     metavar="REV",
-    help="Only files whose text or headers changed since a git revision.",
+    help="Only analyse files that changed, themselves or their headers, since a git revision.",
 )
-@click.option("--allow-incomplete", is_flag=True, help="Missing evidence does not fail.")
+@click.option("--allow-incomplete", is_flag=True, help="Pass although evidence is missing.")
 @click.option(
     "--trust-configuration",
     is_flag=True,
-    help="With --changed: take the configuration though it is weaker than the revision's.",
+    help="With --changed: accept a configuration that is weaker than the revision's.",
 )
-@click.option("--update", is_flag=True, help="Remove what is gone from the baseline.")
-@click.option("--ratchet", is_flag=True, help="Take improvements into the baseline.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="[default: from the ending of -o FILE, else text]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what is known or allowed.")
+@click.option("--update", is_flag=True, help="Remove findings that are gone from the baseline.")
+@click.option("--ratchet", is_flag=True, help="Record improvements in the baseline.")
+@format_options(FORMATS)
+@click.option("-v", "--verbose", is_flag=True, help="Also show known and allowed findings.")
 @configured_options
 def command(
     paths: tuple[str, ...],
@@ -78,13 +70,13 @@ def command(
 ) -> None:
     """Fail on local memory that is neither known nor allowed.
 
-    Without limits, a baseline or allowances, any local memory fails but the buffers of printf and
-    what ptxas kept in registers. A limit of frames or sites takes the place of that, one of spills
-    for spills; one of registers does not. Configuration: limits, allowances and baseline in
-    [tool.lmemscope] of pyproject.toml, or lmemscope.toml. The baseline is the nearest upwards.
+    By default any local memory fails, except printf buffers and objects that ptxas promoted to
+    registers. --max-frame and --max-sites replace that rule, --max-spill replaces it for spills.
+    Limits, allowances and the baseline can be set in [tool.lmemscope] of pyproject.toml, or in
+    lmemscope.toml. The nearest lmemscope-baseline.json upwards is used.
 
     \b
-    Ends with 0 when the gate passes, 1 when it fails, 3 when evidence is missing.
+    Exit codes: 0 passed, 1 failed, 3 evidence is missing.
 
     \b
     Examples:
@@ -93,7 +85,6 @@ def command(
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
     """
-    from lmemscope.exporters.gate_text import Written
     from lmemscope.gate import baseline, compare
 
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
@@ -133,7 +124,7 @@ def command(
             known,
             settings,
             globs_typed=bool(settings.narrowed),
-            archs_typed=_is_typed("arch"),
+            archs_typed=is_typed("arch"),
         ),
         kernels=settings.kernels,
         unchanged=unchanged,
@@ -148,7 +139,7 @@ def command(
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed
         kept.write(file.text(changed))
     done = Written(update=kept is not None and update, ratchet=kept is not None and ratchet)
-    _write(report, result, sink, verbose=verbose, written=done)
+    _write(Checked(report, result, done), sink, verbose=verbose)
     raise SystemExit(result.exit_code)
 
 
@@ -187,52 +178,12 @@ def _since(
     return changed.since(revision, paths, baseline, configuration.file, settings)
 
 
-def _is_typed(option: str) -> bool:
-    """Whether an option is of the command line; else the configuration's, or nobody's."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is click.core.ParameterSource.COMMANDLINE
-
-
-def _write(
-    report: Report, result: GateResult, sink: Sink, *, verbose: bool, written: Written
-) -> None:
+def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:
     """The answer in its format; where a file takes that, the text is for whoever watches."""
-    from lmemscope.exporters.gate_text import render_gate
-
-    plain = render_gate(
-        result,
-        color=sink.color,
-        verbose=verbose,
-        written=written,
-        width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100,
-    )
-    text = plain
-    if sink.format_name == "sarif":
-        from lmemscope.exporters.sarif import render_sarif
-
-        text = render_sarif(report, result)
-    elif sink.format_name == "json":
-        from lmemscope.exporters.gate_document import render_gate_json
-
-        text = render_gate_json(result)
-    elif sink.format_name == "junit":
-        from lmemscope.exporters.junit import render_junit
-
-        text = render_junit(report, result)
-    elif sink.format_name == "markdown":
-        from lmemscope.exporters.gate_markdown import render_gate_markdown
-
-        text = render_gate_markdown(report, result)
-    elif sink.format_name == "github":
-        from lmemscope.exporters.github import render_annotations
-
-        text = render_annotations(result) + plain
-    sink.write(text)
+    sink.show(checked, verbose=verbose)
     if sink.target is not None and sink.format_name != "text":
-        show(plain)
+        Sink(None, "text", sink.color).show(checked, verbose=verbose)
     # Last: where it cannot be written, the answer has been given all the same.
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary and sink.format_name == "github":
-        from lmemscope.exporters.gate_markdown import render_gate_markdown
-
-        append(summary, render_gate_markdown(report, result))
+        append(summary, FORMATS["markdown"].write(checked, Presentation()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,32 +10,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.options import comparing_options
-from lmemscope.commands.output import Formats, Sink
-from lmemscope.commands.revision import BuildCopy, written_out
+from lmemscope.commands.checkout import BuildCopy, written_out
+from lmemscope.commands.options import compile_options, format_options, path_argument
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
+from lmemscope.exporters.formats import formats_of
+from lmemscope.model import Difference, InputId
 
 if TYPE_CHECKING:
     from lmemscope.model import Report
 
-FORMATS: Formats = {"table": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
+FORMATS = formats_of(Difference)
+
+
+_SEVERAL = {
+    "name": "toolkits",
+    "multiple": True,
+    "help": "Compare the installed toolkit with DIR; given twice, compare the two.",
+}
 
 
 @click.command(name="diff")
-@click.argument("paths", nargs=-1, required=True, metavar="OLD NEW | PATH...")
-@click.option("--git", "revisions", metavar="A..B", help="Compare PATH... in two git revisions.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="[default: from the ending of -o FILE, else table]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
-@comparing_options
+@path_argument("paths", nargs=-1, metavar="OLD NEW | PATH...")
+@click.option("--git", "revisions", metavar="A..B", help="Compare PATH... at two git revisions.")
+@format_options(FORMATS)
+@functools.partial(compile_options, toolkit=_SEVERAL)
 def command(
     paths: tuple[str, ...],
     revisions: str | None,
@@ -46,8 +50,8 @@ def command(
 ) -> None:
     """Show per kernel what changed, and which cause explains it.
 
-    OLD and NEW are saved JSON reports or inputs. With one PATH and two --arch the architectures
-    are compared; with one PATH and --toolkit two toolkits; with --git two revisions of PATH....
+    OLD and NEW are saved JSON reports or inputs. One PATH with two --arch compares architectures,
+    one PATH with --toolkit compares toolkits, and --git compares two revisions.
 
     \b
     Examples:
@@ -57,8 +61,7 @@ def command(
       lmemscope diff kernels/ --toolkit /usr/local/cuda-13.0
       lmemscope diff --git main..HEAD kernels/ --format markdown
     """
-    from lmemscope.exporters.difference import render_difference
-    from lmemscope.gate.difference import difference, toolchain_changes
+    from lmemscope.gate.difference import difference
 
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
     old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
@@ -67,8 +70,7 @@ def command(
         side, other = (old, new) if old.filters else (new, old)
         name, name2 = paths if side is old else reversed(paths)
         raise filtered(name, side.filters, other.filters, name2)
-    found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
-    sink.write(render_difference(found, sink.format_name, toolchain_changes(old, new)))
+    sink.show(difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input))
     for note in dict.fromkeys((*old.notes, *new.notes)):
         say(f"note: {note}", err=True)
     for unit in (*old.units, *new.units):
@@ -105,7 +107,7 @@ def _sides(
         )
     old, new = (gathered([path], settings) for path in paths)
     # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
-    single = all(len({u.input.partition("[")[0] for u in r.units}) == 1 for r in (old, new))
+    single = all(len({InputId.parse(u.input).file for u in r.units}) == 1 for r in (old, new))
     return old, new, False, single
 
 

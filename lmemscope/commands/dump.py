@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from lmemscope.commands.options import compile_options, completing
+from lmemscope.commands.options import compile_options, is_typed, output_option, path_argument
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import lower_all
 from lmemscope.commands.say import say
@@ -17,6 +17,9 @@ from lmemscope.exporters import escape_terminal
 from lmemscope.model import Artifacts
 
 _KINDS = ("ptx", "sass", "cubin", "log")
+_IGNORED = {"linked": "--link", "lto": "--lto", "executor": "--executor"}
+"""Options of what compiles that mean nothing for the artefacts of one input."""
+
 _LOCAL_PTX = (
     "ld.local",
     "st.local",
@@ -30,20 +33,19 @@ _LOCAL_LOG = ("stack frame", "spill", "cannot be statically determined", "local 
 
 
 @click.command(name="dump")
-@click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
-@click.option("--ptx", "kind", flag_value="ptx", help="PTX as the compiler wrote it.")
-@click.option("--sass", "kind", flag_value="sass", help="Machine code, by nvdisasm, with lines.")
-@click.option("--cubin", "kind", flag_value="cubin", help="The ELF file (binary; use -o).")
-@click.option("--log", "kind", flag_value="log", help="The compiler's log with ptxas's report.")
-@click.option("-o", "--output", "output", metavar="FILE", help="Write to FILE.")
+@path_argument("named", metavar="PATH[::KERNEL]")
+@click.option("--ptx", "kind", flag_value="ptx", help="Print the PTX.")
+@click.option("--sass", "kind", flag_value="sass", help="Print the SASS with source lines.")
+@click.option("--cubin", "kind", flag_value="cubin", help="Write the ELF file (binary; use -o).")
+@click.option("--log", "kind", flag_value="log", help="Print the compiler's log, with ptxas -v.")
+@output_option
 @compile_options
 def command(
-    target: str, kind: str | None, output: str | None, settings: Settings, color: str
+    named: str, kind: str | None, target: str | None, settings: Settings, color: str
 ) -> None:
-    """Print the PTX, machine code, cubin or compiler log of one input.
+    """Print the PTX, SASS, cubin or compiler log of one input.
 
-    Lines that speak of local memory are highlighted on a terminal. With several --arch the
-    outputs follow each other.
+    Lines about local memory are highlighted on a terminal. Several --arch are printed in order.
 
     \b
     Examples:
@@ -53,12 +55,21 @@ def command(
     """
     if kind is None:
         raise UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}")
-    if kind == "cubin" and output is None and sys.stdout.isatty():
+    if kind == "cubin" and target is None and sys.stdout.isatty():
         raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
-    path, separator, kernel = target.partition("::")
+    ignored = [flag for name, flag in _IGNORED.items() if is_typed(name)]
+    if kind in ("cubin", "log") and is_typed("kernels"):
+        ignored.append("--kernel")
+    if ignored:
+        raise UsageError(
+            "usage",
+            f"dump --{kind} does not take {', '.join(ignored)}",
+            hint="leave it out" if len(ignored) == 1 else "leave them out",
+        )
+    path, separator, kernel = named.partition("::")
     if separator:
         settings = replace(settings, kernels=(*settings.kernels, kernel))
-    sink = Sink.open(output, kind, color=color)
+    sink = Sink.open(target, kind, color=color)
     for note in settings.left_out:
         say(f"note: {note}", err=True)
     lowered, errors = lower_all(path, settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from lmemscope.commands.options import compile_options, completing
+from lmemscope.commands.options import compile_options, path_argument
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
 from lmemscope.commands.say import complain, say, show
@@ -24,11 +24,9 @@ _MOST = 5
 
 
 @click.command(name="explain")
-@click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
+@path_argument("target", metavar="PATH[::KERNEL]")
 @click.option("--ptx", "show_ptx", is_flag=True, help="Show the PTX behind each finding.")
-@click.option(
-    "--sass", "show_sass", is_flag=True, help="Show the machine code behind each finding."
-)
+@click.option("--sass", "show_sass", is_flag=True, help="Show the SASS behind each finding.")
 @fix_options
 @click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
 @click.option(
@@ -51,7 +49,7 @@ def command(
 ) -> None:
     """Explain a kernel's local memory: lines, frame, causes, evidence, and what removes it.
 
-    KERNEL is a name or a glob (quote it). Without it the costliest kernels are explained, and the
+    KERNEL is a name or a quoted glob. Without it, the costliest kernels are explained and the
     others listed. Instances of a template are explained together.
 
     \b

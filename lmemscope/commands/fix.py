@@ -7,54 +7,53 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.options import compile_options, completing
-from lmemscope.commands.output import Formats, Sink
+from lmemscope.commands.options import compile_options, format_options, path_argument
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE
-from lmemscope.commands.saved import is_saved
 from lmemscope.commands.say import complain, say
 from lmemscope.commands.trying import block_option, tried
 from lmemscope.config.settings import Settings
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
-from lmemscope.model import count
+from lmemscope.exporters.formats import formats_of
+from lmemscope.model import FixReport, count
 
 if TYPE_CHECKING:
-    from lmemscope.model import FixReport, Report
+    from lmemscope.model import Report
 
-FORMATS: Formats = {"table": (".txt",), "patch": (".patch", ".diff"), "json": (".json",)}
+FORMATS = formats_of(FixReport)
 
 
 @click.command(name="fix")
-@click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
+@path_argument("path", metavar="PATH[::KERNEL]")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGV...]")
 @click.option(
     "--run",
     "run_it",
     is_flag=True,
-    help="Run ARGV, which builds and runs the program, on copies of the tree, before and after.",
+    help="Run ARGV, which builds and runs the program, in copies of the tree before and after.",
 )
 @click.option(
     "--rtol",
     type=click.FloatRange(0.0, min_open=True),
     metavar="X",
-    help="With --run, the relative difference that numbers in the output may have.",
+    help="With --run: let numbers in the output differ by this relative amount.",
 )
 @click.option(
-    "--object", "objects", multiple=True, metavar="NAME", help="Only this variable; repeatable."
+    "--object",
+    "objects",
+    multiple=True,
+    metavar="NAME",
+    help="Only rewrite NAME; repeatable.",
 )
 @block_option
-@click.option("--unsafe", is_flag=True, help="Take rewrites that may change what the program does.")
+@click.option("--unsafe", is_flag=True, help="Also try rewrites that may change results.")
 @click.option("--apply", "apply_it", is_flag=True, help="Write the patch to the files.")
-@click.option("--force", is_flag=True, help="With --apply, to files with uncommitted changes too.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="[default: from the ending of -o FILE, else table]",
-)
-@click.option("-o", "--output", "output", metavar="FILE", help="Write to FILE.")
+@click.option("--force", is_flag=True, help="With --apply: overwrite uncommitted changes.")
+@format_options(FORMATS)
 @compile_options
 def command(
-    target: str,
+    path: str,
     argv: tuple[str, ...],
     run_it: bool,
     rtol: float | None,
@@ -64,15 +63,15 @@ def command(
     apply_it: bool,
     force: bool,
     format_name: str | None,
-    output: str | None,
+    target: str | None,
     settings: Settings,
     color: str,
 ) -> None:
     """Try rewrites that remove local memory, and show what each of them does.
 
-    Every rewrite is compiled as the original is, and all kernels of the file are compared: what
+    Each rewrite is compiled like the original, and all kernels of the file are compared: one that
     does not compile, spills more or harms another kernel is not offered. A safe rewrite cannot
-    change what the program does; --unsafe takes the others too, each with what you promise by it.
+    change results; --unsafe also offers the others, each with the promise that it needs.
 
     \b
     Examples:
@@ -82,11 +81,10 @@ def command(
       lmemscope fix filter.cu --unsafe --apply
       lmemscope fix filter.cu --run --rtol 1e-5 -- sh -c 'make && ./filter'
     """
-    from lmemscope.exporters import fix_document, fix_table
     from lmemscope.fixing.program import Program
     from lmemscope.fixing.run import Asked
 
-    path, separator, kernel = target.partition("::")
+    path, separator, kernel = path.partition("::")
     if is_saved(path):
         raise UsageError(
             "usage", f"{path} is a saved report: fix compiles", hint="name the source instead"
@@ -99,15 +97,10 @@ def command(
         )
     program = Program(argv, rtol) if argv else None
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
-    sink = Sink.open(output, format_name, formats=FORMATS, color=color)
+    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
     def show(_: Report, report: FixReport) -> None:
-        if sink.format_name == "json":
-            sink.write(fix_document.render(report))
-        elif sink.format_name == "patch":
-            sink.write(report.chosen.patch.encode("utf-8", "surrogateescape"))
-        else:
-            sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
+        sink.show(report, unsafe=unsafe)
 
     asked = Asked(kernels, objects, block, unsafe, program)
     analysed, report = tried([path], settings, asked, show)
@@ -117,8 +110,8 @@ def command(
             say(f"note: {note}", err=True)
     if sink.format_name != "json" and not apply_it:
         _say_where_it_applies(report)
-    for _, failure in report.failures:
-        complain(failure)
+    for failed in report.failures:
+        complain(failed.failure)
     _say_what_is_missing(report, objects, sink.format_name)
     if report.undecided:
         say(f"warning: {_late(report)}", err=True)

@@ -6,14 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmemscope.config import file as configuration_file
-from lmemscope.discover.locate import DATABASE
+from lmemscope.config.file import OWN
+from lmemscope.discover.locate import DATABASE, shown_path
+from lmemscope.discover.revision import configuration_at
 from lmemscope.errors import UsageError
 from lmemscope.gate.configuration import taken_away, weaker
-from lmemscope.model import Account, AccountState, MissingEvidence
+from lmemscope.model import Account, AccountState, InputId, MissingEvidence
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration
@@ -86,7 +86,7 @@ def _account(text: str, state: AccountState = "left-out") -> Account:
 def _of_file(configuration: Configuration) -> Iterator[Account]:
     if configuration.file is None:
         return
-    name = _shown(configuration.file)
+    name = shown_path(configuration.file)
     said = list(taken_away(configuration.written))
     if not said:
         yield _account(f"the configuration {name} takes nothing away")
@@ -112,24 +112,17 @@ def _changed_builds(revision: Revision) -> Iterator[Account]:
     for path in sorted(revision.changed):
         if os.path.basename(path) == DATABASE:
             said = "which says how files are compiled, is not that of"
-            yield _account(f"{_shown(path)}, {said} {revision.name}")
+            yield _account(f"{shown_path(path)}, {said} {revision.name}")
 
 
 def _weakened(configuration: Configuration, revision: Revision) -> Iterator[str]:
     """Settings that accept more than the revision's."""
-
-    def content(path: Path) -> bytes | None:
-        own = str(path)
-        if not own.startswith(os.path.join(revision.top, "")):
-            return path.read_bytes() if path.is_file() else None
-        return revision.content(own)
-
     try:
-        before = configuration_file.read(".", content)
+        before = configuration_at(revision)
     except UsageError as error:
         yield f"the configuration of {revision.name} cannot be read: {error.message}"
         return
-    name = _shown(configuration.file or before.path or configuration_file.OWN)
+    name = shown_path(configuration.file or before.path or OWN)
     for text in weaker(before.values, configuration.written):
         yield f"{name} is weaker than at {revision.name}: {text}"
 
@@ -140,7 +133,7 @@ def _new_allowances(report: Report, revision: Revision) -> Iterator[Account]:
     for unit in report.units:
         for one in unit.directives:
             if one.word == "allow":
-                file = one.file or unit.input.partition("[")[0]
+                file = one.file or InputId.parse(unit.input).file
                 found[file, one.line] = (one.kernel, one.argument)
     before: dict[str, Counter[tuple[str, str]]] = {}
     for (file, line), said in sorted(found.items()):
@@ -163,8 +156,3 @@ def _allowances_at(file: str, revision: Revision) -> Counter[tuple[str, str]]:
         for one in read_cuda_source(readable(decoded(data).text)).kernel_directives
         if one.word == "allow"
     )
-
-
-def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative

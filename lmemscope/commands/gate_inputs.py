@@ -8,14 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.saved import is_saved
-from lmemscope.discover.locate import DATABASE
+from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.discover.walk import Globs
 from lmemscope.files import digest_of, read_beside
 from lmemscope.gate.accounting import Inputs
-from lmemscope.gate.places import file_of_input
-from lmemscope.lowering.kinds import kind_of
-from lmemscope.model import Gap
+from lmemscope.model import Gap, InputId
 from lmemscope.sources.encoding import decoded
 
 if TYPE_CHECKING:
@@ -45,13 +42,14 @@ def inputs_of(
         globs_typed, archs_typed: whether these are of the command line.
     """
     saved = any(map(is_saved, paths))
-    looked_at = {file_of_input(unit.input): None for unit in report.units}
+    looked_at = {InputId.parse(unit.input).file: None for unit in report.units}
     identities = {_identity(name): name for name in looked_at}
     on_disk = any(identity is not None for identity in identities)
     present: set[str] = set()
     aliases: dict[str, str] = {}
     for name in {entry.input for entry in known.entries} if known is not None else ():
-        file = file_of_input(name)
+        named = InputId.parse(name)
+        file = named.file
         identity = _identity(file)
         # A report that was made elsewhere says of files that are nowhere here.
         if identity is not None or (saved and not on_disk):
@@ -59,14 +57,14 @@ def inputs_of(
         if file not in looked_at and identity is not None and identity in identities:
             aliases[file] = identities[identity]
         # A log's part is named by the source that it is of.
-        part = name.removeprefix(file)[1:-1]
+        part = named.variant
         if part and os.path.exists(os.path.join(os.path.dirname(file), part)):
             present.add(name)
     admit = Globs(settings.root, settings.include, settings.exclude).admit
     directories = [path for path in paths if os.path.isdir(path)]
     return Inputs(
         directories=tuple(map(os.path.abspath, directories)),
-        build=any(map(_is_build, paths)),
+        build=any(map(is_build, paths)),
         saved=saved,
         present=frozenset(present),
         aliases=aliases,
@@ -93,7 +91,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
     quoted: dict[str, dict[int, str]] = defaultdict(dict)
     for unit in report.units:
         if unit.source_digest is not None:
-            digests[file_of_input(unit.input)] = unit.source_digest
+            digests[InputId.parse(unit.input).file] = unit.source_digest
         digests.update(unit.sources or {})
         for one in unit.source_lines:
             quoted[one.file][one.line] = one.text
@@ -110,7 +108,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
         if not os.path.lexists(file)
     ]
     unknown = {
-        file_of_input(unit.input): None
+        InputId.parse(unit.input).file: None
         for unit in report.units
         if unit.sources is None and unit.failure is None and unit.frontend in _INCLUDING
     }
@@ -142,11 +140,3 @@ def _identity(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
-
-
-def _is_build(path: str) -> bool:
-    """Whether a path stands for a whole build: its database, or its directory, or its log."""
-    if os.path.isdir(path):
-        return os.path.isfile(os.path.join(path, DATABASE))
-    kind = kind_of(path)
-    return os.path.basename(path) == DATABASE or (kind is not None and kind.name == "build log")

@@ -16,17 +16,17 @@ import click
 from lmemscope import __version__
 
 _COMMANDS = {
-    "cache": "Show or empty the store of compilers' outputs.",
-    "baseline": "Write down the findings that check accepts.",
+    "cache": "Show or clear the cache of compiler outputs.",
+    "baseline": "Record the findings that check accepts.",
     "check": "Fail on local memory that is neither known nor allowed.",
-    "diff": "Show what changed between two reports, inputs, architectures or revisions.",
-    "doctor": "Show which tools were found, where, and what is missing.",
+    "diff": "Compare two reports, inputs, architectures or revisions.",
+    "doctor": "Show which tools were found, and what is missing.",
     "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
     "explain": "Explain a kernel's local memory and what would remove it.",
     "fix": "Try rewrites that remove local memory, each proven by compiling it.",
     "report": "Write a full report as Markdown, HTML, JSON or SARIF.",
     "rules": "List the causes, or show the page of one.",
-    "schema": "Print the JSON Schema of what the program writes.",
+    "schema": "Print the JSON Schema of a document.",
     "scan": "Show which kernels use local memory, as a table or a report.",
 }
 """Name and one-line help of each command; the module of the same name holds it."""
@@ -137,9 +137,8 @@ def _refuse(error: click.ClickException, arguments: Sequence[str]) -> NoReturn:
 def cli() -> None:
     """Which CUDA kernels use local memory, what causes it, and what would remove it.
 
-    Kernels are compiled with NVRTC (or nvcc, where a file holds host code); PTX, the report of
-    ptxas and the SASS are read side by side, because each layer alone is misleading. No GPU is
-    needed.
+    Kernels are compiled with NVRTC, or with nvcc if a file holds host code. PTX, the report of
+    ptxas and the SASS are compared, because each layer alone is misleading. No GPU is needed.
 
     Start with:  lmemscope scan my_kernels.cu
     """

@@ -4,47 +4,33 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import click
-
-from lmemscope.commands.saved import is_saved
+from lmemscope.commands.options import typed
 from lmemscope.config.options import OPTIONS
 from lmemscope.config.settings import Settings
-from lmemscope.discover.locate import DATABASE
+from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.exporters.formats import Explaining
 
-_COMPILING = frozenset(
-    one.name for row in OPTIONS if row.group == "compile" for one in (row, *row.rows)
-)
-_ARGUMENTS = f"{__name__}.arguments"
 _TOLD = frozenset({"include", "exclude", "kernels"})
 """Options that choose among kernels, which the command does by a name and a file."""
 
 
-class Remembering(click.Command):
-    """A command that knows its arguments as they were typed."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note them, for what click makes of them has other words."""
-        ctx.meta[_ARGUMENTS] = list(args)
-        return super().parse_args(ctx, args)
-
-
 def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
-    """How ``explain`` is called for a kernel of the current command, a `Remembering` one.
+    """How ``explain`` is called for a kernel of the current command.
 
     Args:
         paths: that it was given.
         settings: its own.
     """
-    options = _repeated(click.get_current_context())
+    options = _repeated(typed())
 
     def command(path: str, pattern: str) -> str | None:
         if "-" in paths:
             return None
         saved = [one for one in paths if is_saved(one)]
-        builds = [one for one in paths if _is_build(one)]
+        builds = [one for one in paths if is_build(one)]
         if path in paths or not (saved or builds):
             words = [f"{path}::{pattern}", *options]
         elif len(paths) > 1:
@@ -61,26 +47,17 @@ def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
     return command
 
 
-def _is_build(path: str) -> bool:
-    """Whether a path is a build database, the directory of one, or a build's log."""
-    if os.path.isdir(path):
-        return os.path.exists(os.path.join(path, DATABASE))
-    return os.path.basename(path) == DATABASE or path.endswith(".log")
-
-
-def _repeated(context: click.Context) -> list[str]:
+def _repeated(given: Mapping[str, Any]) -> list[str]:
     """The options of compilation on a command line, as words."""
-    arguments = context.meta[_ARGUMENTS]
-    given, _, _ = context.command.make_parser(context).parse_args(list(arguments))
     words: list[str] = []
-    for parameter in context.command.get_params(context):
-        name = parameter.name or ""
-        if name not in given or name not in _COMPILING - _TOLD:
+    for row in OPTIONS:
+        value = given.get(row.name)
+        if value is None or row.group != "compile" or row.name in _TOLD:
             continue
-        value = given[name]
-        if isinstance(parameter, click.Option) and parameter.is_flag:
-            words.append(parameter.opts[0] if value else (parameter.secondary_opts or [""])[0])
+        flag, _, negative = row.flags[0].partition("/")
+        if isinstance(value, bool):
+            words.append(flag if value else negative)
             continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [parameter.opts[0], str(one)]
-    return [word for word in words if word]
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [flag, str(one)]
+    return words

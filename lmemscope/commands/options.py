@@ -1,53 +1,62 @@
-"""Flags made from the table of options, and their way into a command's arguments."""
+"""Flags made from the declared options, and their way into a command's arguments."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place
-from lmemscope.config.option import Group, Option
-from lmemscope.config.options import OPTIONS
+from lmemscope.config.options import LIMIT, OPTIONS, Row
+from lmemscope.model.option import Group
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _NAMES = frozenset(row.name for row in (*OPTIONS, *LIMIT))
 _UNSAID = frozenset({ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP})
-_COMPLETED = {"arch": "archs", "kernels": "kernels"}
-"""Options whose values a shell is offered, and by which function of `completion`."""
+_TYPED = f"{__name__}.typed"
+_PATHS = frozenset({"FILE", "DIR"})
+"""Stand-ins for values that a shell completes as paths."""
 
 _COLOR = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Colour; auto means on a terminal, unless NO_COLOR is set.",
+    help="Use colour; auto does on a terminal, unless NO_COLOR is set.",
+)
+
+path_argument = functools.partial(click.argument, type=click.Path(), required=True)
+"""An argument that a shell completes as a path."""
+
+
+def format_options(formats: Iterable[str]) -> Callable[[Function], Function]:
+    """Add ``--format`` and ``-o``; they arrive as ``format_name`` and ``target``."""
+    words = list(formats)
+    choice = click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(words),
+        help=f"Choose the format.  [default: from the ending of -o FILE, else {words[0]}]",
+    )
+    return lambda function: choice(output_option(function))
+
+
+output_option = click.option(
+    "-o", "--output", "target", metavar="FILE", type=click.Path(), help="Write to FILE."
 )
 
 
-def compile_options(function: Function) -> Function:
-    """Add the flags of every command that compiles; they arrive as one ``settings``."""
-    return _reading(_flagged(_COLOR(function), "compile"), "settings")
+def compile_options(function: Function, **changes: dict[str, Any]) -> Function:
+    """Add the flags of every command that compiles; they arrive as one ``settings``.
 
-
-def comparing_options(function: Function) -> Function:
-    """As `compile_options`, with ``--toolkit`` repeatable; it arrives as ``toolkits``."""
-    return _reading(
-        _flagged(
-            _COLOR(function),
-            "compile",
-            toolkit={
-                "name": "toolkits",
-                "multiple": True,
-                "help": "Compare the installed toolkit with DIR; or, given twice, two of them.",
-            },
-        ),
-        "settings",
-    )
+    Args:
+        function: the command.
+        changes: by the option's name, as of `flag`.
+    """
+    return _reading(_flagged(_COLOR(function), "compile", **changes), "settings")
 
 
 def configured_options(function: Function) -> Function:
@@ -60,8 +69,8 @@ def group_options(group: Group) -> Callable[[Function], Function]:
     return lambda function: _flagged(function, group)
 
 
-def flag(row: Option, **changes: Any) -> Callable[[Function], Function]:
-    """The click option of a row; its value arrives checked.
+def flag(row: Row, **changes: Any) -> Callable[[Function], Function]:
+    """The click option of a declared option; its value arrives checked.
 
     Args:
         row: with at least one flag.
@@ -69,37 +78,33 @@ def flag(row: Option, **changes: Any) -> Callable[[Function], Function]:
     """
     kind = row.kind
     made: dict[str, Any] = {"help": row.help, "metavar": row.metavar, "callback": _checking(row)}
-    if kind.bounds:
-        made["help"] += f"  [{kind.bounds}]"
+    if row.metavar in _PATHS:
+        made["type"] = click.Path()
+    if kind.choices:
+        made["shell_complete"] = _offering(lambda: kind.choices)
     if kind.shape == "switch":
-        paired = "/" in row.flags[-1]
-        made |= {"default": row.default} if paired else {"is_flag": True}
+        made |= {"default": row.default} if "/" in row.flags[-1] else {"is_flag": True}
     elif kind.shape == "many":
         made["multiple"] = True
-        if kind.choices:
-            made["shell_complete"] = _completing(kind.choices)
     elif kind.choices:
-        made |= {"default": row.default, "show_default": row.default is not None}
-        made |= {
-            "metavar": f"[{'|'.join(kind.choices)}]",
-            "shell_complete": _completing(kind.choices),
-        }
-    if row.name in _COMPLETED:
-        made["shell_complete"] = completing(_COMPLETED[row.name])
-    made |= changes
+        made["metavar"] = f"[{'|'.join(kind.choices)}]"
+    if kind.shape == "one" and row.default is not None:
+        made["help"] += f"  [default: {row.default}]"
+    if kind.bounds:
+        made["help"] += f"  [{kind.bounds}]"
+    made |= _COMPLETED.get(row.name, {}) | changes
     return click.option(*row.flags, made.pop("name", row.name), **made)
 
 
-def completing(name: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """A function of `lmemscope.commands.completion`, imported when a shell asks."""
+def is_typed(name: str) -> bool:
+    """Whether the current command line gives an option; else the configuration does, or nobody."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
-    def offered(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
-        from lmemscope.commands import completion
 
-        found: list[Any] = getattr(completion, name)(context, parameter, incomplete)
-        return found
-
-    return offered
+def typed() -> Mapping[str, Any]:
+    """The declared options that the current command line gives, by name, unchecked as typed."""
+    given: Mapping[str, Any] = click.get_current_context().meta.get(_TYPED, {})
+    return given
 
 
 def _flagged(function: Function, group: Group, **changes: dict[str, Any]) -> Function:
@@ -108,7 +113,7 @@ def _flagged(function: Function, group: Group, **changes: dict[str, Any]) -> Fun
     return function
 
 
-def _rows(group: Group) -> Iterator[Option]:
+def _rows(group: Group) -> Iterator[Row]:
     for row in OPTIONS:
         if row.group == group:
             yield from (one for one in (row, *row.rows) if one.flags)
@@ -141,7 +146,7 @@ def _admitted(name: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple
     return admitted(name, words)
 
 
-def _checking(row: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def _checking(row: Row) -> Callable[[click.Context, click.Parameter, Any], Any]:
     place = Place(row.flag)
     # A switch that only has its negative form is given when it is off.
     negative = row.flag.startswith("--no-")
@@ -151,6 +156,7 @@ def _checking(row: Option) -> Callable[[click.Context, click.Parameter, Any], An
         unsaid = value is None or context.get_parameter_source(parameter.name or "") in _UNSAID
         if unsaid or context.resilient_parsing:
             return value
+        context.meta.setdefault(_TYPED, {})[row.name] = value
         if row.kind.shape == "switch":
             return value != negative
         if not isinstance(value, tuple):
@@ -162,7 +168,17 @@ def _checking(row: Option) -> Callable[[click.Context, click.Parameter, Any], An
     return callback
 
 
-def _completing(words: tuple[str, ...]) -> Callable[[Any, Any, str], list[str]]:
+def _offering(words: Callable[[], Iterable[str]]) -> Callable[[Any, Any, str], list[str]]:
+    """For ``shell_complete``: the words that begin as what was typed."""
     return lambda context, parameter, incomplete: [
-        word for word in words if word.startswith(incomplete)
+        word for word in words() if word.startswith(incomplete)
     ]
+
+
+def _archs() -> Iterable[str]:
+    from lmemscope.discover.plan import arch_words
+
+    return arch_words()
+
+
+_COMPLETED = {"arch": {"shell_complete": _offering(_archs)}}

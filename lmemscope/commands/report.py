@@ -6,26 +6,31 @@ from dataclasses import replace
 
 import click
 
-from lmemscope.commands.options import compile_options, group_options
-from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.analysis.selection import selected, settled
+from lmemscope.commands.options import compile_options, group_options, path_argument
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
-from lmemscope.exporters.formats import FORMATS
-from lmemscope.exporters.selection import selected, settled
+from lmemscope.exporters.formats import formats_of
+from lmemscope.model import Report
+
+FORMATS = formats_of(Report)
+_ENDINGS = [ending for row in FORMATS.values() for ending in row.endings]
 
 
 @click.command(name="report")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...")
 @click.option(
     "-o",
     "--output",
     "target",
     metavar="FILE",
     required=True,
-    help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
+    type=click.Path(),
+    help=f"Write to FILE, in the format of its ending: {', '.join(_ENDINGS)}.",
 )
-@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
+@click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
 @fix_options
 @group_options("view")
 @compile_options
@@ -47,10 +52,10 @@ def command(
       lmemscope report saved.json -o local-memory.md
       lmemscope report src/ --fix-from fix.json -o local-memory.sarif
     """
-    sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
+    sink = Sink.open(target, formats=FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
     report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), fixes)
     view = settled(report, settings.view)
     report = selected(report, view)
-    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))
+    sink.show(report, verbose=True, with_accesses=accesses, view=view)
     raise SystemExit(exit_code(report))

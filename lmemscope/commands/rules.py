@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import click
 
-from lmemscope.commands.options import completing
 from lmemscope.commands.say import say
 from lmemscope.errors import UsageError
 from lmemscope.exporters.escape_terminal import lines
 
 
+def _offered(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    from lmemscope.rules import RULES
+
+    return [rule.cause for rule in RULES if rule.cause.startswith(incomplete)]
+
+
 @click.command(name="rules")
-@click.argument("name", required=False, metavar="[ID]", shell_complete=completing("rules"))
+@click.argument("name", required=False, metavar="[ID]", shell_complete=_offered)
 def command(name: str | None) -> None:
-    """List the rules, or show the page of one: what it is, what it costs, how to remove it.
+    """List the causes, or show the page of one: what it is, what it costs, how to remove it.
 
     ID is a number (LM201) or a name (dynamic-index).
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -47,8 +46,8 @@ def analyse(
     from lmemscope import collect
 
     def work(pool: Executor, progress: Progress | None) -> Report:
-        # While the workers compile: the renderer of tables is the slowest import there is.
-        threading.Thread(target=_import_renderer, args=[sys.stdout.isatty()], daemon=True).start()
+        # While the workers compile.
+        threading.Thread(target=_import_renderer, daemon=True).start()
         return collect.run(paths, settings, pool, progress=progress, narrow=narrow)
 
     report = in_workers(settings, work, interrupted)
@@ -156,9 +155,5 @@ def complained(error: LmemscopeError) -> int:
     return error.exit_code
 
 
-def _import_renderer(on_terminal: bool) -> None:
+def _import_renderer() -> None:
     import lmemscope.exporters.terminal  # noqa: F401
-
-    if on_terminal:
-        import rich.console
-        import rich.table  # noqa: F401

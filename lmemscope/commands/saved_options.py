@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.saved import is_saved
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError
-from lmemscope.gate.places import file_of_input
-from lmemscope.model import CompileOptions, Gap, UnitReport
+from lmemscope.model import CompileOptions, Gap, InputId, UnitReport
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -37,7 +36,7 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
     for unit in compiled:
         for option in _lacking(unit, settings.options):
-            lacking[option][file_of_input(unit.input)] = None
+            lacking[option][InputId.parse(unit.input).file] = None
     for option, file in _never(compiled, settings):
         lacking[option][file] = None
     gaps = tuple(
@@ -56,10 +55,7 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
 def _lacking(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
     """Options that the unit's compilation should have had and had not."""
     had = set(unit.options)
-    wanted = [f"-D{one}" for one in options.defines]
-    wanted += [f"-I{one}" for one in options.include_dirs]
-    wanted += [f"--std={options.std}"] if options.std is not None else []
-    wanted += ["--use_fast_math"] if options.use_fast_math else []
+    wanted = list(options.words())
     if unit.frontend == "nvcc":
         wanted += [*options.nvcc_args, *options.ptxas_args]
     else:
@@ -83,7 +79,7 @@ def _never(compiled: Sequence[UnitReport], settings: Settings) -> Iterator[tuple
     routes = _COMPILED if settings.frontend == "both" else (settings.frontend,)
     files: dict[str, list[UnitReport]] = defaultdict(list)
     for unit in compiled:
-        files[file_of_input(unit.input)].append(unit)
+        files[InputId.parse(unit.input).file].append(unit)
     for file, units in files.items():
         made_for, made_by = {one.arch for one in units}, {one.frontend for one in units}
         yield from ((f"--arch {arch}", file) for arch in archs if arch not in made_for)

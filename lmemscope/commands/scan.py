@@ -5,30 +5,32 @@ from __future__ import annotations
 import click
 
 from lmemscope.analysis.reservation import reserve
-from lmemscope.commands.next_command import Remembering, explaining
-from lmemscope.commands.options import compile_options, group_options
-from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.analysis.selection import selected, settled
+from lmemscope.commands.next_command import explaining
+from lmemscope.commands.options import (
+    compile_options,
+    format_options,
+    group_options,
+    path_argument,
+)
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.discover.present import chosen_device
-from lmemscope.exporters.selection import selected, settled
+from lmemscope.exporters.formats import formats_of
 from lmemscope.model import Report
 
+FORMATS = formats_of(Report)
 
-@click.command(name="scan", cls=Remembering)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(REPORT_FORMATS)),
-    help="[default: from the ending of -o FILE, else table]",
-)
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+
+@click.command(name="scan")
+@path_argument("paths", nargs=-1, metavar="PATH...")
+@format_options(FORMATS)
 @group_options("view")
 @group_options("facts")
-@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
-@click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
+@click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show whole logs, and lines not understood.")
 @compile_options
 def command(
     paths: tuple[str, ...],
@@ -41,12 +43,12 @@ def command(
 ) -> None:
     """Show which kernels use local memory, the costliest first.
 
-    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, what
-    `nvcc -Xptxas -v` printed (a build log, or - for standard input), or a saved JSON report.
+    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a directory, a compile_commands.json, the output
+    of `nvcc -Xptxas -v` (a build log, or - for standard input), or a saved JSON report.
 
-    Cost is modelled: cycles of a multiprocessor that local memory takes for each warp, with loops
-    counted. Above 40 kernels, clean kernels are hidden and instances of one template with the same
-    causes are merged.
+    Cost is modelled: the cycles per warp that local memory takes, with loops counted. Above 40
+    kernels, clean kernels are hidden and instances of one template with the same causes are
+    merged.
 
     \b
     Examples:
@@ -60,7 +62,7 @@ def command(
       lmemscope scan saved.json --cause dynamic-index --top 10
       lmemscope scan src/ --device H200 --stack-limit 4096
     """
-    sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
+    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
     device = chosen_device(settings)
 
@@ -68,16 +70,12 @@ def command(
         if device is not None:
             report = reserve(report, device, settings.stack_limit, settings.pending_launches)
         view = settled(report, settings.view)
-        chosen = selected(report, view)
-        sink.write(
-            rendered(
-                chosen,
-                sink,
-                verbose=verbose,
-                with_accesses=accesses,
-                view=view,
-                explaining=explaining(paths, settings),
-            )
+        sink.show(
+            selected(report, view),
+            verbose=verbose,
+            with_accesses=accesses,
+            view=view,
+            explaining=explaining(paths, settings),
         )
 
     report = gathered(paths, settings, interrupted=show)

@@ -11,8 +11,9 @@ import click
 
 from lmemscope.commands import stopping
 from lmemscope.commands.running import in_workers
-from lmemscope.commands.saved import gathered, is_saved, limited
+from lmemscope.commands.saved import gathered, limited
 from lmemscope.commands.say import say
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 from lmemscope.model import count
 
@@ -30,7 +31,7 @@ block_option = click.option(
     "--block",
     type=click.IntRange(1, _MOST_THREADS),
     metavar="N",
-    help="Threads of a block at most, where neither launches nor __launch_bounds__ say it.",
+    help="Assume at most N threads per block where neither launches nor __launch_bounds__ say it.",
 )
 
 
@@ -57,7 +58,8 @@ def fix_options(function: Function) -> Callable[..., Any]:
         "--fix-from",
         "fix_from",
         metavar="FILE",
-        help="Show what `fix --format json` has proven, where it still holds.",
+        type=click.Path(),
+        help="Show what `fix --format json` has proven, if it still holds.",
     )
     @block_option
     @functools.wraps(function)

@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Place, nearest
-from lmemscope.config.link_options import LINK
-from lmemscope.config.option import Option
-from lmemscope.config.options import OPTIONS
+from lmemscope.config.options import OPTIONS, Row
 from lmemscope.errors import UsageError
 from lmemscope.files import read_beside
 
@@ -46,11 +43,12 @@ Content = Callable[[Path], bytes | None]
 """What a file holds; None where there is no such file."""
 
 
-def _on_disk(path: Path) -> bytes | None:
+def on_disk(path: Path) -> bytes | None:
+    """What the file holds now."""
     return read_beside(path) if path.is_file() else None
 
 
-def read(start: str = ".", content: Content = _on_disk) -> ConfigurationFile:
+def read(start: str = ".", content: Content = on_disk) -> ConfigurationFile:
     """Read the nearest configuration, from a directory upwards.
 
     Args:
@@ -103,7 +101,7 @@ def _checked(path: Path, section: object) -> ConfigurationFile:
 
 
 def _values(
-    table: Mapping[str, object], rows: Sequence[Option], prefix: str, directory: str
+    table: Mapping[str, object], rows: Sequence[Row], prefix: str, directory: str
 ) -> dict[str, Any]:
     """The checked values of a table's keys, by option name."""
     known = {row.key: row for row in rows}
@@ -124,7 +122,7 @@ def _values(
 
 
 def _complete(
-    table: Mapping[str, object], rows: Sequence[Option], prefix: str, directory: str
+    table: Mapping[str, object], rows: Sequence[Row], prefix: str, directory: str
 ) -> dict[str, Any]:
     """A table of a list: what it says, and the defaults of what it leaves out."""
     values = _values(table, rows, prefix, directory)
@@ -136,7 +134,7 @@ def _complete(
     return {row.name: row.default for row in rows} | values
 
 
-def _meant(key: str, known: Mapping[str, Option]) -> str:
+def _meant(key: str, known: Mapping[str, Row]) -> str:
     """What a key that is not known was probably to be."""
     listed = f"keys: {', '.join(sorted(known))}"
     near = nearest(key, list(known), 0.8)
@@ -145,8 +143,8 @@ def _meant(key: str, known: Mapping[str, Option]) -> str:
     alone = next((row for row in OPTIONS if row.name == key.replace("-", "_")), None)
     if alone is not None and not alone.file:
         return f"only the command line takes it: {alone.flag}"
-    for name, rows in (("limits", LIMIT), ("allowances", ALLOWANCE), ("link", LINK)):
-        if any(row.key == key.replace("_", "-") for row in rows) and name in known:
-            return f"{key} belongs in a table of the list {name}"
+    for row in known.values():
+        if any(inner.key == key.replace("_", "-") for inner in row.rows):
+            return f"{key} belongs in a table of the list {row.key}"
     near = nearest(key, list(known))
     return f"did you mean {near}?" if near is not None else listed

@@ -1,21 +1,26 @@
-"""What a setting takes: one check per kind of value, the same for flag, file, API and comment."""
+"""How a value is checked: one check per kind, the same for flag, file, API and comment."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import date, datetime
-from typing import Any, Literal, get_args
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from lmemscope.errors import UsageError
 from lmemscope.formats.depths import parse_depth
 from lmemscope.model import Cause
+from lmemscope.model.option import Option
 
 CAUSES: tuple[str, ...] = get_args(Cause)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LONGEST_SHOWN = 80
+
+LONGEST_TIMEOUT = 1_000_000
+"""Seconds; what the operating system's waiting takes, about 12 days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,74 +66,87 @@ class Kind:
     bounds: str = ""
 
 
-def text(accepts: str, *, empty: bool = False) -> Kind:
-    """A string; an empty one only where that means something."""
+def kind_of_field(hint: Any, option: Option) -> Kind:
+    """The kind of an option, from the type of its field and what its declaration adds."""
+    if get_origin(hint) in (Union, UnionType):
+        hint = next(one for one in get_args(hint) if one is not NoneType)
+    if get_origin(hint) is tuple:
+        item = get_args(hint)[0]
+        return _tables() if is_dataclass(item) else _listed(_item(item, option))
+    return _item(hint, option)
 
-    def check(value: object, place: Place) -> str:
-        if not isinstance(value, str) or "\0" in value or not (value.strip() or empty):
+
+def _item(hint: Any, option: Option) -> Kind:
+    named = _NAMED.get(option.check or "")
+    if named is not None:
+        return named()
+    if hint is Cause:
+        return _cause()
+    if get_origin(hint) is Literal:
+        words = get_args(hint)
+        return _simple(f"one of {', '.join(words)}", words.__contains__, choices=words)
+    if hint is int:
+        return _whole(option)
+    return {bool: _switch, float: _seconds, date: _day}.get(hint, lambda: _text(option.accepts))()
+
+
+def _simple(
+    accepts: str,
+    is_valid: Callable[[Any], bool],
+    of: type | tuple[type, ...] = str,
+    **more: Any,
+) -> Kind:
+    """A kind whose values are used as they are given."""
+
+    def check(value: object, place: Place) -> Any:
+        # True is an int to Python.
+        odd = isinstance(value, bool) and of is not bool
+        if odd or not isinstance(value, of) or not is_valid(value):
             raise place.refuse(value, accepts)
         return value
 
-    return Kind(accepts, check)
+    return Kind(accepts, check, **more)
 
 
-def choice(*words: str) -> Kind:
-    """One of some words."""
-    accepts = f"one of {', '.join(words)}"
-
-    def check(value: object, place: Place) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise place.refuse(value, accepts)
-        return value
-
-    return Kind(accepts, check, choices=words)
+def _text(accepts: str, *, empty: bool = False) -> Kind:
+    return _simple(accepts, lambda value: "\0" not in value and (empty or bool(value.strip())))
 
 
-def whole(least: int, unit: str = "", most: int | None = None) -> Kind:
-    """A whole number with a lower bound, and maybe an upper one."""
-    reach = "up" if most is None else f"to {most}"
-    accepts = f"a whole number{unit and f' of {unit}'} from {least} {reach}"
-
-    def check(value: object, place: Place) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise place.refuse(value, accepts)
-        if most is not None and value > most:
-            raise place.refuse(value, accepts)
-        return value
-
-    bounds = f"x>={least}" if most is None else f"{least}<=x<={most}"
-    return Kind(accepts, check, read=_number(int), bounds=bounds)
+def _whole(option: Option) -> Kind:
+    least, most = option.least, option.most
+    unit = f" of {option.unit}" if option.unit else ""
+    accepts = f"a whole number{unit} from {least} {'up' if most is None else f'to {most}'}"
+    return _simple(
+        accepts,
+        lambda value: value >= least and (most is None or value <= most),
+        int,
+        read=_number(int),
+        bounds=f"x>={least}" if most is None else f"{least}<=x<={most}",
+    )
 
 
-def seconds(most: int) -> Kind:
-    """A time above zero."""
-    accepts = f"a number of seconds above 0, up to {most}"
-
-    def check(value: object, place: Place) -> float:
-        # NaN compares with nothing.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
-            raise place.refuse(value, accepts)
-        return float(value)
-
-    return Kind(accepts, check, read=_number(float), bounds="x>0")
-
-
-def switch() -> Kind:
-    """Yes or no."""
-
-    def check(value: object, place: Place) -> bool:
-        if not isinstance(value, bool):
-            raise place.refuse(value, "true or false")
-        return value
-
-    return Kind("true or false", check, shape="switch")
+def _seconds() -> Kind:
+    accepts = f"a number of seconds above 0, up to {LONGEST_TIMEOUT}"
+    # NaN compares with nothing.
+    within = _simple(accepts, lambda value: 0 < value <= LONGEST_TIMEOUT, (int, float))
+    return replace(
+        within,
+        check=lambda value, place: float(within.check(value, place)),
+        read=_number(float),
+        bounds="x>0",
+    )
 
 
-def path(accepts: str) -> Kind:
+def _switch() -> Kind:
+    return _simple("true or false", lambda _: True, bool, shape="switch")
+
+
+def _path() -> Kind:
     """A path; of a file, relative to that file's directory, which it may not leave."""
+    accepts = "the path of a file; in a configuration file, one below its directory"
 
     def check(value: object, place: Place) -> str:
-        given = _path(value, accepts, place)
+        given = _path_text(value, accepts, place)
         found = os.path.join(place.directory, given)
         top = os.path.join(os.path.realpath(place.directory), "")
         # A link may lead elsewhere, where a command would write.
@@ -139,33 +157,20 @@ def path(accepts: str) -> Kind:
     return Kind(accepts, check)
 
 
-def directory(accepts: str, *, exists: bool = False, hint: str | None = None) -> Kind:
-    """A directory, made absolute; of a file, relative to that file's directory."""
+def _directory(hint: str | None = None) -> Kind:
+    """A directory, made absolute; with a hint, it must exist."""
 
     def check(value: object, place: Place) -> str:
-        given = _path(value, accepts, place)
+        given = _path_text(value, "a directory", place)
         found = os.path.abspath(os.path.join(place.directory, given))
-        if exists and not os.path.isdir(found):
-            raise place.refuse(given, accepts, hint)
+        if hint is not None and not os.path.isdir(found):
+            raise place.refuse(given, "a directory", hint)
         return found
 
-    return Kind(accepts, check)
+    return Kind("a directory", check)
 
 
-def cluster() -> Kind:
-    """Machines where units run."""
-    accepts = "an address dask://HOST:PORT"
-
-    def check(value: object, place: Place) -> str:
-        if not isinstance(value, str) or not re.fullmatch(r"dask://\S+", value):
-            raise place.refuse(value, accepts)
-        return value
-
-    return Kind(accepts, check)
-
-
-def cause() -> Kind:
-    """A cause by name."""
+def _cause() -> Kind:
     accepts = "a cause such as dynamic-index"
 
     def check(value: object, place: Place) -> str:
@@ -175,30 +180,22 @@ def cause() -> Kind:
             raise place.refuse(value, accepts, hint)
         return value
 
-    return Kind(accepts, check, choices=tuple(CAUSES))
+    return Kind(accepts, check, choices=CAUSES)
 
 
-def day() -> Kind:
-    """A date without a time."""
-    accepts = "a date such as 2027-06-30 (no quotes, no time)"
-
-    def check(value: object, place: Place) -> date:
-        # A datetime is a date to Python, and compares with none.
-        if not isinstance(value, date) or isinstance(value, datetime):
-            raise place.refuse(value, accepts)
-        return value
-
+def _day() -> Kind:
     def read(given: str) -> object:
         try:
             return date.fromisoformat(given) if _DAY.fullmatch(given) else given
         except ValueError:
             return given
 
-    return Kind(accepts, check, read=read)
+    # A datetime is a date to Python, and compares with none.
+    accepts = "a date such as 2027-06-30 (no quotes, no time)"
+    return _simple(accepts, lambda value: not isinstance(value, datetime), date, read=read)
 
 
-def depth() -> Kind:
-    """How deep a function's recursion goes: its name, and how often it is on the stack."""
+def _depth() -> Kind:
     accepts = "a depth such as f=12"
 
     def check(value: object, place: Place) -> tuple[str, int]:
@@ -210,8 +207,26 @@ def depth() -> Kind:
     return Kind(accepts, check)
 
 
-def listed(item: Kind, accepts: str) -> Kind:
+_NAMED: Mapping[str, Callable[[], Kind]] = {
+    "argument": lambda: _text("an argument", empty=True),
+    "switch": _switch,
+    "path": _path,
+    "directory": _directory,
+    "toolkit": lambda: _directory(
+        "name a CUDA installation, or a directory that CUDA wheels are installed in"
+    ),
+    "cluster": lambda: _simple(
+        "an address dask://HOST:PORT",
+        lambda value: re.fullmatch(r"dask://\S+", value) is not None,
+    ),
+    "depth": _depth,
+}
+"""By `Option.check`: what the type of a field does not tell."""
+
+
+def _listed(item: Kind) -> Kind:
     """A list; a string alone stands for a list of one."""
+    accepts = f"a list, each {item.accepts}"
 
     def check(value: object, place: Place) -> tuple[Any, ...]:
         if isinstance(value, str | os.PathLike):
@@ -223,18 +238,17 @@ def listed(item: Kind, accepts: str) -> Kind:
     return Kind(accepts, check, read=item.read, shape="many", choices=item.choices)
 
 
-def tables() -> Kind:
-    """A list of tables; their keys are rows of their own."""
-    accepts = "a list of tables"
+def _tables() -> Kind:
+    """A list of tables, whose keys are options of their own."""
 
     def check(value: object, place: Place) -> tuple[Mapping[str, object], ...]:
         if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
-            one = isinstance(value, Mapping)
-            hint = "a table of a list begins with two brackets: [[…]]" if one else None
-            raise place.refuse(value, accepts, hint)
+            is_table = isinstance(value, Mapping)
+            hint = "a table of a list begins with two brackets: [[…]]" if is_table else None
+            raise place.refuse(value, "a list of tables", hint)
         return tuple(value)
 
-    return Kind(accepts, check, shape="many")
+    return Kind("a list of tables", check, shape="many")
 
 
 def shown(value: object) -> str:
@@ -267,7 +281,7 @@ def nearest(word: str, known: Sequence[str], least: float = 0.6) -> str | None:
     return found[0] if found else None
 
 
-def _path(value: object, accepts: str, place: Place) -> str:
+def _path_text(value: object, accepts: str, place: Place) -> str:
     given = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(given, str) or not given or "\0" in given:
         raise place.refuse(value, accepts)

@@ -4,56 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from lmemscope.config.cache_directory import default_directory
-from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place, shown
-from lmemscope.config.option import Option
-from lmemscope.config.options import OPTIONS, Settings
-from lmemscope.model import Allowance, CompileOptions, Limit, LinkGroup, Policy, View, count
-
-if TYPE_CHECKING:
-    from lmemscope.config.file import ConfigurationFile
+from lmemscope.config.options import LIMIT, OPTIONS, Configuration, Row, Settings, filled
+from lmemscope.model import Allowance, Limit, LinkGroup, Policy, count
 
 __all__ = ["Configuration", "Settings", "available_cpus", "from_arguments", "from_flags"]
 
 Admit = Callable[[str, tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]]
 """Of an option's arguments to a tool, by its name: those that can do no harm, and the others."""
-
-_COMPILE_OPTIONS = frozenset(own.name for own in fields(CompileOptions))
-_VIEW = frozenset(own.name for own in fields(View))
-_SETTINGS = frozenset(own.name for own in fields(Settings)) - {
-    "jobs",
-    "cache",
-    "left_out",
-    "link",
-    "arguments_as_written",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """Everything that a command was told, read once.
-
-    Attributes:
-        settings: what to analyse and how.
-        policy: limits and allowances; those in sources come with the report.
-        baseline: path of the file of known findings, or None where none is named.
-        tolerance: bytes by which a known finding may grow.
-        toolchain_tolerance: percent by which it may grow where the toolchain changed.
-        file: the configuration file, or None without one.
-        written: what that file says, by the option's name; flags may say otherwise.
-    """
-
-    settings: Settings = field(default_factory=Settings)
-    policy: Policy = field(default_factory=Policy)
-    baseline: str | None = None
-    tolerance: int = 0
-    toolchain_tolerance: int = 50
-    file: str | None = None
-    written: Mapping[str, Any] = field(default_factory=dict)
 
 
 def from_flags(
@@ -81,17 +43,19 @@ def from_flags(
         refused = list(_leave_out(written, flags, admit))
     over = tuple(_beyond_cpus(found.path, written, flags))
     values = {row.name: _combined(row, flags, written) for row in OPTIONS}
-    return Configuration(
-        settings=replace(
-            _settings(values, os.path.abspath(found.directory)),
-            narrowed=tuple(_narrowed(flags)),
-            left_out=(*_in_vain(found.path, refused), *over),
-            arguments_as_written=tuple(arguments),
+    settings = replace(
+        _settings(values, os.path.abspath(found.directory)),
+        narrowed=tuple(
+            f"--{name} {glob}" for name in ("include", "exclude") for glob in flags.get(name, ())
         ),
-        policy=_policy(values, flags, found),
-        baseline=values["baseline"],
-        tolerance=values["tolerance"],
-        toolchain_tolerance=values["toolchain_tolerance"],
+        left_out=(*_in_vain(found.path, refused), *over),
+        arguments_as_written=tuple(arguments),
+    )
+    return filled(
+        Configuration,
+        values,
+        settings=settings,
+        policy=_policy(values, flags, found.path or ""),
         file=found.path,
         written=found.values,
     )
@@ -147,18 +111,12 @@ def from_arguments(arguments: Mapping[str, object]) -> Settings:
     return _settings(values, os.getcwd())
 
 
-def _narrowed(flags: Mapping[str, Any]) -> Iterator[str]:
-    """Flags that leave files out."""
-    for name in ("include", "exclude"):
-        yield from (f"--{name} {glob}" for glob in flags.get(name, ()))
-
-
 def available_cpus() -> int:
     """CPUs this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _combined(row: Option, flags: Mapping[str, Any], written: Mapping[str, Any]) -> Any:
+def _combined(row: Row, flags: Mapping[str, Any], written: Mapping[str, Any]) -> Any:
     if row.name not in flags:
         return written.get(row.name, row.default)
     if row.merge == "replace" or row.name not in written:
@@ -168,26 +126,22 @@ def _combined(row: Option, flags: Mapping[str, Any], written: Mapping[str, Any])
 
 
 def _settings(values: Mapping[str, Any], root: str) -> Settings:
-    """Each value in the field of its option's name; five of them mean something more."""
-    compiling = {name: values[name] for name in values if name in _COMPILE_OPTIONS}
-    return Settings(
-        archs=values["arch"],
-        options=CompileOptions(**compiling, time_limit=values["timeout"]),
+    """The settings; four of the values mean something more."""
+    made = filled(
+        Settings,
+        values,
         jobs=values["jobs"] or available_cpus(),
         cache=default_directory() if values["cache"] else None,
-        root=root,
         link=tuple(LinkGroup(**table) for table in values["link"]),
-        view=View(**{name: values[name] for name in values if name in _VIEW}),
-        **{name: values[name] for name in values if name in _SETTINGS},
+        root=root,
     )
+    return replace(made, options=replace(made.options, time_limit=made.timeout))
 
 
-def _policy(
-    values: Mapping[str, Any], flags: Mapping[str, Any], found: ConfigurationFile
-) -> Policy:
+def _policy(values: Mapping[str, Any], flags: Mapping[str, Any], place: str) -> Policy:
     limits = [Limit(**table) for table in values["limits"]]
     said = {row.name: flags[row.name] for row in LIMIT if row.flags and row.name in flags}
     if said:
         limits.append(Limit(**said))
-    allowances = (Allowance(**table, place=found.path or "") for table in values["allowances"])
-    return Policy(tuple(limits), tuple(allowances), values["uninstantiated"], values["external"])
+    allowances = tuple(Allowance(**table, place=place) for table in values["allowances"])
+    return filled(Policy, values, limits=tuple(limits), allowances=allowances)

@@ -20,7 +20,7 @@ from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
 from lmemscope.formats.shell_words import shell_words
-from lmemscope.lowering.kinds import kind_of
+from lmemscope.model import kind_of
 
 _CUDA_LANGUAGES = ("cu", "cuda")
 _CUDA_WORD = re.compile(r"(?:-x|--language)[ =]?\s*[\"']?cu(?:da)?\b")

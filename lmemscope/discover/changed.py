@@ -12,16 +12,18 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lmemscope.config.file import OWN
 from lmemscope.config.settings import Settings
 from lmemscope.discover.locate import DATABASE, is_below
 from lmemscope.discover.plan import combined
-from lmemscope.discover.revision import Revision, findings_differ, read_revision, section_differs
+from lmemscope.discover.revision import (
+    Revision,
+    configuration_differs,
+    findings_differ,
+    read_revision,
+)
 from lmemscope.discover.walk import Discovery, Found
 from lmemscope.files import read_input
-from lmemscope.gate.matching import is_of
-from lmemscope.lowering.kinds import CUDA, STANDARD_INPUT, kind_of
-from lmemscope.model import CompileOptions
+from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, is_part_of, kind_of
 from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import Closure, closure
 from lmemscope.sources.python_modules import local_modules
@@ -96,7 +98,9 @@ class Selection:
         whys = Whys(self.revision, self.settings, inputs, read)
         everything = (*self.grounds.all, *whys.of_all())
         names = self.grounds.inputs
-        known_otherwise = {one.path for one in inputs if any(is_of(n, {one.path}) for n in names)}
+        known_otherwise = {
+            one.path for one in inputs if any(is_part_of(n, {one.path}) for n in names)
+        }
         looked: dict[str, None] = {}
         unsure: dict[str, str] = {}
         for found in inputs:
@@ -148,7 +152,7 @@ def since(
     """
     found = read_revision(revision, paths)
     grounds = []
-    differs = section_differs(found, ".", OWN)
+    differs = configuration_differs(found)
     if differs is not None:
         grounds.append(f"{differs} changed")
     elif configuration is not None and not is_below(os.path.realpath(configuration), found.top):

@@ -34,11 +34,8 @@ def _for_nvcc(words: Sequence[str]) -> Admitted:
         return (), (error.message,)
     meant = read.options
     kept = (
-        *(f"-D{define}" for define in meant.defines),
-        *(f"-I{path}" for path in meant.include_dirs),
-        *([f"-std={meant.std}"] if meant.std is not None else []),
+        *meant.words("-"),
         *([f"-maxrregcount={meant.maxrregcount}"] if meant.maxrregcount is not None else []),
-        *(["-use_fast_math"] if meant.use_fast_math else []),
         *meant.nvcc_args,
         *(f"-Xptxas={word}" for word in meant.ptxas_args),
     )

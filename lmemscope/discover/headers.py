@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 from lmemscope.discover.checkouts import is_own
 from lmemscope.discover.walk import Globs
 from lmemscope.files import read_beside
-from lmemscope.lowering.kinds import kind_of, kind_of_unit
-from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport
+from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport, kind_of
+from lmemscope.routes import kind_of_unit
 from lmemscope.sources.includes import closure
 
 _KERNEL = re.compile(rb"\b__global__\b")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lmemscope.files import read_input
 from lmemscope.formats.build_ninja import Edge, parse_build_ninja
 from lmemscope.formats.cmake_reply import Target, codemodel_of, target_of, targets_of
+from lmemscope.model import kind_of_binary
 
 _NINJA = "build.ninja"
 _REPLY = os.path.join(".cmake", "api", "v1", "reply")
@@ -73,7 +74,7 @@ def _of_ninja(edges: Sequence[Edge], build: str, said_by: str) -> Iterator[LinkS
                 if compiled is not None and compiled.is_cuda_compilation and compiled.inputs:
                     source = os.path.normpath(os.path.join(build, compiled.inputs[0]))
                     sources[source, _target_in(found)] = None
-                elif found.endswith((".o", ".obj", ".a", ".lib")) and compiled is None:
+                elif kind_of_binary(found) is not None and compiled is None:
                     (binaries if os.path.isfile(path) else missing)[path] = None
         if sources or binaries:
             name = edge.rule.rpartition("_DEVICE_LINKER_")[2].strip("_")

@@ -10,15 +10,12 @@ from dataclasses import dataclass, replace
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import Entry, read_database
 from lmemscope.discover.link_steps import LinkStep, link_steps
-from lmemscope.discover.locate import DATABASE, is_below
+from lmemscope.discover.locate import DATABASE, is_below, shown_path
 from lmemscope.discover.walk import Found
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular
-from lmemscope.lowering.relocatable import is_linkable, linked_unit
-from lmemscope.model import Gap, LinkRequest, Unit, count
-
-BINARY_ENDINGS = (".o", ".obj", ".a", ".lib", ".fatbin")
-"""Of files whose device code is only linked."""
+from lmemscope.model import Gap, LinkRequest, Unit, count, kind_of_binary
+from lmemscope.routes import is_linkable, linked_unit
 
 _MAGICS = (b"\x7fELF", b"!<arch>\n", b"\x50\xed\x55\xba")
 _OPTION = "--link"
@@ -59,7 +56,7 @@ def split_binaries(paths: Iterable[str]) -> tuple[list[str], list[str]]:
     binaries: list[str] = []
     others: list[str] = []
     for path in paths:
-        is_binary = path.lower().endswith(BINARY_ENDINGS) and _has_code(path)
+        is_binary = kind_of_binary(path) is not None and _has_code(path)
         (binaries if is_binary else others).append(path)
     return binaries, others
 
@@ -151,7 +148,7 @@ def _of_groups(
             continue
         binaries, others = split_binaries(files)
         analysed = {unit.path for unit in here}
-        more = [Found(_shown(path), path) for path in others if path not in analysed]
+        more = [Found(shown_path(path), path) for path in others if path not in analysed]
         every = [*here, *(make_units(more) if more else ())]
         # As the group names them: an archive's members are taken for what is missing before it.
         every.sort(key=lambda unit: files.index(unit.path))
@@ -159,7 +156,7 @@ def _of_groups(
             name=group.name,
             origin="[[link]]",
             units=tuple(every),
-            binaries=tuple((_shown(path), path) for path in binaries),
+            binaries=tuple((shown_path(path), path) for path in binaries),
             depths=group.depth,
         )
 
@@ -215,28 +212,23 @@ def _of_step(
         # A file that is compiled in one way only is the same for all targets.
         entry = next((one for one in ways if one.output == target), ways[0] if ways else None)
         if entry is None:
-            notes.append(f"link {step.name}: no entry says how {_shown(source)} is compiled")
+            notes.append(f"link {step.name}: no entry says how {shown_path(source)} is compiled")
         elif _is_relocatable(entry):
             flags = entry.flags
-            one = Found(_shown(source), source, flags.options, flags.archs)
+            one = Found(shown_path(source), source, flags.options, flags.archs)
             found.append(replace(one, responses=flags.responses))
     if not found:
         return None
     if step.missing:
-        listed = ", ".join(map(_shown, step.missing[:3]))
+        listed = ", ".join(map(shown_path, step.missing[:3]))
         notes.append(f"link {step.name}: {count(len(step.missing), 'input')} not built: {listed}")
     return _Program(
         name=step.name,
-        origin=_shown(step.said_by),
+        origin=shown_path(step.said_by),
         units=tuple(make_units(found)),
-        binaries=tuple((_shown(path), path) for path in step.binaries if _has_code(path)),
+        binaries=tuple((shown_path(path), path) for path in step.binaries if _has_code(path)),
     )
 
 
 def _is_relocatable(entry: Entry) -> bool:
     return "-rdc=true" in entry.flags.options.nvcc_args
-
-
-def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative

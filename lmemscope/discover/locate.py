@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular, read_input
+from lmemscope.model import BUILD_LOG, kind_of
 
 DATABASE = "compile_commands.json"
 _BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
@@ -92,6 +93,18 @@ class Search:
         return same_file(path, sources) is not None
 
 
+def is_saved(path: str) -> bool:
+    """Whether a path is that of a saved report, by its ending."""
+    return path.endswith(".json") and os.path.basename(path) != DATABASE
+
+
+def is_build(path: str) -> bool:
+    """Whether a path stands for a whole build: its database, or its directory, or its log."""
+    if os.path.isdir(path):
+        return os.path.isfile(os.path.join(path, DATABASE))
+    return os.path.basename(path) == DATABASE or kind_of(path) is BUILD_LOG
+
+
 def is_build_name(directory: str) -> bool:
     """Whether a directory is called as build directories are."""
     return _BUILD_NAME.fullmatch(os.path.basename(directory)) is not None
@@ -115,6 +128,12 @@ def same_file(path: str, sources: frozenset[str]) -> str | None:
         return path
     real = os.path.realpath(path)
     return real if real in sources else None
+
+
+def shown_path(path: str) -> str:
+    """A path as users read it: relative, if it is below the working directory."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
 
 
 def is_below(path: str, directory: str) -> bool:

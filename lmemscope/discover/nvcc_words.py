@@ -36,10 +36,7 @@ def told_to_all(options: CompileOptions) -> CompileOptions:
         options,
         maxrregcount=options.maxrregcount or meant.maxrregcount,
         nvrtc_args=(
-            *(f"-D{define}" for define in meant.defines),
-            *(f"-I{path}" for path in meant.include_dirs),
-            *([f"--std={meant.std}"] if meant.std is not None else []),
-            *(["--use_fast_math"] if meant.use_fast_math else []),
+            *meant.words(),
             *meant.nvrtc_args,
             *options.nvrtc_args,
         ),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemscope.config.options import rows_of
 from lmemscope.config.settings import Settings
 from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
 from lmemscope.files import read_input
-from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
-from lmemscope.model import CompileOptions, Gap, Unit
+from lmemscope.model import CUDA, CompileOptions, Gap, Unit, kind_of
+from lmemscope.routes import Asked, kind_of_unit, route_of
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
 
 DEFAULT_ARCH = "sm_90"
+_COMPILING = tuple(rows_of(CompileOptions))
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
 _ALL_MAJOR = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_110", "sm_120")
 _WELL_KNOWN = frozenset(
@@ -80,25 +82,12 @@ def choose_arch() -> tuple[str, str]:
     return DEFAULT_ARCH, f"{DEFAULT_ARCH}: the default, no GPU found"
 
 
-@functools.cache
 def detect_gpu() -> str | None:
-    """Architecture of the first GPU by the CUDA driver, or None without driver or device."""
-    import ctypes
+    """Architecture of the first GPU, or None without driver or device."""
+    from lmemscope.tools.driver import present_gpu
 
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    device = ctypes.c_int()
-    if driver.cuInit(0) != 0 or driver.cuDeviceGet(ctypes.byref(device), 0) != 0:
-        return None
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR, CUDA driver API, cuda.h.
-    if driver.cuDeviceGetAttribute(ctypes.byref(major), 75, device) != 0:
-        return None
-    if driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, device) != 0:
-        return None
-    return f"sm_{major.value}{minor.value}"
+    found = present_gpu()
+    return None if found is None else found[0]
 
 
 def make_units(
@@ -149,7 +138,7 @@ def make_units(
             walked=found.walked,
             surveys=surveys or {},
         )
-        expansion = kind_of_unit(unit).route.expand(unit, asked)
+        expansion = route_of(kind_of_unit(unit)).expand(unit, asked)
         units += expansion.units
         notes.update(dict.fromkeys(expansion.notes))
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
@@ -196,20 +185,14 @@ def combined(build: CompileOptions | None, own: CompileOptions) -> CompileOption
     own = told_to_all(own)
     if build is None:
         return own
-    return CompileOptions(
-        include_dirs=(*own.include_dirs, *build.include_dirs),
-        defines=(*build.defines, *own.defines),
-        std=own.std or build.std,
-        maxrregcount=own.maxrregcount or build.maxrregcount,
-        use_fast_math=own.use_fast_math or build.use_fast_math,
-        instantiate=own.instantiate,
-        nvrtc_args=(*build.nvrtc_args, *own.nvrtc_args),
-        nvcc_args=(*build.nvcc_args, *own.nvcc_args),
-        ptxas_args=(*build.ptxas_args, *own.ptxas_args),
-        signatures=own.signatures,
-        run_python=own.run_python,
-        time_limit=own.time_limit,
-    )
+    merged = {}
+    for row in _COMPILING:
+        ours, theirs = getattr(own, row.field), getattr(build, row.field)
+        if isinstance(ours, tuple):
+            merged[row.field] = ours + theirs if row.merge == "before" else theirs + ours
+        else:
+            merged[row.field] = ours or theirs
+    return replace(own, **merged)
 
 
 def _launched_elsewhere(

@@ -1,17 +1,14 @@
-"""The GPU of this machine, for those who ask for it by ``--device present``."""
+"""The GPU that ``--device`` asks for."""
 
 from __future__ import annotations
-
-import ctypes
 
 from lmemscope.analysis.reservation import find_device
 from lmemscope.config.options import Settings
 from lmemscope.errors import UsageError
 from lmemscope.model import DEVICES, Device
+from lmemscope.tools.driver import present_gpu
 
 PRESENT = "present"
-_MULTIPROCESSORS, _THREADS = 16, 39
-"""CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT and _MAX_THREADS_PER_MULTIPROCESSOR, cuda.h."""
 
 
 def chosen_device(settings: Settings) -> Device | None:
@@ -41,12 +38,12 @@ def chosen_device(settings: Settings) -> Device | None:
 
 def _known(name: str) -> Device:
     if name == PRESENT:
-        found = present_device()
+        found = present_gpu()
         if found is None:
             raise UsageError(
                 "device", "--device present: no GPU found", hint="name one, such as --device H200"
             )
-        return found
+        return found[1]
     devices = find_device(name)
     if len(devices) == 1:
         return devices[0]
@@ -58,22 +55,3 @@ def _known(name: str) -> Device:
         f"unknown GPU {name!r}",
         hint=f"known: {listed}; or say --sm-count and --threads-per-sm too",
     )
-
-
-def present_device() -> Device | None:
-    """The first GPU, by the CUDA driver; None without driver or device."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
-    if driver.cuInit(0) != 0 or driver.cuDeviceGet(ctypes.byref(device), 0) != 0:
-        return None
-    if driver.cuDeviceGetName(name, len(name), device) != 0:
-        return None
-    count, threads = ctypes.c_int(), ctypes.c_int()
-    for value, attribute in ((count, _MULTIPROCESSORS), (threads, _THREADS)):
-        if driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device) != 0:
-            return None
-    shown = name.value.decode("utf-8", "replace")
-    return Device(shown, count.value, threads.value, "the driver")

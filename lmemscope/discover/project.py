@@ -9,7 +9,7 @@ from itertools import islice
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.tree import walk
 from lmemscope.files import read_beside
-from lmemscope.lowering.kinds import kind_of
+from lmemscope.model import kind_of
 
 _HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc")
 """Endings of C++ beside the kinds that are inputs, in small letters."""

@@ -5,15 +5,16 @@ git is asked for names and hashes alone (`lmemscope.tools.git`); files are compa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from lmemscope.config import file
+from lmemscope.config.file import ConfigurationFile
 from lmemscope.discover.checkouts import is_top
 from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools.git import MODULE, Entry, Repository
@@ -103,26 +104,32 @@ def read_revision(name: str, paths: Sequence[str]) -> Revision:
         ) from error
 
 
-def section_differs(revision: Revision, start: str, own: str) -> str | None:
-    """The file by which the configuration may differ from the revision's, or None.
+def configuration_at(revision: Revision) -> ConfigurationFile:
+    """The configuration as the revision has it, from the working directory upwards.
 
-    Args:
-        revision: to compare with.
-        start: directory from which the configuration is looked for, upwards.
-        own: name of the file that holds nothing else; beside it pyproject.toml is looked at.
+    Raises:
+        UsageError: it cannot be read.
     """
-    directory = os.path.realpath(start)
-    while _is_below(directory, revision.top) or directory == revision.top:
-        for name in (own, "pyproject.toml"):
-            path = os.path.join(directory, name)
-            if revision.why(path) is None or not (path in revision.known or os.path.exists(path)):
-                continue
-            if _section(_text_at(revision, path), name == own) != _section(
-                _text_now(path), name == own
-            ):
-                return os.path.relpath(path, revision.top)
-        directory = os.path.dirname(directory)
-    return None
+
+    def content(path: Path) -> bytes | None:
+        own = str(path)
+        if not _is_below(own, revision.top) or revision.why(own) is None:
+            return file.on_disk(path)
+        return revision.content(own) if own in revision.known else None
+
+    return file.read(".", content)
+
+
+def configuration_differs(revision: Revision) -> str | None:
+    """The file by which the configuration may differ from the revision's, or None."""
+    now = file.read()
+    path = now.path or os.path.join(revision.top, file.OWN)
+    with contextlib.suppress(UsageError):
+        before = configuration_at(revision)
+        if before == now:
+            return None
+        path = now.path or before.path or path
+    return os.path.relpath(path, revision.top)
 
 
 def findings_differ(revision: Revision, path: str) -> frozenset[str] | None:
@@ -249,22 +256,6 @@ def _text_now(path: str) -> str | None:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None
-
-
-def _section(text: str | None, whole: bool) -> dict[str, Any] | None:
-    """What a configuration file says to this program; None where it says nothing."""
-    if text is None:
-        return None
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError):
-        # It differs from everything that can be read.
-        return {"": text}
-    if whole:
-        return document
-    tools = document.get("tool")
-    found = tools.get("lmemscope") if isinstance(tools, dict) else None
-    return found if isinstance(found, dict) else None
 
 
 def _is_in(path: str, directory: str) -> bool:

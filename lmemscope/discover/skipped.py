@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.discover.checkouts import is_top, upwards
-from lmemscope.discover.locate import is_below, is_build_tree
+from lmemscope.discover.locate import is_below, is_build_tree, shown_path
 from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
-from lmemscope.lowering.kinds import kind_of
-from lmemscope.model import Gap, count
+from lmemscope.model import Gap, count, kind_of
+from lmemscope.routes import route_of
 from lmemscope.tools.git import Repository
 
 _BY_NAME = {
@@ -77,7 +77,7 @@ def account(
         if not files:
             without[directory.why].append(directory.path)
             continue
-        named = ", ".join(_shown(path) for path in files[:_NAMED])
+        named = ", ".join(shown_path(path) for path in files[:_NAMED])
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         reason = (
             f"{named}{more}: not looked at, for {directory.path} is {directory.why}; name it too, "
@@ -189,9 +189,4 @@ def _is_input(path: str) -> bool:
             beside = frozenset(name.lower() for name in os.listdir(os.path.dirname(path)))
         except OSError:
             beside = frozenset()
-    return kind.route.is_walked(path, beside)
-
-
-def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
+    return route_of(kind).is_walked(path, beside)

@@ -22,13 +22,21 @@ from lmemscope.discover.locate import (
     is_build_name,
     is_build_tree,
     same_file,
+    shown_path,
 )
 from lmemscope.discover.other_languages import language_of, left_out
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
 from lmemscope.errors import InputError
-from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions, Gap, count
+from lmemscope.model import (
+    INPUT_ENDINGS,
+    STANDARD_INPUT,
+    CompileOptions,
+    Gap,
+    count,
+    kind_of,
+)
+from lmemscope.routes import kind_of_content, route_of
 
 if TYPE_CHECKING:
     from lmemscope.discover.build_database import BuildDatabase, Compiler
@@ -154,7 +162,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     result.notes += [_found_upwards(*item) for item in spoken_for.items()]
     named = {os.path.abspath(path) for path, _ in result.errors}
     result.notes += [
-        f"{why.replace(path, _shown(path))}; it is left aside"
+        f"{why.replace(path, shown_path(path))}; it is left aside"
         for path, why in search.broken.items()
         if path not in named
     ]
@@ -195,8 +203,8 @@ def _add_as_built(
 
     spelled = same_file(own, search.sources(database))
     read = read_database(database, lambda source: source == spelled, trust=builds.trust)
-    result.notes += [f"{_shown(database)}: {note}" for note in read.notes]
-    result.gaps += _unclear(read, _shown(database))
+    result.notes += [f"{shown_path(database)}: {note}" for note in read.notes]
+    result.gaps += _unclear(read, shown_path(database))
     result.compilers.update(dict.fromkeys(read.compilers))
     flags = [(entry.flags, entry.output) for entry in read.entries]
     for found, variant in _variants([own] * len(flags), flags):
@@ -213,21 +221,21 @@ def _add_as_included(result: Discovery, path: str, builds: Builds, search: Searc
     found = first_that_includes(os.path.abspath(path), search, trust=builds.trust)
     if found is None:
         return False
-    file, shown = os.path.normpath(path), _shown(found.database)
+    file, database = os.path.normpath(path), shown_path(found.database)
     flags = found.entry.flags
     made = Found(file, os.path.abspath(path), flags.options, flags.archs)
     result.inputs.append(replace(made, responses=flags.responses))
     result.compilers[found.entry.compiler] = None
     result.notes.append(
-        f"{file} is compiled with the options of {_shown(found.entry.path)}, which includes it, as "
-        f"{shown} says; --no-build-database leaves it aside"
+        f"{file} is compiled with the options of {shown_path(found.entry.path)}, which includes "
+        f"it, as {database} says; --no-build-database leaves it aside"
     )
     return True
 
 
 def _found_upwards(database: str, named: Sequence[str]) -> str:
     others = f" and {len(named) - 1} more are" if len(named) > 1 else " is"
-    said = f"{named[0]}{others} compiled as {_shown(database)} says"
+    said = f"{named[0]}{others} compiled as {shown_path(database)} says"
     return f"{said}; --no-build-database leaves it aside"
 
 
@@ -257,7 +265,7 @@ def _add_directory(
     walked = True
     if database is not None:
         holds = os.path.dirname(database) == base
-        built = _add_database(result, _shown(database), globs, None if holds else base, builds)
+        built = _add_database(result, shown_path(database), globs, None if holds else base, builds)
         walked = not (holds and is_build_tree(base))
         if not is_below(database, base) and built:
             result.notes.append(_found_upwards(database, [os.path.normpath(directory)]))
@@ -317,9 +325,9 @@ def _add_database(
     flags = [(entry.flags, entry.output) for entry in entries]
     for found, variant in _variants([entry.path for entry in entries], flags):
         if os.path.isfile(found.path):
-            result.inputs.append(replace(found, file=_shown(found.path), variant=variant))
+            result.inputs.append(replace(found, file=shown_path(found.path), variant=variant))
         else:
-            name = _shown(found.path)
+            name = shown_path(found.path)
             result.errors.append((name, _gone(name, found.path, path)))
     result.notes += [f"{path}: {note}" for note in database.notes]
     result.gaps += _unclear(database, path)
@@ -330,7 +338,7 @@ def _add_database(
 def _unclear(database: BuildDatabase, shown: str) -> Iterator[Gap]:
     """What a gate may not pass: it is compiled here, and perhaps otherwise by its build."""
     for source, why in database.unclear:
-        yield Gap("plan", f"{shown}: {why}", "evidence", _shown(source))
+        yield Gap("plan", f"{shown}: {why}", "evidence", shown_path(source))
 
 
 def _variants(
@@ -358,11 +366,6 @@ def _gone(name: str, path: str, database: str) -> InputError:
         f"{name} does not exist, though {database} names it",
         hint=f"{hint} configure again",
     )
-
-
-def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
 
 
 def _walk(
@@ -395,7 +398,7 @@ def _walk(
             language = language_of(path)
             if language is not None:
                 others[os.path.normpath(path)] = language
-            if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
+            if kind is not None and (kind.is_header or route_of(kind).is_walked(path, beside)):
                 yield path, kind.is_header
             elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
                 yield path, True
@@ -403,7 +406,7 @@ def _walk(
 
 def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
     """What the user's globs leave out, for the gate to say."""
-    names = ", ".join(_shown(path) for path in excluded[:_NAMED])
+    names = ", ".join(shown_path(path) for path in excluded[:_NAMED])
     more = f" and {len(excluded) - _NAMED} more" if len(excluded) > _NAMED else ""
     said = " and ".join(
         f"{word} {', '.join(given)}"
@@ -446,6 +449,6 @@ def _unreadable_kind(path: str) -> InputError:
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(ENDINGS)} files, directories of them, and {DATABASE}; "
+        hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, and {DATABASE}; "
         "with --link it links .o, .a and .fatbin files too",
     )

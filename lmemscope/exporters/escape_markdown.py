@@ -1,7 +1,7 @@
 """Markdown as GitHub reads it, made only here: text is escaped unless its type says otherwise.
 
 `text` is for sentences, `code` for code spans, `row` for tables; each takes foreign text. A part
-that is `Markdown` is markup already: see tests/test_escaping.py.
+that is `Markdown` is markup already: see tests/unit/exporters/test_escaping.py.
 """
 
 from __future__ import annotations
@@ -70,6 +70,20 @@ def row(cells: Iterable[Part]) -> Markdown:
     """A row of a table; no cell ends another."""
     made = [_of(cell).markup.replace("|", "\\|") for cell in cells]
     return Markdown(f"| {' | '.join(made)} |")
+
+
+def table(heads: Iterable[LiteralString], rows: Iterable[Iterable[Part]]) -> list[Markdown]:
+    """A whole table.
+
+    Args:
+        heads: of the columns; of one that is aligned right, with a colon behind it.
+        rows: of cells, as of `row`.
+    """
+    names = [*heads]
+    rule = "|".join("--:" if name.endswith(":") else "---" for name in names)
+    # The head of a column without a name is one space.
+    head = "|".join(f" {name.removesuffix(':')} " if name else " " for name in names)
+    return [Markdown(f"|{head}|"), Markdown(f"|{rule}|"), *map(row, rows)]
 
 
 def summary(*parts: str, bold: str = "") -> Markdown:

@@ -2,7 +2,7 @@
 
 `line` is one line whatever its parts hold, `lines` keeps the ends of lines of a log or a listing,
 `styled` alone makes escape sequences, `document` is the only way out. There is no other way to put
-text on a screen: see tests/test_escaping.py.
+text on a screen: see tests/unit/exporters/test_escaping.py.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from lmemscope.model import (
     Chosen,
     Declined,
     DeclinedRewrite,
+    FailedInput,
     FixReport,
     Report,
     Rewriting,
@@ -146,7 +147,9 @@ def try_rewrites(
         trials=(),
         untried=(),
         chosen=Chosen((), (), "", ()),
-        failures=tuple((one.input, one.failure) for one in report.units if one.failure is not None),
+        failures=tuple(
+            FailedInput(one.input, one.failure) for one in report.units if one.failure is not None
+        ),
         kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
         notes=report.notes,
         default_arch=report.default_arch,

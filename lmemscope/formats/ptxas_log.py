@@ -1,7 +1,7 @@
 """The report of ``ptxas -v`` (and of ``nvlink -v``), toolkits 11 to 13, alone or through NVRTC.
 
-Line shapes were recorded from the tools themselves: `tests/data/ptxas_log` holds what twelve
-versions print, and the script that records more. A line of no known shape is kept in
+Line shapes were recorded from the tools themselves: `tests/support/data/ptxas_log` holds what
+twelve versions print, and the script that records more. A line of no known shape is kept in
 ``unknown_lines``: counted and shown, never fatal.
 """
 

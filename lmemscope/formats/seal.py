@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from lmemscope.formats import codec
+
 FIELD = "digest"
 
 
@@ -28,13 +30,11 @@ def broken(data: bytes) -> str | None:
     Args:
         data: of a file, which is known to be a JSON object.
     """
-    import msgspec
-
-    document: dict[str, Any] = msgspec.json.decode(data)
+    document: dict[str, Any] = codec.decode(data, dict)
     said = document.pop(FIELD, None)
     if said is None:
         return "it holds no digest: another program, or an earlier lmemscope, wrote it"
-    if said != _digest(msgspec.json.encode(document)):
+    if said != _digest(codec.encode(document)):
         return "it was changed after lmemscope wrote it"
     return None
 

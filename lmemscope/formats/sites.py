@@ -1,8 +1,8 @@
 """``LDL``/``STL`` instructions decoded from machine code, sm_75 to sm_121.
 
 Instructions are 16 bytes, two little-endian 64-bit words. The encoding is not documented by
-NVIDIA; every field here was measured against nvdisasm, and `tests/test_sites.py` holds it to
-nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code").
+NVIDIA; every field here was measured against nvdisasm, and `tests/toolchain/test_sites.py` holds
+it to nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code").
 
 Low word: bits 0-8 opcode class (0x183 ``LDL``, 0x187 ``STL``, 0x180 ``LD``, 0x185 ``ST``), 12-15
 guard predicate (7 is "always"), 16-23 destination of a load, 24-31 address register (255 is

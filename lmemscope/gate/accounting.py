@@ -13,14 +13,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.gate.matching import is_of
-from lmemscope.gate.places import file_of_input
-from lmemscope.model import Account, Baseline, BaselineEntry, MissingEvidence, Report
+from lmemscope.model import (
+    BUILD_LOG,
+    Account,
+    Baseline,
+    BaselineEntry,
+    InputId,
+    MissingEvidence,
+    Report,
+    is_part_of,
+    kind_of,
+)
 
-_STANDARD_INPUT = "-"
-_LOG = ".log"
-_READ_ALONE = (".py", ".ptx", ".cubin", _LOG, _STANDARD_INPUT)
-"""Endings of what no build database stands for."""
 UNCHANGED = "unchanged"
 """The reason of what ``--changed`` leaves out."""
 
@@ -51,7 +55,9 @@ class Inputs:
 
     def stand_for(self, file: str) -> bool:
         """Whether what was given should have held a file."""
-        if self.saved or (self.build and not file.endswith(_READ_ALONE)):
+        kind = kind_of(file)
+        # No build database stands for what is no CUDA source.
+        if self.saved or (self.build and (kind is None or kind.is_cuda)):
             return True
         path = os.path.abspath(file)
         return any(os.path.commonpath([one, path]) == one for one in self.directories)
@@ -122,8 +128,8 @@ class _Judge:
         self._inputs, self._unchanged = inputs, unchanged
         self._failed = {unit.input for unit in report.units if unit.failure is not None}
         self._units = {unit.input for unit in report.units} - self._failed
-        self._looked_at = {file_of_input(name) for name in self._units}
-        self._logs = {file_of_input(u.input) for u in report.units if u.frontend == "log"}
+        self._looked_at = {InputId.parse(name).file for name in self._units}
+        self._logs = {InputId.parse(u.input).file for u in report.units if u.frontend == "log"}
         self._lacking = {gap.input for gap in report.gaps if gap.input and gap.kind != "note"}
         # A file that was read and has no kernel has no unit, but a line that says so.
         self._looked_at |= {gap.input for gap in report.gaps if gap.input} - self._lacking
@@ -131,8 +137,8 @@ class _Judge:
 
     def of(self, name: str) -> _Judged:
         """An input of the baseline; evidence that is missing with it, unless that is said."""
-        file = file_of_input(name)
-        if is_of(name, self._unchanged):
+        file = InputId.parse(name).file
+        if is_part_of(name, self._unchanged):
             return Account("baseline", name, "left-out", UNCHANGED), None
         if name in self._units:
             return Account("baseline", name, "looked-at"), None
@@ -157,7 +163,7 @@ class _Judge:
 
     def _in_another_log(self, name: str, file: str) -> str | None:
         """The input that is the same source in a later log: a log is what a build said once."""
-        if not self._logs or not file.endswith(_LOG):
+        if not self._logs or kind_of(file) is not BUILD_LOG:
             return None
         source = name[len(file) :]
         later = (log + source for log in sorted(self._logs))
@@ -192,7 +198,7 @@ def _of_report(report: Report) -> Iterator[Account]:
     failures: dict[str, str] = {}
     files: dict[str, None] = {}
     for unit in report.units:
-        file = file_of_input(unit.input)
+        file = InputId.parse(unit.input).file
         files[file] = None
         if unit.failure is not None:
             failures.setdefault(file, f"[{unit.failure.stage}] {unit.failure.message}")

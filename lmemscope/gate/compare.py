@@ -23,7 +23,7 @@ from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
 from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
 from lmemscope.gate.linked import linked_figures, of_no_unit
-from lmemscope.gate.matching import Item, is_of
+from lmemscope.gate.matching import Item
 from lmemscope.gate.policy import (
     check_directives,
     doubt_of,
@@ -47,6 +47,7 @@ from lmemscope.model import (
     Report,
     UnitReport,
     count,
+    is_part_of,
 )
 
 _EXPECTATION = re.compile(r"^(frame|spill|sites|registers|stack)(<=|=|<)(\d+)$")
@@ -85,7 +86,7 @@ def compare(
     accounts = account(report, baseline, inputs, unchanged)
     if baseline is not None and unchanged:
         files = frozenset(map(os.path.abspath, unchanged))
-        entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
+        entries = tuple(one for one in baseline.entries if not is_part_of(one.input, files))
         baseline = replace(baseline, entries=entries)
     check_directives(report.units, every_kernel=not (unchanged or kernels or report.filters))
     gate = _Gate(

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmemscope.config.kinds import shown
-from lmemscope.config.option import Option
-from lmemscope.config.options import OPTIONS
+from lmemscope.config.options import OPTIONS, Row
 
 Values = Mapping[str, Any]
 """What a file says, checked, by the option's name."""
@@ -75,11 +74,11 @@ def weaker(before: Values, now: Values) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rows() -> Iterator[Option]:
+def _rows() -> Iterator[Row]:
     return (row for row in OPTIONS if row.file and row.group != "view" and _decides(row))
 
 
-def _decides(row: Option) -> bool:
+def _decides(row: Row) -> bool:
     return row.name not in _NEUTRAL
 
 

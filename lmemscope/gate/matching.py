@@ -7,8 +7,6 @@ fields: an edited line, a renamed kernel, another toolchain.
 
 from __future__ import annotations
 
-import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
@@ -114,17 +112,6 @@ def match(
     if by_cause:
         matcher.pair(lambda i: (*_place(i), i.name), lambda e: (e.input, e.arch, e.cause, e.kernel))
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
-
-
-def is_of(name: str, files: Collection[str]) -> bool:
-    """Whether an input is one of some files, or a part of one.
-
-    Args:
-        name: of the input; a part of a file stands in brackets behind the file's name.
-        files: absolute paths.
-    """
-    ends = (len(name), *(bracket.start() for bracket in re.finditer(r"\[", name)))
-    return any(os.path.abspath(name[:end]) in files for end in ends)
 
 
 def _place(item: Item) -> tuple[Hashable, ...]:

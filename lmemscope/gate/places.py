@@ -10,22 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
-from lmemscope.model import Baseline, Report
-
-_STANDARD_INPUT = "-"
-_ENDINGS = frozenset({".cu", ".cuh", ".ptx", ".cubin", ".py", ".log"})
-
-
-def file_of_input(name: str) -> str:
-    """The file of an input, whose part or variant stands in brackets behind the file's name.
-
-    A file's own name may hold brackets too: what has the ending of an input is the file.
-    """
-    if not name.endswith("]"):
-        return name
-    ends = [at for at, letter in enumerate(name) if letter == "["]
-    named = (name[:at] for at in ends if os.path.splitext(name[:at])[1].lower() in _ENDINGS)
-    return next(named, name[: ends[0]] if ends else name)
+from lmemscope.model import STANDARD_INPUT, Baseline, InputId, Report
 
 
 def as_written(baseline: Baseline, directory: str) -> Baseline:
@@ -54,7 +39,7 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
     """
     spelled: dict[str, str] = {}
     for unit in report.units:
-        path = file_of_input(unit.input)
+        path = InputId.parse(unit.input).file
         spelled.setdefault(os.path.abspath(path), path)
 
     def reported(path: str) -> str:
@@ -68,16 +53,14 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
 
 
 def _respelled(baseline: Baseline, spell: Callable[[str], str]) -> Baseline:
-    """With other paths; a program or a variant stands in brackets behind the file's."""
+    """With other paths."""
     known: dict[str, str] = {}
     entries = []
     for entry in baseline.entries:
-        path = file_of_input(entry.input)
-        variant = entry.input.removeprefix(path)
-        if path == _STANDARD_INPUT:
-            entries.append(entry)
-            continue
-        if path not in known:
-            known[path] = spell(path)
-        entries.append(replace(entry, input=f"{known[path]}{variant}"))
+        named = InputId.parse(entry.input)
+        if named.file != STANDARD_INPUT:
+            if named.file not in known:
+                known[named.file] = spell(named.file)
+            entry = replace(entry, input=str(replace(named, file=known[named.file])))
+        entries.append(entry)
     return replace(baseline, entries=tuple(entries))

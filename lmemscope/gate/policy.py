@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lmemscope.config.gate_options import ALLOWANCE
 from lmemscope.config.kinds import Place, nearest
+from lmemscope.config.options import ALLOWANCE
 from lmemscope.errors import UsageError
 from lmemscope.formats.depths import DEPTH
 from lmemscope.gate.comments import doubt, holds_for
-from lmemscope.model import Allowance, KernelDirective, KernelReport, SourceComment, UnitReport
+from lmemscope.model import (
+    Allowance,
+    InputId,
+    KernelDirective,
+    KernelReport,
+    SourceComment,
+    UnitReport,
+)
 
 WORDS = ("allow", "expect", "instantiate", DEPTH)
 """What a comment may say."""
@@ -119,12 +126,12 @@ def _is_of_no_kernel(
 ) -> bool:
     """Whether every unit that has the comment was compiled, and none has a kernel for it."""
     # Ways to compile a file, `a.cu[1]` and on, need not all have the kernel.
-    file = file_of(directive, unit).partition("[")[0]
+    file = InputId.parse(file_of(directive, unit)).file
     return not any(
         one.failure is not None or any(holds_for(other, one, kernel) for kernel in one.kernels)
         for one in units
         for other in one.directives
-        if other.line == directive.line and file_of(other, one).partition("[")[0] == file
+        if other.line == directive.line and InputId.parse(file_of(other, one)).file == file
     )
 
 

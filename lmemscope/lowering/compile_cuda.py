@@ -19,7 +19,7 @@ from lmemscope.formats.kernel_names import is_instance
 from lmemscope.lowering import ahead, refusals, store, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
-from lmemscope.lowering.relocatable import launching_gap, relocatable_options
+from lmemscope.lowering.relocatable import launching_gap
 from lmemscope.lowering.twin import current
 from lmemscope.model import (
     Artifacts,
@@ -84,7 +84,7 @@ def _lower_cuda(
     except CompileError as refusal:
         if _SEPARATE not in (refusal.log or ""):
             raise
-        relocatable = replace(unit, options=relocatable_options(unit.options))
+        relocatable = replace(unit, options=unit.options.as_relocatable())
         artifacts = _by_route(relocatable, text, source, cache_directory)
         gap = launching_gap("compiled as relocatable code (-rdc=true)")
         return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from lmemscope.errors import InputError
 from lmemscope.formats.cubin import Cubin
 from lmemscope.lowering import triton_cache
-from lmemscope.lowering.kinds import Asked, Expansion
 from lmemscope.lowering.reading import read_bytes
 from lmemscope.model import Artifacts, Gap, Unit
+from lmemscope.routes import Asked, Expansion
 
 _ELF_MAGIC = b"\x7fELF"
 

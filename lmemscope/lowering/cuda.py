@@ -6,8 +6,8 @@ are imported there.
 
 from __future__ import annotations
 
-from lmemscope.lowering.kinds import Asked, Expansion, kind_of, per_arch
-from lmemscope.model import Artifacts, Unit
+from lmemscope.model import Artifacts, Unit, kind_of
+from lmemscope.routes import Asked, Expansion, per_arch
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:

@@ -13,11 +13,10 @@ from lmemscope.formats import codec
 from lmemscope.formats.cubin import architecture
 from lmemscope.formats.depths import DEPTH, parse_depth, split_depths
 from lmemscope.formats.elf import ElfFile
-from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.lowering.lower import lower
-from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool, Unit
+from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool, Unit, kind_of_binary
+from lmemscope.routes import kind_of_unit, linked_unit
 from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
 from lmemscope.tools.toolchain import Toolchain
 
@@ -204,8 +203,8 @@ def _bytes_of(name: str, path: str) -> bytes:
 def _inputs(request: LinkRequest) -> tuple[LinkInput, ...]:
     found = [LinkInput(unit.name, kind_of_unit(unit).part or "source") for unit in request.units]
     for name, path in request.binaries:
-        archive = path.lower().endswith((".a", ".lib"))
-        found.append(LinkInput(name, "archive" if archive else "object"))
+        kind = kind_of_binary(path)
+        found.append(LinkInput(name, (kind.part if kind is not None else None) or "object"))
     return tuple(found)
 
 

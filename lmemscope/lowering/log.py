@@ -23,9 +23,9 @@ from lmemscope.formats.build_log import (
     report_of,
 )
 from lmemscope.formats.log_stream import Compiled
-from lmemscope.lowering.kinds import STANDARD_INPUT, Asked, Expansion
 from lmemscope.lowering.log_sources import LogSources
-from lmemscope.model import Artifacts, Gap, LogExcerpt, Unit
+from lmemscope.model import STANDARD_INPUT, Artifacts, Gap, LogExcerpt, Unit
+from lmemscope.routes import Asked, Expansion
 
 LIMIT = 256 << 20
 """Bytes of a log that are read; a larger one is refused."""

@@ -7,8 +7,8 @@ Each input enters at its own stage and leaves at the same point. What an input c
 from __future__ import annotations
 
 from lmemscope.errors import LmemscopeError
-from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.model import Artifacts, Unit
+from lmemscope.routes import kind_of_unit, route_of
 
 
 def lower(unit: Unit, cache_directory: str | None = None) -> Artifacts:
@@ -22,7 +22,7 @@ def lower(unit: Unit, cache_directory: str | None = None) -> Artifacts:
         LmemscopeError: the input cannot be read, or a tool is missing or refuses it.
     """
     try:
-        return kind_of_unit(unit).route.lower(unit, cache_directory)
+        return route_of(kind_of_unit(unit)).lower(unit, cache_directory)
     except LmemscopeError as error:
         # Compilers are given the absolute path; people know the file by what they typed.
         if error.log is not None:

@@ -10,10 +10,10 @@ from lmemscope.errors import CompileError
 from lmemscope.files import open_regular
 from lmemscope.lowering import ahead
 from lmemscope.lowering.kept import kept
-from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.reading import read_text
-from lmemscope.lowering.relocatable import launching_gap, relocatable_options
+from lmemscope.lowering.relocatable import launching_gap
 from lmemscope.model import Artifacts, Unit
+from lmemscope.routes import Asked, Expansion, per_arch
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
 from lmemscope.tools.toolchain import Toolchain
@@ -58,7 +58,7 @@ def _assembled(unit: Unit, data: bytes) -> Artifacts:
     except CompileError as refusal:
         if _LAUNCHES.search(refusal.log or "") is None:
             raise
-    relocatable = replace(unit, options=relocatable_options(unit.options))
+    relocatable = replace(unit, options=unit.options.as_relocatable())
     artifacts = _by_ptxas(relocatable, data)
     gap = launching_gap("assembled as relocatable code (ptxas -c)")
     return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))

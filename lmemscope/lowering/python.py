@@ -15,9 +15,9 @@ from lmemscope.errors import CompileError, InputError, ToolMissingError, Uncompi
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering import ahead
 from lmemscope.lowering.compile_cuda import instantiations
-from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.twin import current
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
+from lmemscope.routes import Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Annotated, Literal
 
 from lmemscope.model.cause_table import Cause
-from lmemscope.model.judgement import Finding
+from lmemscope.model.judgement import Finding, Report
+from lmemscope.model.option import GateOption, Option
 from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]
@@ -20,31 +21,73 @@ AccountState = Literal["looked-at", "gone", "left-out", "missing"]
 _EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "failed": 1, "undecided": 3}
 
 
+def _limit(help_: str, flag: str, metavar: str, unit: str = "bytes") -> Option:
+    return GateOption(help_, flag, metavar, unit=unit)
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What kernels may have at most; None limits nothing.
 
-    Attributes:
-        kernel, arch: globs.
-        max_frame: bytes per thread.
-        max_spill: bytes of spill stores and loads.
-        max_sites: ``LDL`` and ``STL`` instructions.
-        max_registers: per thread.
-        max_stack: bytes per thread of the deepest path of calls, after linking where it is linked.
-        forbid: causes that must not appear; None forbids all that ``allow`` does not name, and
-            that no limit on the frame, the sites or, of spills, the spills gives a number for.
-        allow: causes that may appear.
+    ``forbid`` None forbids all causes that ``allow`` does not name, and that no limit on the frame,
+    the sites or, of spills, the spills gives a number for.
     """
 
-    kernel: str = "*"
-    arch: str = "*"
-    max_frame: int | None = None
-    max_spill: int | None = None
-    max_sites: int | None = None
-    max_registers: int | None = None
-    max_stack: int | None = None
-    forbid: tuple[Cause, ...] | None = None
-    allow: tuple[Cause, ...] = ()
+    kernel: Annotated[
+        str, Option("Kernels that the limit is for.", accepts="a glob over kernel names")
+    ] = "*"
+    arch: Annotated[
+        str,
+        Option(
+            "Architectures that the limit is for.",
+            accepts="a glob over architectures, such as sm_9*",
+        ),
+    ] = "*"
+    max_frame: Annotated[
+        int | None,
+        _limit(
+            "Fail if a stack frame exceeds BYTES, instead of on any local memory.",
+            "--max-frame",
+            "BYTES",
+            "bytes per thread",
+        ),
+    ] = None
+    max_spill: Annotated[
+        int | None,
+        _limit(
+            "Fail if spill stores and loads exceed BYTES, instead of on any spill.",
+            "--max-spill",
+            "BYTES",
+        ),
+    ] = None
+    max_sites: Annotated[
+        int | None,
+        _limit(
+            "Fail on more than N LDL and STL instructions, instead of on any local memory.",
+            "--max-sites",
+            "N",
+            "instructions",
+        ),
+    ] = None
+    max_registers: Annotated[
+        int | None,
+        _limit("Fail on more than N registers per thread.", "--max-registers", "N", "registers"),
+    ] = None
+    max_stack: Annotated[
+        int | None,
+        _limit(
+            "Fail if the deepest call path, linked where possible, needs more than BYTES of stack.",
+            "--max-stack",
+            "BYTES",
+            "bytes per thread",
+        ),
+    ] = None
+    forbid: Annotated[
+        tuple[Cause, ...] | None, _limit("Fail only on CAUSE; repeatable.", "--forbid", "CAUSE")
+    ] = None
+    allow: Annotated[
+        tuple[Cause, ...], _limit("Never fail on CAUSE; repeatable.", "--allow", "CAUSE")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,39 +108,57 @@ class Allowance:
     """A finding that is accepted, and why.
 
     Attributes:
-        kernel: glob.
-        cause: what is accepted.
-        bytes: at most, or None for any amount.
-        reason: required.
-        expires: last day, or None.
         place: where it is written.
         comment: the comment that says it, or None where the configuration does.
     """
 
-    kernel: str
-    cause: Cause
-    bytes: int | None
-    reason: str
-    expires: date | None
+    kernel: Annotated[
+        str,
+        Option(
+            "Kernels that it is for, as --kernel names them.",
+            accepts="a glob over kernel names",
+            default="*",
+        ),
+    ]
+    cause: Annotated[Cause, Option("The cause that is accepted.")]
+    bytes: Annotated[
+        int | None,
+        Option("Accept up to this many; without it, any amount.", unit="bytes", default=None),
+    ]
+    reason: Annotated[
+        str, Option("Why it is accepted.", accepts="text that says why it is accepted")
+    ]
+    expires: Annotated[
+        date | None, Option("The last day that it holds; without it, always.", default=None)
+    ]
     place: str
     comment: SourceComment | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything a project says about its gate.
+    """Everything a project says about its gate."""
 
-    Attributes:
-        limits, allowances: of the configuration and the command line.
-        uninstantiated: kernels that nobody compiles: templates without an instance, Python
-            kernels that were not run.
-        external: calls of functions that other translation units define.
-    """
-
-    limits: tuple[Limit, ...] = ()
-    allowances: tuple[Allowance, ...] = ()
-    uninstantiated: Decision = "error"
-    external: Decision = "error"
+    limits: Annotated[tuple[Limit, ...], GateOption("What kernels may have at most.")] = ()
+    allowances: Annotated[
+        tuple[Allowance, ...], GateOption("Findings that are accepted, each with its reason.")
+    ] = ()
+    uninstantiated: Annotated[
+        Decision,
+        GateOption(
+            "Treat kernels that nothing compiles, such as templates without an instance, as "
+            "missing evidence (error) or as a note.",
+            "--uninstantiated",
+        ),
+    ] = "error"
+    external: Annotated[
+        Decision,
+        GateOption(
+            "Treat calls to functions of other translation units as missing evidence (error) or "
+            "as a note.",
+            "--external",
+        ),
+    ] = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,3 +335,31 @@ class GateResult:
     def complete(self) -> bool:
         """Whether nothing that the gate needs is missing, or that was accepted."""
         return self.allow_incomplete or not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done to the baseline.
+
+    Attributes:
+        update: what is gone was removed from it.
+        ratchet: the figures of what has become smaller were taken into it.
+    """
+
+    update: bool = False
+    ratchet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A report and the gate's answer to it.
+
+    Attributes:
+        report: what was looked at.
+        result: the answer.
+        written: what was done to the baseline.
+    """
+
+    report: Report
+    result: GateResult
+    written: Written = Written()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from lmemscope.model.facts import Disagreement
+from lmemscope.model.inputs import LinkInputKind
+from lmemscope.model.option import Option
 from lmemscope.model.request import Failure, Gap, KernelKind, Tool, Unit
 
-LinkInputKind = Literal["source", "ptx", "cubin", "object", "archive"]
 CallKind = Literal["kernel", "direct", "indirect"]
 """How a path comes to a function: it begins there, by a call, or through a pointer."""
 
@@ -19,17 +20,20 @@ virtual tables alone, or nowhere, because there are none."""
 
 @dataclass(frozen=True, slots=True)
 class LinkGroup:
-    """Inputs that a configuration calls one program.
+    """Inputs that a configuration calls one program."""
 
-    Attributes:
-        name: of the program.
-        inputs: paths and globs, relative to the configuration.
-        depth: by function, how often it is on the stack at a time at most.
-    """
-
-    name: str
-    inputs: tuple[str, ...]
-    depth: tuple[tuple[str, int], ...] = ()
+    name: Annotated[str, Option("The program's name in reports.", accepts="a name")]
+    inputs: Annotated[
+        tuple[str, ...],
+        Option(
+            "Its inputs, relative to the file: sources, relocatable cubins, .o and .a files.",
+            accepts="a path or glob",
+        ),
+    ]
+    depth: Annotated[
+        tuple[tuple[str, int], ...],
+        Option("Most calls of a recursive function on the stack at a time: f=12.", check="depth"),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from lmemscope.model.inputs import InputId
+from lmemscope.model.option import Option
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
+FrontendChoice = Literal["auto", "nvrtc", "nvcc", "both"]
+"""What may be asked for; the others follow from the kind of an input."""
+
 GapKind = Literal["uninstantiated", "evidence", "note"]
 """What is not known: kernels that are there and that nobody compiles, which a project's policy
 decides; what every gate needs; what none does."""
@@ -60,35 +66,91 @@ _RELOCATABLE = re.compile(
 )
 
 
+def _passed(tool: str) -> Option:
+    return Option(
+        f"Pass ARG to {tool}; repeatable.",
+        f"--{tool.lower()}-arg",
+        "ARG",
+        check="argument",
+        merge="after",
+        guarded=True,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Everything a user can say about a compilation, in the terms of nvcc's options.
 
+    What the user's arguments for nvcc say to the other tools is part of theirs.
+
     Attributes:
-        include_dirs: ``-I`` directories, in order.
-        defines: ``-D`` definitions, ``NAME`` or ``NAME=VALUE``.
-        std: C++ dialect (``c++17``), or None for the compiler's default.
-        maxrregcount: register cap per thread, or None.
-        use_fast_math: ``--use_fast_math``.
-        instantiate: name expressions of template kernels (``rm<32>``).
-        nvrtc_args, nvcc_args, ptxas_args: passed through untouched, each to its own tool; what the
-            user's for nvcc say to the other two is part of theirs.
-        signatures: of Python kernels, ``kernel(float32[::1], int32)``.
-        run_python: whether Python files may be run to compile their kernels.
-        time_limit: seconds that running a Python file may take, or None.
+        time_limit: seconds that running a Python file may take, or None: ``--timeout``.
     """
 
-    include_dirs: tuple[str, ...] = ()
-    defines: tuple[str, ...] = ()
-    std: str | None = None
-    maxrregcount: int | None = None
-    use_fast_math: bool = False
-    instantiate: tuple[str, ...] = ()
-    nvrtc_args: tuple[str, ...] = ()
-    nvcc_args: tuple[str, ...] = ()
-    ptxas_args: tuple[str, ...] = ()
-    signatures: tuple[str, ...] = ()
-    run_python: bool = False
+    include_dirs: Annotated[
+        tuple[str, ...],
+        Option(
+            "Search DIR for headers; repeatable.", "-I", "DIR", check="directory", merge="before"
+        ),
+    ] = ()
+    defines: Annotated[
+        tuple[str, ...],
+        Option(
+            "Define a macro; repeatable.",
+            "-D",
+            "NAME[=VALUE]",
+            "a macro NAME or NAME=VALUE",
+            merge="after",
+        ),
+    ] = ()
+    std: Annotated[
+        str | None,
+        Option("Use a C++ dialect, such as c++20.", "--std", "DIALECT", "a dialect such as c++20"),
+    ] = None
+    maxrregcount: Annotated[
+        int | None,
+        Option(
+            "Limit kernels to N registers per thread.",
+            "--maxrregcount",
+            "N",
+            least=1,
+            unit="registers",
+        ),
+    ] = None
+    use_fast_math: Annotated[
+        bool, Option("Compile with --use_fast_math.", "--use-fast-math/--no-use-fast-math")
+    ] = False
+    instantiate: Annotated[
+        tuple[str, ...],
+        Option(
+            "Instantiate a kernel template, such as 'rm<32>'; repeatable.",
+            "--instantiate",
+            "EXPR",
+            "a name expression such as rm<32>",
+            merge="after",
+        ),
+    ] = ()
+    nvrtc_args: Annotated[tuple[str, ...], _passed("NVRTC")] = ()
+    nvcc_args: Annotated[tuple[str, ...], _passed("nvcc")] = ()
+    ptxas_args: Annotated[tuple[str, ...], _passed("ptxas")] = ()
+    signatures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Compile a Python kernel for these types: 'kernel(float32[::1], int32)'; repeatable.",
+            "--signature",
+            "SIG",
+            "a signature such as kernel(float32[::1], int32)",
+            merge="before",
+        ),
+    ] = ()
+    run_python: Annotated[
+        bool,
+        Option(
+            "Run .py inputs to compile their Numba kernels; otherwise they are only read.",
+            "--run-python",
+            file=False,  # a file that is found must not run programs
+        ),
+    ] = False
     time_limit: float | None = None
 
     @property
@@ -96,6 +158,28 @@ class CompileOptions:
         """Whether what is passed through asks for code that is linked later: ``-rdc=true``."""
         given = " ".join((*self.nvcc_args, *self.nvrtc_args))
         return _RELOCATABLE.search(given) is not None
+
+    def words(self, dash: str = "--") -> tuple[str, ...]:
+        """Macros, directories, dialect and fast mathematics as words for a compiler."""
+        return (
+            *(f"-D{define}" for define in self.defines),
+            *(f"-I{path}" for path in self.include_dirs),
+            *((f"{dash}std={self.std}",) if self.std is not None else ()),
+            *((f"{dash}use_fast_math",) if self.use_fast_math else ()),
+        )
+
+    def as_relocatable(self) -> CompileOptions:
+        """With what each tool calls separate compilation; once, where a build has it."""
+        return replace(
+            self,
+            nvrtc_args=_with(self.nvrtc_args, "--relocatable-device-code=true"),
+            nvcc_args=_with(self.nvcc_args, "-rdc=true"),
+            ptxas_args=_with(self.ptxas_args, "-c"),
+        )
+
+
+def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
+    return words if word in words else (*words, word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +232,7 @@ class Unit:
     @property
     def name(self) -> str:
         """The unit's name in reports: its file, and its variant where there are several."""
-        return f"{self.input}[{self.variant}]" if self.variant else self.input
+        return str(InputId(self.input, self.variant))
 
 
 @dataclass(frozen=True, slots=True)

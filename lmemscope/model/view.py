@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from lmemscope.model.cause_table import Cause
+from lmemscope.model.option import Option
 
 Order = Literal["worst", "name", "file", "bytes", "frame", "spills", "registers"]
+
+
+def _shown(help_: str, flags: str, metavar: str | None = None, least: int = 0) -> Option:
+    """A reader's option: neither the file nor `lmemscope.scan` takes it."""
+    return Option(
+        help_, flags, metavar, least=least, unit="rows", group="view", file=False, api=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """A reader's choice among the kernels of a report.
 
-    Attributes:
-        top: how many rows at most, or None for as many as fit the format.
-        cause: only kernels with one of these causes; empty means any.
-        local_only: only kernels that use local memory.
-        sort: what comes first: figures in descending order, those of a row's worst kernel, unknown
-            ones last. ``worst`` is modelled cost; None is ``worst``.
-        group: whether instances of one template with the same causes are one row; None groups
-            where there are many.
-        all: every kernel, however many there are.
+    ``top`` None shows as many rows as fit the format, ``group`` None merges where there are many,
+    and ``sort`` None is ``worst``: figures sort in descending order, those of a row's worst kernel,
+    unknown ones last.
     """
 
-    top: int | None = None
-    cause: tuple[Cause, ...] = ()
-    local_only: bool = False
-    sort: Order | None = None
-    group: bool | None = None
-    all: bool = False
+    top: Annotated[int | None, _shown("Show the first N rows.", "--top", "N", 1)] = None
+    cause: Annotated[
+        tuple[Cause, ...],
+        _shown("Only show kernels with this cause; repeatable.", "--cause", "CAUSE"),
+    ] = ()
+    local_only: Annotated[
+        bool, _shown("Only show kernels that use local memory.", "--local-only")
+    ] = False
+    sort: Annotated[
+        Order | None,
+        _shown("Sort by this column; worst is modelled cost.  [default: worst]", "--sort"),
+    ] = None
+    group: Annotated[
+        bool | None,
+        _shown(
+            "Merge instances of a template with the same causes into one row.  "
+            "[default: above 40 kernels]",
+            "--group/--no-group",
+        ),
+    ] = None
+    all: Annotated[bool, _shown("Show every kernel.", "--all")] = False
 
     @property
     def filters(self) -> tuple[str, ...]:

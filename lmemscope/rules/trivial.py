@@ -14,8 +14,8 @@ _VECTOR = re.compile(
     r"|(?:__)?half2?"
 )
 _TYPE_NAME = re.compile(r"\b(?:struct|class|union|enum)\b")
-_INITIALISED = re.compile(r"[^;{}]{0,200}[\w>\]]\s*(?:\[[^\[\]]*\]\s*)?\{[^{};]*\}\s*[;,]")
-"""A member with braces for its value; of a nested type's body a semicolon stands inside."""
+_BRACED = re.compile(r"[\w>\]]\s*(?:\[[^\[\]]*\]\s*)?\{[^{};]*\}\s*[;,]")
+"""The end of a member with braces for its value; a nested type's body has a semicolon inside."""
 _DEPTH = 3
 """How many structures inside each other are looked at."""
 
@@ -59,8 +59,10 @@ def _of_body(
     """What the members of a structure say: constructors, values of their own, their types."""
     if re.search(rf"(?<![\w~]){name}\s*\((?![^()]*\)\s*=\s*default)", body):
         return False
-    if any(_TYPE_NAME.search(one[0]) is None for one in _INITIALISED.finditer(body)):
-        return False  # A member that begins with a value.
+    for braced in _BRACED.finditer(body):
+        begins = max(body.rfind(end, 0, braced.start()) for end in ";{}") + 1
+        if _TYPE_NAME.search(body, begins, braced.end()) is None:
+            return False  # A member that begins with a value.
     plain = re.sub(r"\{[^{}]*\}|=\s*(?:default|delete)|\([^()]*\)", "", body)
     plain = re.sub(r"\bstatic\b[^;]*;|\boperator\s*[^\s;]+", "", plain)
     if re.search(r"\w\s*(?:\[[^\[\]]*\]\s*)?=(?!=)", plain):

@@ -2,7 +2,7 @@
 
 nvcc's are those of its host compiler and of the headers that it includes before a source; NVRTC's
 are those of its front end and of the headers that are built into it. Measured with nvcc and NVRTC
-13.5, GCC 12.2 and glibc 2.36 (`tests/test_compiler_macros.py` asks those that are installed).
+13.5, GCC 12.2 and glibc 2.36 (`tests/toolchain/test_compiler_macros.py` asks those installed).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ HOST_HEADERS = frozenset(
     "variant vector".split()
 )
 """Of the C and C++ libraries and of the system; NVRTC 13.5 opens none of them without a directory
-that holds it (``tests/test_host_headers.py`` asks the one that is installed)."""
+that holds it (``tests/unit/sources/test_host_headers.py`` asks the one that is installed)."""
 
 
 def refused_for(

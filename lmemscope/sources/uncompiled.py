@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from lmemscope import files
 from lmemscope.errors import LmemscopeError
-from lmemscope.model import Launch
+from lmemscope.model import Launch, kind_of
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
-
-_ENDINGS = (".cu", ".cuh")
 
 
 def launches_of(path: str, name: str) -> tuple[Launch, ...]:
@@ -18,7 +16,8 @@ def launches_of(path: str, name: str) -> tuple[Launch, ...]:
         path: of the file.
         name: as a reader knows it.
     """
-    if not path.endswith(_ENDINGS):
+    kind = kind_of(path)
+    if kind is None or not kind.is_cuda:
         return ()
     try:
         text = readable(decoded(files.read_beside(path)).text)

@@ -14,7 +14,7 @@ from lmemscope.formats.nvlink_log import parse_nvlink_log
 from lmemscope.linking import refusal
 from lmemscope.lowering.link import LinkedArtifacts
 from lmemscope.model import Link, Report
-from tests.linked_images import UNKNOWN, Function, image
+from tests.support.linked_images import UNKNOWN, Function, image
 
 _REPLY = Path(".cmake/api/v1/reply")
 

@@ -62,7 +62,7 @@ from tests.fuzz import links
 
 HERE = Path(__file__).parent
 SEEDS = HERE / "seeds"
-DATA = HERE.parent / "data"
+DATA = HERE.parent / "support" / "data"
 KERNELS = HERE.parents[1] / "kernels"
 
 
@@ -532,12 +532,12 @@ TARGETS = (
     Target("explain-log", _seeds("tests/fuzz/seeds/*.log"), _explain_log, 0.5, _LOG_WORDS),
     Target(
         "ptxas-log",
-        _seeds("tests/data/ptxas_log/1*/*", "tests/fuzz/seeds/*.log"),
+        _seeds("tests/support/data/ptxas_log/1*/*", "tests/fuzz/seeds/*.log"),
         _ptxas_log,
         2,
         _LOG_WORDS,
     ),
-    Target("build-log", _seeds("tests/data/build_log/*"), _build_log, 1, _LOG_WORDS),
+    Target("build-log", _seeds("tests/support/data/build_log/*"), _build_log, 1, _LOG_WORDS),
     Target("cubin", _seeds("tests/fuzz/seeds/*.cubin"), _cubin, 3),
     Target("line-table", _line_seeds, _line_table, 2),
     Target(
@@ -552,7 +552,7 @@ TARGETS = (
     Target("flags", lambda: (_FLAGS,), _flags, 2, _FLAG_WORDS),
     Target("python", lambda: (_PYTHON, *_files("kernels/*.py")), _python, 2, _PYTHON_WORDS),
     Target("cuda", lambda: (_CUDA, *_files("kernels/*.cu")), _cuda, 3, _CUDA_WORDS),
-    Target("triton", _seeds("tests/data/triton_cache/*/*.json"), _triton, 2, _JSON_WORDS),
+    Target("triton", _seeds("tests/support/data/triton_cache/*/*.json"), _triton, 2, _JSON_WORDS),
     Target(
         "names", lambda: _NAMES_SEEDS, _names, 2, (b"S_", b"S0_", b"I", b"E", b"N", b"_Z", b"P")
     ),

@@ -1,0 +1,258 @@
+"""A revision of the repository, written out beside it, and compiled as its build says.
+
+What git tracks is each revision's own, however a path is written: relative, absolute, or in a build
+database, which names the files of the working tree and is itself seldom tracked. What git does not
+track (generated headers, response files) is the build's, and is taken where it lies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lmemscope.errors import InputError, UsageError
+from lmemscope.files import read_input
+from lmemscope.model import InputId, Moved
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
+    from lmemscope.model import Report
+    from lmemscope.tools.git import Repository
+
+_LARGEST = 16 << 30
+_LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL)
+_RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
+_RESPONSE_NEXT = frozenset({"--options-file", "-optf", "--optf", "-options-file"})
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Another revision of the repository.
+
+    Attributes:
+        live, tree: top directories of the repository and of its checkout, without links.
+        here: the directory to compare in, in the repository.
+        tracked: files that git tracks in the repository, and their directories, relative to it.
+    """
+
+    live: str
+    tree: str
+    here: str
+    tracked: frozenset[str]
+
+    @property
+    def directory(self) -> str:
+        """The same directory in the checkout."""
+        return self.path(self.here)
+
+    def is_live(self, path: str) -> bool:
+        """Whether an absolute path lies in the repository."""
+        return path == self.live or path.startswith(self.live + os.sep)
+
+    def path(self, path: str) -> str:
+        """An absolute path in the checkout; one outside of the repository stays."""
+        real = os.path.realpath(path)
+        if not self.is_live(real):
+            return path
+        return os.path.normpath(os.path.join(self.tree, os.path.relpath(real, self.live)))
+
+    def built(self, path: str) -> str:
+        """As `path`, but what only the build knows of stays where it lies."""
+        there = self.path(path)
+        is_tracked = os.path.relpath(os.path.realpath(path), self.live) in self.tracked
+        return there if is_tracked or os.path.lexists(there) else path
+
+    def relative(self, path: str) -> str:
+        """An input as both revisions call it: relative, if it is in the repository."""
+        if not os.path.isabs(path) or self.path(path) == path:
+            return path
+        return os.path.relpath(self.path(path), self.directory)
+
+    def argument(self, text: str) -> str:
+        """An argument of a compiler with the paths that it holds: ``X``, ``-IX``, ``--flag=X``."""
+        lead, separator, path = text.rpartition("=")
+        if text.startswith("-I"):
+            lead, separator, path = "-I", "", text[2:]
+        return f"{lead}{separator}{self.path(path)}" if os.path.isabs(path) else text
+
+    def mapped(self, settings: Settings) -> Settings:
+        """The settings with directories and files of the checkout.
+
+        Each checkout has a path of its own: reports are kept as if it were the working tree, and
+        units that have not changed are found there.
+        """
+        options = settings.options
+        return replace(
+            settings,
+            cache=None,
+            moved=Moved(self.tree, self.live, settings.cache),
+            root=self.path(settings.root),
+            options=replace(
+                options,
+                include_dirs=tuple(map(self.path, options.include_dirs)),
+                nvrtc_args=tuple(map(self.argument, options.nvrtc_args)),
+                nvcc_args=tuple(map(self.argument, options.nvcc_args)),
+                ptxas_args=tuple(map(self.argument, options.ptxas_args)),
+            ),
+        )
+
+    def refuse_live_files(self, report: Report) -> None:
+        """Make sure that what was analysed is the revision's.
+
+        Raises:
+            UsageError: a unit is a file of the working tree.
+        """
+        for unit in report.units:
+            path = os.path.realpath(InputId.parse(unit.input).file)
+            inside = path.startswith(self.tree + os.sep)
+            if not inside and os.path.relpath(path, self.live) in self.tracked:
+                raise UsageError(
+                    "git",
+                    f"{unit.input} is a file of the working tree, not of the revision",
+                    hint="--no-build-database leaves the database aside that names it",
+                )
+
+
+class BuildCopy:
+    """Build databases of the working tree, written anew for a checkout."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._checkout = checkout
+
+    def write(self, paths: Sequence[str]) -> None:
+        """Give the checkout the databases that speak of inputs; one that is broken is left out.
+
+        Args:
+            paths: inputs, relative to the working directory, which is still the repository's.
+        """
+        from lmemscope.discover.locate import DATABASE, Search
+
+        search = Search()
+        for path in paths:
+            own = os.path.abspath(path)
+            inside = os.path.join(own, DATABASE)
+            database: str | None = own if os.path.basename(own) == DATABASE else None
+            if database is None:
+                database = inside if os.path.isfile(inside) else search.database_for(own)
+            if database is not None and os.path.isfile(database):
+                self._copy(database, DATABASE)
+
+    def _copy(self, database: str, name: str) -> None:
+        checkout = self._checkout
+        copy = checkout.path(database)
+        if copy == database:  # of a build outside of the repository
+            copy = os.path.join(checkout.tree, name)
+        inside = os.path.realpath(os.path.dirname(copy)) + os.sep
+        if os.path.islink(copy) or not inside.startswith(checkout.tree + os.sep):
+            return  # The revision's links lead elsewhere: nothing is written there.
+        own = copy if os.path.isfile(copy) else database
+        try:
+            records = json.loads(read_input(own).decode("utf-8", "surrogateescape"))
+            kept = [self._record(one, os.path.dirname(database)) for one in records]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, InputError):
+            return  # Without its build each side says by itself what is wrong.
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        with open(copy, "w", encoding="utf-8", errors="surrogateescape") as stream:
+            json.dump([one for one in kept if one is not None], stream)
+
+    def _record(self, record: Mapping[str, Any], beside: str) -> dict[str, Any] | None:
+        """An entry with the checkout's paths; None for a file that the revision has not."""
+        from lmemscope.formats.shell_words import shell_words
+
+        directory = os.path.normpath(os.path.join(beside, record["directory"]))
+        source = os.path.normpath(os.path.join(directory, record["file"]))
+        if not os.path.exists(self._checkout.built(source)):
+            return None
+        words = record.get("arguments")
+        words = shell_words(record["command"]) if words is None else words
+        made = {
+            "directory": directory,
+            "file": self._checkout.built(source),
+            "arguments": [self._word(word, directory) for word in _expanded(words, directory)],
+        }
+        return made | {key: record[key] for key in ("output",) if key in record}
+
+    def _word(self, word: str, directory: str) -> str:
+        live = self._checkout.live
+        if live in word:
+            inside = rf"{re.escape(live)}(?:/[^\s,;:\"'=]*)?(?![\w.-])"
+            return re.sub(inside, lambda found: self._checkout.built(found[0]), word)
+        lead, value = _LEAD.fullmatch(word).groups(default="")  # type: ignore[union-attr]
+        path = os.path.normpath(os.path.join(directory, value))
+        if not value or value.startswith("-") or os.path.isabs(value) or not os.path.exists(path):
+            return word
+        return f"{lead}{self._checkout.built(path)}"
+
+
+def _expanded(words: Sequence[str], directory: str) -> Iterator[str]:
+    """The words of a command with those of its response files, which name paths too."""
+    from lmemscope.sources.response_files import Words
+
+    left = Words(words[1:], directory)
+    yield from words[:1]
+    for word in left:
+        named = _RESPONSE.fullmatch(word)
+        if named is not None:
+            left.insert(named[1])
+        elif word in _RESPONSE_NEXT:
+            left.insert(next(left, ""))
+        else:
+            yield word
+
+
+@contextmanager
+def written_out(revision: str) -> Iterator[Checkout]:
+    """Write a revision's files into a temporary directory, each as it is stored.
+
+    Raises:
+        UsageError: there is no repository here, or it knows no such revision.
+    """
+    from lmemscope.tools.git import Repository
+
+    here = os.getcwd()
+    repository, said = Repository.around(here)
+    commit = repository.commit(revision) if repository is not None else None
+    if repository is None or commit is None:
+        why = said if repository is None else f"{repository.top} has no commit of that name"
+        raise UsageError("git", f"cannot read {revision}: {why}", hint="check the name")
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
+        tree = os.path.join(os.path.realpath(base), "tree")
+        try:
+            _write_out(repository, commit, tree)
+        except (OSError, ValueError) as error:
+            raise UsageError("git", f"cannot write {revision} out: {error}") from error
+        yield Checkout(repository.top, tree, here, _tracked(repository.indexed()))
+
+
+def _write_out(repository: Repository, commit: str, tree: str) -> None:
+    """Files first: as long as there is no link, a name leads nowhere else."""
+    from lmemscope.tools.git import LINK, MODULE
+
+    entries = repository.entries(commit)
+    if sum(entry.size or 0 for entry in entries) > _LARGEST:
+        raise UsageError("git", f"the revision is larger than {_LARGEST >> 30} GiB")
+    os.makedirs(tree)
+    for entry in entries:
+        own = entry.path if entry.mode == MODULE else os.path.dirname(entry.path)
+        os.makedirs(os.path.join(tree, own), exist_ok=True)
+    for entry, content in repository.contents([e for e in entries if e.mode not in (LINK, MODULE)]):
+        with open(os.path.join(tree, entry.path), "xb") as stream:
+            stream.write(content)
+    for entry, content in repository.contents([e for e in entries if e.mode == LINK]):
+        os.symlink(content, os.fsencode(os.path.join(tree, entry.path)))
+
+
+def _tracked(names: Iterable[str]) -> frozenset[str]:
+    """Files, and all directories above them."""
+    found = {"."}
+    for name in names:
+        while name and name not in found:
+            found.add(name)
+            name = os.path.dirname(name)
+    return frozenset(found)

@@ -1,0 +1,152 @@
+"""The kinds of input, one row each, and how an input is named in reports.
+
+Adding a kind is a row of `INPUT_KINDS` and the module that the row names, which finds, plans and
+compiles such files as `lmemscope.routes.Route` describes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+LinkInputKind = Literal["source", "ptx", "cubin", "object", "archive"]
+STANDARD_INPUT = "-"
+"""As a path: a compiler's output, piped in."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputKind:
+    """A kind of input.
+
+    Attributes:
+        name: for messages.
+        endings: of file names, in lower case.
+        module: dotted name of its `lmemscope.routes.Route`; None for what is only linked.
+        signature: offsets and bytes that tell a named file whose ending says nothing.
+        marks: bytes that tell one wherever they are in its beginning.
+        is_cuda: CUDA C++, whose launches may instantiate templates of other inputs.
+        is_header: CUDA C++ that is compiled as other inputs launch it, and only if named.
+        reads: which other files decide what is made of one: those it includes, those beside it
+            that have its name, the modules it imports; None where that cannot be told.
+        part: what it is in a linked program, or None where it cannot be a part of one.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    module: str | None = None
+    signature: tuple[tuple[int, bytes], ...] = ()
+    marks: tuple[bytes, ...] = ()
+    is_cuda: bool = False
+    is_header: bool = False
+    reads: Literal["includes", "neighbours", "imports"] | None = None
+    part: LinkInputKind | None = None
+
+
+CUDA = InputKind(
+    "CUDA C++",
+    (".cu",),
+    "lmemscope.lowering.cuda",
+    is_cuda=True,
+    reads="includes",
+    part="source",
+)
+BUILD_LOG = InputKind(
+    "build log",
+    (".log",),
+    "lmemscope.lowering.log",
+    # Beginnings of what `ptxas -v` and `nvlink -v` print of every function.
+    marks=(b"ptxas info    : ", b"nvlink info    : "),
+)
+INPUT_KINDS: tuple[InputKind, ...] = (
+    CUDA,
+    InputKind(
+        "CUDA C++ header",
+        (".cuh",),
+        "lmemscope.lowering.cuda",
+        is_cuda=True,
+        is_header=True,
+        reads="includes",
+        part="source",
+    ),
+    InputKind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours", part="ptx"),
+    InputKind(
+        "cubin",
+        (".cubin",),
+        "lmemscope.lowering.cubin",
+        # The ELF magic, and EM_CUDA (190) as e_machine.
+        signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
+        reads="neighbours",
+        part="cubin",
+    ),
+    InputKind("Python", (".py",), "lmemscope.lowering.python", reads="imports"),
+    BUILD_LOG,
+    InputKind("host object", (".o", ".obj", ".fatbin"), part="object"),
+    InputKind("archive", (".a", ".lib"), part="archive"),
+)
+"""Every kind of input, in the order in which they are listed to users."""
+
+INPUT_ENDINGS = tuple(ending for kind in INPUT_KINDS if kind.module for ending in kind.endings)
+"""Of the files that are analysed."""
+
+_BY_ENDING = {ending: kind for kind in INPUT_KINDS for ending in kind.endings}
+
+
+def kind_of(path: str) -> InputKind | None:
+    """The kind of an analysed file by its name, or None."""
+    if path == STANDARD_INPUT:
+        return BUILD_LOG
+    kind = _BY_ENDING.get(_ending(path))
+    return kind if kind is not None and kind.module else None
+
+
+def kind_of_binary(path: str) -> InputKind | None:
+    """The kind of a file that is only linked, by its name, or None."""
+    kind = _BY_ENDING.get(_ending(path))
+    return kind if kind is not None and not kind.module else None
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
+@dataclass(frozen=True, slots=True)
+class InputId:
+    """The name of an input in reports.
+
+    Attributes:
+        file: as shown to the user.
+        variant: what tells inputs of one file apart: a program of it, or a way to compile it; else
+            an empty string.
+    """
+
+    file: str
+    variant: str = ""
+
+    def __str__(self) -> str:
+        """``a.cu``, or ``a.cu[variant]``."""
+        return f"{self.file}[{self.variant}]" if self.variant else self.file
+
+    @classmethod
+    def parse(cls, name: str) -> InputId:
+        """From the text; a file's own name may hold brackets too.
+
+        What has the ending of an input is the file.
+        """
+        ends = [at for at, letter in enumerate(name) if letter == "["]
+        if not name.endswith("]") or not ends:
+            return cls(name)
+        end = next((at for at in ends if _ending(name[:at]) in INPUT_ENDINGS), ends[0])
+        return cls(name[:end], name[end + 1 : -1])
+
+
+def is_part_of(name: str, files: Collection[str]) -> bool:
+    """Whether an input may be one of some files, or a part of one, wherever its name is divided.
+
+    Args:
+        name: of the input.
+        files: absolute paths.
+    """
+    ends = (len(name), *(at for at, letter in enumerate(name) if letter == "["))
+    return any(os.path.abspath(name[:end]) in files for end in ends)

@@ -1,0 +1,113 @@
+"""What the module of a kind of input does, and how an input's kind is told by its contents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from lmemscope.files import open_regular
+from lmemscope.model import Artifacts, Frontend, Gap, Unit
+from lmemscope.model.inputs import CUDA, INPUT_KINDS, InputKind, kind_of
+
+if TYPE_CHECKING:
+    from lmemscope.sources.python import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What planning knows about an input beside its unit.
+
+    Attributes:
+        archs: to compile for.
+        explicit: whether the user or the build asked for them; else they are the default.
+        frontend: route asked for.
+        walked: a directory stood for the file; nobody named it.
+        surveys: what is known of Python files already, by absolute path.
+    """
+
+    archs: tuple[str, ...]
+    explicit: bool
+    frontend: Frontend
+    walked: bool
+    surveys: Mapping[str, Survey] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The units that an input stands for, and what it does not stand for: notes and gaps."""
+
+    units: tuple[Unit, ...]
+    notes: tuple[str | Gap, ...] = ()
+
+
+def per_arch(unit: Unit, asked: Asked) -> Expansion:
+    """A unit for each architecture, and for both routes where both were asked for."""
+    routes: tuple[Frontend, ...] = (asked.frontend,)
+    if asked.frontend == "both":
+        routes = ("nvrtc", "nvcc")
+    return Expansion(
+        tuple(replace(unit, arch=arch, frontend=route) for arch in asked.archs for route in routes)
+    )
+
+
+class Route(Protocol):
+    """What the module of a kind has."""
+
+    def is_walked(self, path: str, beside: frozenset[str]) -> bool:
+        """Whether a directory stands for a file of this kind.
+
+        Args:
+            path: of the file.
+            beside: names of all files in its directory, in lower case.
+        """
+
+    def expand(self, unit: Unit, asked: Asked) -> Expansion:
+        """From the input, as a unit without an architecture, to its units."""
+
+    def lower(self, unit: Unit, cache_directory: str | None) -> Artifacts:
+        """From a unit to its artefacts; raises `LmemscopeError` where that cannot be."""
+
+
+def route_of(kind: InputKind) -> Route:
+    """The module of a kind, imported now: most commands meet one kind only."""
+    assert kind.module is not None
+    return cast(Route, import_module(kind.module))
+
+
+_HEAD = 64
+_BEGINNING = 16 << 20
+
+
+def kind_of_content(path: str) -> InputKind | None:
+    """The kind that a file's contents say, or None; for names that say nothing."""
+    try:
+        with open_regular(path) as stream:
+            head = stream.read(_HEAD)
+            for kind in INPUT_KINDS:
+                if kind.signature and all(head[at:].startswith(s) for at, s in kind.signature):
+                    return kind
+            beginning = head + stream.read(_BEGINNING)
+    except OSError:
+        return None
+    return next(
+        (kind for kind in INPUT_KINDS if any(mark in beginning for mark in kind.marks)), None
+    )
+
+
+def kind_of_unit(unit: Unit) -> InputKind:
+    """The kind of a unit; a file that is none is there because its build compiles it as CUDA."""
+    return kind_of(unit.path) or kind_of_content(unit.path) or CUDA
+
+
+def is_linkable(unit: Unit) -> bool:
+    """Whether a unit can be a part of a linked program: CUDA C++, PTX, or a cubin."""
+    return unit.excerpt is None and kind_of_unit(unit).part is not None
+
+
+def linked_unit(unit: Unit) -> Unit:
+    """A unit as it is compiled for a link; of what is compiled already, the unit itself."""
+    if kind_of_unit(unit).part not in ("source", "ptx"):
+        return unit
+    return replace(unit, options=unit.options.as_relocatable())

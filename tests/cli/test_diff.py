@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lmemscope.gate.difference import difference
+from lmemscope.model import Difference
+from tests.support.builders import judged, report
+from tests.support.program import ROOT, run_program
+
+
+def test_equal_reports_do_not_differ() -> None:
+    assert difference(report(judged("k")), report(judged("k"))) == Difference((), ())
+
+
+def test_added_removed_worse_and_better_with_their_causes() -> None:
+    old = report(judged("gone"), judged("worse"), judged("better", "volatile"))
+    new = report(judged("new"), judged("worse", "dynamic-index"), judged("better"))
+    found = {one.kernel: one for one in difference(old, new).kernels}
+    assert {name: one.change for name, one in found.items()} == {
+        "gone": "removed",
+        "worse": "worse",
+        "better": "better",
+        "new": "added",
+    }
+    assert found["worse"].appeared == ("dynamic-index of table",)
+    assert "indexed at run time" in found["worse"].why[0]
+    assert found["better"].vanished == ("volatile of table",)
+    assert ("ldl", 0, 1) in found["worse"].figures
+
+
+def test_architectures_match_only_when_asked() -> None:
+    old, new = report(judged("k"), arch="sm_80"), report(judged("k", "volatile"), arch="sm_90")
+    assert {one.change for one in difference(old, new).kernels} == {"added", "removed"}
+    (one,) = difference(old, new, ignore_arch=True).kernels
+    assert (one.change, one.arch) == ("worse", "sm_80 → sm_90")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "k.cu").write_text((ROOT / "kernels" / "histogram.cu").read_text())
+    return tmp_path
+
+
+@pytest.mark.toolchain
+def test_saved_reports_inputs_and_formats(project: Path) -> None:
+    run_program("report", "k.cu", "-o", "old.json", cwd=project)
+    text = (project / "k.cu").read_text().replace("bins[64] = {}", "bins[80] = {}")
+    (project / "after.cu").write_text(text)
+    (project / "k.cu").write_text(text)
+    run_program("report", "k.cu", "-o", "new.json", cwd=project)
+    shown = run_program("diff", "old.json", "new.json", cwd=project)
+    assert shown.code == 0
+    assert "worse: histogram_private" in shown.out
+    assert "stack_frame: 256 → 320" in shown.out
+    assert "histogram_shared" not in shown.out
+    same = run_program("diff", "k.cu", "after.cu", cwd=project)
+    assert same.out == "No kernel differs.\n"
+    document = json.loads(
+        run_program("diff", "old.json", "k.cu", "--format", "json", cwd=project).out
+    )
+    assert document["schema"] == "lmemscope.diff/1"
+    assert document["kernels"][0]["kernel"] == "histogram_private"
+    assert (
+        "| 🟥 |"
+        in run_program("diff", "old.json", "new.json", "--format", "markdown", cwd=project).out
+    )
+
+
+@pytest.mark.toolchain
+def test_two_architectures(project: Path) -> None:
+    finished = run_program("diff", "k.cu", "--arch", "sm_75", "--arch", "sm_120", cwd=project)
+    assert finished.code == 0
+    assert "sm_75 → sm_120" in finished.out
+
+
+@pytest.mark.toolchain
+def test_two_git_revisions_leave_no_trace(project: Path) -> None:
+    def git(*arguments: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        done = subprocess.run(
+            ["git", *identity, *arguments], cwd=project, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    git("init", "-q", "-b", "main")
+    git("add", "k.cu")
+    git("commit", "-qm", "one")
+    (project / "k.cu").write_text(
+        (project / "k.cu").read_text().replace("bins[64] = {}", "bins[96] = {}")
+    )
+    git("commit", "-qam", "two")
+    finished = run_program("diff", "--git", "HEAD~1..HEAD", "k.cu", cwd=project)
+    assert finished.code == 0
+    assert "stack_frame: 256 → 384" in finished.out
+    assert len(git("worktree", "list").splitlines()) == 1
+    assert git("status", "--porcelain") == ""
+    bad = run_program("diff", "--git", "HEAD..nowhere", "k.cu", cwd=project)
+    assert bad.code == 2
+    assert "nowhere" in bad.err
+
+
+def test_one_thing_is_no_comparison() -> None:
+    finished = run_program("diff", "kernels/histogram.cu")
+    assert finished.code == 2
+    assert "two things" in finished.err

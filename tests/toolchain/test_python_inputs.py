@@ -1,0 +1,538 @@
+"""Kernels in Python files: CuPy read from the text, Numba run on request, Triton's caches."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lmemscope.sources.cupy import CupyProgram, find_programs
+from lmemscope.sources.numba import find_kernels
+from lmemscope.sources.python_text import Scope
+from lmemscope.tools import python_child
+from tests.support.program import DATA, run_program
+
+HISTOGRAM = """
+extern "C" __global__ void histogram(const unsigned char *data, unsigned *totals, int n) {
+    unsigned bins[64] = {};
+    for (int i = threadIdx.x; i < n; i += blockDim.x) ++bins[data[i] & 63];
+    for (int b = 0; b < 64; ++b) atomicAdd(&totals[b], bins[b]);
+}
+"""
+
+
+def programs(source: str, path: str = "/src/k.py") -> list[CupyProgram]:
+    return find_programs(ast.parse(source), source, path)
+
+
+class TestText:
+    """Strings and the lines they stand on."""
+
+    def text(self, source: str, path: str = "/src/t.py") -> tuple[str, list[int]] | None:
+        tree = ast.parse(source)
+        wanted = next(
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "wanted"
+        )
+        found = Scope(tree, source, path).text(wanted)
+        return None if found is None else (found.value, [line for _, line in found.places])
+
+    @pytest.mark.parametrize(
+        ("source", "value", "lines"),
+        [
+            ("wanted = 'a'", "a", [1]),
+            ("wanted = 'a\\nb'", "a\nb", [1, 1]),
+            ("wanted = '''a\nb\n'''", "a\nb\n", [1, 2, 3]),
+            ("wanted = r'''\na\\n\nb'''", "\na\\n\nb", [1, 2, 3]),
+            ("wanted = '''a\\\nb\nc'''", "ab\nc", [1, 3]),
+            ("wanted = ('a\\n'  # one\n  'b\\n'\n  'c')", "a\nb\nc", [1, 2, 3]),
+            ("X = '''x\ny\n'''\nwanted = X + 'z'", "x\ny\nz", [1, 2, 4]),
+            ("N = 4\nwanted = f'''a\n{N}{{}}\nb'''", "a\n4{}\nb", [2, 3, 4]),
+            ("N = 4\nwanted = f'{N // 2 - 1}'", "1", [2]),
+            ("P = 'p\\nq'\nwanted = f'''a\n{P}\nb'''", "a\np\nq\nb", [2, 3, 1, 4]),
+            ("wanted = '''\n  a\n  b'''.strip()", "a\n  b", [2, 3]),
+            ("import textwrap\nwanted = textwrap.dedent('''\n  a\n  b''')", "\na\nb", [2, 3, 4]),
+            ("def f():\n  N = 3\n  wanted = f'{N}'", "3", [3]),
+        ],
+    )
+    def test_what_can_be_known(self, source: str, value: str, lines: list[int]) -> None:
+        assert self.text(source) == (value, lines)
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "wanted = f()",
+            "wanted = 'a%d' % 3",
+            "wanted = 'a{}'.format(3)",
+            "N = 1\nN = 2\nwanted = f'{N}'",
+            "N = 1\nN += 1\nwanted = f'{N}'",
+            "def f(N):\n  wanted = f'{N}'",
+            "N = 1.5\nwanted = f'{N:.2f}'",
+            "for N in (1, 2):\n  wanted = f'{N}'",
+            "wanted = open('no/where.cu').read()",
+            "wanted = wanted + 'a'",
+        ],
+    )
+    def test_what_only_running_would_tell(self, source: str) -> None:
+        assert self.text(source) is None
+
+    @pytest.mark.parametrize(
+        "expression",
+        [
+            "open('k.cu').read()",
+            "Path('k.cu').read_text()",
+            "(Path(__file__).parent / 'k.cu').read_text()",
+            "Path(__file__).resolve().parent.joinpath('k.cu').read_text()",
+            "open(os.path.join(os.path.dirname(__file__), 'k.cu')).read()",
+        ],
+    )
+    def test_files_that_are_read(self, tmp_path: Path, expression: str) -> None:
+        (tmp_path / "k.cu").write_text("a\nb")
+        assert self.text(f"wanted = {expression}", str(tmp_path / "t.py")) == ("a\nb", [1, 2])
+
+    def test_a_file_opened_by_with(self, tmp_path: Path) -> None:
+        (tmp_path / "k.cu").write_text("a")
+        source = "with open('k.cu') as f:\n    wanted = f.read()"
+        assert self.text(source, str(tmp_path / "t.py")) == ("a", [1])
+
+
+class TestCupyFound:
+    def test_only_cupys_own_classes_count(self) -> None:
+        source = (
+            "import other\nk = other.RawKernel('x', 'k')\nclass RawModule: pass\nRawModule('y')"
+        )
+        assert programs(source) == []
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            "import cupy\nk = cupy.RawKernel(S, 'k')",
+            "import cupy as cp\nk = cp.RawKernel(S, 'k')",
+            "from cupy import RawKernel\nk = RawKernel(S, 'k')",
+            "from cupy import RawKernel as R\nk = R(code=S, name='k')",
+        ],
+    )
+    def test_ways_to_name_the_class(self, head: str) -> None:
+        (found,) = programs(f"S = 'int a;'\n{head}")
+        assert (found.name, found.kind) == ("k", "RawKernel")
+        assert found.source == '#line 1 "/src/k.py"\nint a;\n'
+
+    def test_options_and_name_expressions(self) -> None:
+        (found,) = programs(
+            "import cupy as cp\nOPT = ('-DN=4', '--std=c++14')\n"
+            "m = cp.RawModule(code='int a;', options=OPT, name_expressions=['f<int>', 'f<float>'])"
+        )
+        assert found.name == "m"
+        assert found.options[-2:] == ("-DN=4", "--std=c++14")
+        assert "--std=c++17" not in found.options
+        assert found.name_expressions == ("f<int>", "f<float>")
+
+    def test_what_is_computed_is_said(self) -> None:
+        source, options = programs(
+            "import cupy\nimport sys\na = cupy.RawKernel('x' * 3, 'a')\n"
+            "b = cupy.RawKernel('x', 'b', options=tuple(sys.argv))"
+        )
+        assert source.problem == "its source is computed at run time"
+        assert options.problem == "its options is computed at run time"
+
+    def test_equal_names_stay_apart(self) -> None:
+        found = programs("import cupy\n" + "cupy.RawKernel('x', 'k')\n" * 3)
+        assert [program.name for program in found] == ["k", "k#2", "k#3"]
+
+
+@pytest.mark.toolchain
+class TestCupy:
+    def test_lines_and_names_are_those_of_the_file(self, tmp_path: Path) -> None:
+        (tmp_path / "h.py").write_text(
+            f"import cupy as cp\nk = cp.RawKernel('''{HISTOGRAM}''', 'h')\n"
+        )
+        done = run_program("scan", "h.py", "--arch", "sm_90", "--format", "json", cwd=tmp_path)
+        (unit,) = done.document["units"]
+        assert (unit["input"], unit["frontend"]) == ("h.py[h]", "cupy")
+        (finding,) = unit["kernels"][0]["findings"]
+        assert finding["cause"] == "dynamic-index"
+        assert (finding["object"], finding["type"]) == ("bins", "unsigned int[64]")
+        assert finding["location"] == {"file": "h.py", "line": 5}
+        assert {"file": "h.py", "line": 5, "text": HISTOGRAM.splitlines()[3]} in unit[
+            "source_lines"
+        ]
+
+    def test_one_broken_kernel_loses_nothing_else(self, tmp_path: Path) -> None:
+        (tmp_path / "h.py").write_text(
+            "import cupy as cp\nbad = cp.RawKernel('''\nint a = ;\n''', 'bad')\n"
+            f"k = cp.RawKernel('''{HISTOGRAM}''', 'histogram')\nimport does_not_exist\n"
+        )
+        done = run_program("scan", "h.py", "--format", "json", cwd=tmp_path)
+        assert done.code == 3
+        units = {unit["input"]: unit for unit in done.document["units"]}
+        assert "line 3: error" in units["h.py[bad]"]["failure"]["message"]
+        assert units["h.py[histogram]"]["kernels"][0]["stack_frame"] == 256
+
+    def test_templates_by_name_expression(self, tmp_path: Path) -> None:
+        (tmp_path / "m.py").write_text(
+            "import cupy\nN = 48\nm = cupy.RawModule(code=f'''\n"
+            "template <typename T> __global__ void keep(const int *at, T *out) {{\n"
+            "  T a[{N}] = {{}};\n  for (int i = 0; i < 999; ++i) a[at[i]] += 1;\n"
+            "  for (int i = 0; i < {N}; ++i) out[i] = a[i];\n}}\n"
+            "''', name_expressions=('keep<float>', 'keep<double>'))\n"
+        )
+        done = run_program("scan", "m.py", "--format", "json", cwd=tmp_path)
+        assert done.kernel("keep<float>")["stack_frame"] == 4 * 48
+        assert done.kernel("keep<double>")["stack_frame"] == 8 * 48
+        assert done.kernel("keep<double>")["findings"][0]["location"]["line"] == 6
+
+    def test_expressions_in_generated_kernels(self, tmp_path: Path) -> None:
+        (tmp_path / "e.py").write_text(
+            "import cupy\n"
+            "pick = cupy.ElementwiseKernel('T x, raw T table, raw int32 at', 'T y', '''\n"
+            "    T seen[40] = {};\n"
+            "    for (int k = 0; k < 999; ++k) seen[at[k]] += table[k];\n"
+            "    for (int k = 0; k < 40; ++k) y += seen[k] * x;\n"
+            "''', 'pick')\n"
+            "l2 = cupy.ReductionKernel('float32 x', 'float32 y', 'x * x', 'a + b',\n"
+            "                            'y = sqrt(a)', '0', 'l2norm')\n"
+        )
+        done = run_program("scan", "e.py", "--format", "json", cwd=tmp_path)
+        assert done.code == 0, done.err
+        (finding,) = done.kernel("pick")["findings"]
+        assert (finding["object"], finding["location"]) == ("seen", {"file": "e.py", "line": 4})
+        assert done.kernel("l2norm")["stack_frame"] == 0
+        gaps = {unit["input"]: unit["gaps"] for unit in done.document["units"]}
+        assert "T taken as float32" in gaps["e.py[pick]"][0]["reason"]
+        assert gaps["e.py[l2norm]"] == []
+
+    def test_what_the_code_around_the_loop_uses_is_a_scalar(self, tmp_path: Path) -> None:
+        (tmp_path / "e.py").write_text(
+            "import cupy\n"
+            "g = cupy.ElementwiseKernel('T x, int32 n', 'T y', 'y = exp(-x * x * r);', 'g',\n"
+            "                           loop_prep='const double r { 0.5 / (n + 1) };')\n"
+        )
+        done = run_program("scan", "e.py", "--format", "json", cwd=tmp_path)
+        assert done.code == 0, done.document["units"][0]["failure"]
+        assert done.kernel("g")["stack_frame"] == 0
+
+    def test_an_allowance_in_a_string_counts(self, tmp_path: Path) -> None:
+        allowed = HISTOGRAM.replace(
+            "    unsigned bins",
+            '    // lmemscope: allow dynamic-index 256 "measured"\n    unsigned bins',
+        )
+        (tmp_path / "h.py").write_text(f"import cupy\nk = cupy.RawKernel('''{allowed}''', 'h')\n")
+        assert run_program("check", "h.py", cwd=tmp_path).code == 0
+
+    def test_a_directory_holds_python_files_with_kernels(self, tmp_path: Path) -> None:
+        (tmp_path / "h.py").write_text(f"import cupy\nk = cupy.RawKernel('''{HISTOGRAM}''', 'h')\n")
+        (tmp_path / "plain.py").write_text("print('RawKernel and cuda.jit are elsewhere')\n")
+        done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
+        assert [unit["input"] for unit in done.document["units"]] == ["h.py[h]"]
+
+    def test_a_rawkernel_of_cupyx_is_translated_on_request(self, tmp_path: Path) -> None:
+        (tmp_path / "j.py").write_text(
+            "from cupyx import jit\n@jit.rawkernel()\ndef twice(x, y, n):\n"
+            "    i = jit.blockIdx.x * jit.blockDim.x + jit.threadIdx.x\n"
+            "    if i < n:\n        y[i] = x[i] * 2\n"
+        )
+        refused = run_program("scan", "j.py", cwd=tmp_path)
+        assert refused.code == 3
+        assert "--run-python" in refused.out + refused.err
+        signature = "twice(float32[:], float32[:], int32)"
+        done = run_program(
+            *("scan", "j.py", "--run-python", "--signature", signature, "--format", "json"),
+            cwd=tmp_path,
+        )
+        assert done.kernel("twice")["stack_frame"] == 0
+
+
+def test_what_is_no_python_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("import cupy\ncupy.RawKernel(\n")
+    done = run_program("scan", "x.py", cwd=tmp_path)
+    assert done.code == 3
+    assert "x.py is no Python: line 2:" in done.out + done.err
+
+
+def test_a_python_file_without_kernels_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("import cupy\n")
+    done = run_program("scan", "x.py", cwd=tmp_path)
+    assert done.code == 3
+    assert "x.py holds no CuPy or Numba kernel" in done.out + done.err
+
+
+NUMBA = """import numpy as np
+from numba import cuda, float32
+N = 64
+open("ran.txt", "w").write("this file was run")
+
+@cuda.jit("void(float32[::1], int32[::1])", fastmath=True)
+def histogram(out, at):
+    bins = cuda.local.array(N, float32)
+    for i in range(N):
+        bins[i] = 0
+    for i in range(at.size):
+        bins[at[i]] += 1
+    for i in range(N):
+        out[i] = bins[i]
+
+def make(size):
+    @cuda.jit
+    def window(x, out):
+        ring = cuda.local.array((size, 2), np.float64)
+        for i in range(x.size):
+            ring[i % size, i % 2] = x[i]
+            s = 0.0
+            for j in range(size):
+                s += ring[j, 0]
+            out[i] = s
+    return window
+
+window16 = make(16)
+"""
+REFUSED = """from numba import cuda, float32
+N = 4
+
+@cuda.jit(device=True)
+def helper(n):
+    return cuda.local.array(n, float32)[0]
+
+@cuda.jit
+def by_parameter(x, n):
+    a = cuda.local.array(n, dtype=float32)
+    x[0] = a[0]
+
+@cuda.jit
+def by_expression(x):
+    a = cuda.local.array(N * 2, float32)
+    x[0] = a[0]
+
+@cuda.jit
+def by_size(x):
+    m = x.size
+    a = cuda.local.array((4, m), float32)
+    x[0] = a[0, 0]
+"""
+
+
+def refusal_of(given: str, shape: str) -> str | None:
+    """Why an array's shape is refused, behind a statement of its kernel."""
+    (kernel,) = find_kernels(
+        ast.parse(f"""from numba import cuda, float32
+@cuda.jit
+def k(x):
+    {given}
+    a = cuda.local.array({shape}, float32)
+""")
+    )
+    return kernel.arrays[0].refusal
+
+
+class TestNumbaRead:
+    def test_kernels_and_their_arrays(self) -> None:
+        histogram, window = find_kernels(ast.parse(NUMBA))
+        assert histogram.signatures == ("void(float32[::1], int32[::1])",)
+        assert [(a.name, a.shape, a.dtype, a.refusal) for a in histogram.arrays] == [
+            ("bins", "N", "float32", None)
+        ]
+        assert window.name == "window"
+        assert window.arrays[0].refusal is None, "a name of the enclosing function is constant"
+
+    def test_why_a_shape_is_refused(self) -> None:
+        found = {k.name: k.arrays[0].refusal for k in find_kernels(ast.parse(REFUSED))}
+        assert found == {
+            "by_parameter": "n is a parameter, known only when the kernel runs",
+            "by_expression": "N * 2 is an expression, and Numba takes a name or an integer: "
+            "give it a name first",
+            "by_size": "m is a variable of the kernel, known only when the kernel runs",
+        }
+
+    @pytest.mark.parametrize(
+        ("given", "shape"),
+        [
+            ("size = 32", "size"),
+            ("size: int = 32", "(size, 2)"),
+            ("m, size = 4, 8", "(m, size)"),
+            ("m = 16\n    size = m", "size"),
+            ("size = 4 if N else 8", "size"),
+            ("size = x.size\n    size = 8", "size"),
+            ("pass", "T[0]"),
+            ("pass", "2 * 8"),
+            ("n = len(x)", "n"),  # Of a tuple it is a constant.
+            ("n = x.ndim", "(n, n)"),
+        ],
+    )
+    def test_what_may_be_a_constant_is_left_to_numba(self, given: str, shape: str) -> None:
+        assert refusal_of(given, shape) is None
+
+    @pytest.mark.parametrize(
+        ("given", "shape", "why"),
+        [
+            ("for n in range(4): pass", "n", "n is a variable of the kernel"),
+            ("n = 1\n    n += 1", "n", None),
+            ("n, m = x.shape", "m", "m is a variable of the kernel"),
+            ("n = x.size", "(4, n + 1)", "n + 1 follows from n, a variable of the kernel"),
+            ("pass", "2 * N", "2 * N is an expression"),
+        ],
+    )
+    def test_what_is_no_constant_is_said(self, given: str, shape: str, why: str | None) -> None:
+        refusal = refusal_of(given, shape)
+        assert refusal is None if why is None else (refusal or "").startswith(why)
+
+
+@pytest.mark.toolchain
+class TestNumba:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        (tmp_path / "n.py").write_text(NUMBA)
+        return tmp_path
+
+    def test_nothing_is_run_unasked(self, file: Path) -> None:
+        done = run_program("scan", "n.py", cwd=file)
+        assert done.code == 3
+        assert "--run-python" in done.out + done.err
+        assert not (file / "ran.txt").exists()
+
+    def test_objects_are_named_and_placed(self, file: Path) -> None:
+        done = run_program(
+            *("scan", "n.py", "--run-python", "--format", "json"),
+            *("--signature", "window(float64[::1], float64[::1])"),
+            cwd=file,
+        )
+        assert done.code == 0, done.err
+        found = {}
+        for unit in done.document["units"]:
+            assert unit["frontend"] == "numba"
+            for kernel in unit["kernels"]:
+                (finding,) = kernel["findings"]
+                found[finding["object"]] = (finding["type"], finding["bytes"], finding["location"])
+        assert found["bins"] == ("float32[64]", 256, {"file": "n.py", "line": 12})
+        assert found["ring"][:2] == ("float64[16][2]", 256)
+
+    def test_a_kernel_without_a_signature_says_how(self, file: Path) -> None:
+        done = run_program("scan", "n.py", "--run-python", cwd=file)
+        assert done.code == 3
+        assert "window at line 18 has no signature" in done.out + done.err
+        assert "--signature 'window(" in done.out + done.err
+        assert "bins" in done.out, "the other kernel is analysed"
+
+    def test_the_three_ways_out(self, tmp_path: Path) -> None:
+        (tmp_path / "r.py").write_text(REFUSED)
+        done = run_program("scan", "r.py", cwd=tmp_path)
+        text = done.out + done.err
+        assert done.code == 3
+        assert "line 10: cuda.local.array(n, …): n is a parameter" in text
+        for way in ("1. Choose the constant", "2. Two kernels", "3. One maximal array"):
+            assert way in text
+
+    @pytest.mark.parametrize(
+        ("code", "limit", "said"),
+        [
+            ("import sys; sys.exit(7)", "60", "SystemExit: 7"),
+            ("raise RuntimeError('no data')", "60", "RuntimeError: no data"),
+            ("import os; os._exit(9)", "60", "ended the process with code 9"),
+            ("while True: pass", "2.5", "ran longer than 2 s"),
+        ],
+    )
+    def test_a_file_that_misbehaves_when_run(
+        self, tmp_path: Path, code: str, limit: str, said: str
+    ) -> None:
+        kernel = "@cuda.jit('void(float32[::1])')\ndef k(x):\n    x[0] = 1\n"
+        (tmp_path / "b.py").write_text(f"from numba import cuda\n{kernel}{code}\n")
+        done = run_program("scan", "b.py", "--run-python", "--timeout", limit, cwd=tmp_path)
+        assert done.code == 3
+        assert said in done.out + done.err
+
+
+class TestTriton:
+    def test_a_cache_directory(self) -> None:
+        done = run_program("scan", str(DATA / "triton_cache"), "--format", "json")
+        assert done.code == 0, done.err
+        (unit,) = done.document["units"]
+        assert unit["options"] == [
+            *("num_warps=1", "num_stages=3", "num_ctas=1", "maxnreg=32", "triton_version=3.9.0")
+        ]
+        (kernel,) = unit["kernels"]
+        assert kernel["name"] == "mix_rows"
+        assert kernel["location"]["file"].endswith("rows.py")
+        (finding,) = kernel["findings"]
+        assert finding["cause"] == "register-spill"
+        assert finding["location"]["file"].endswith("rows.py")
+        assert kernel["sass"]["ldl"] > 300
+
+
+@pytest.mark.toolchain
+def test_a_directory_does_not_stand_for_what_would_have_to_be_run(tmp_path: Path) -> None:
+    (tmp_path / "n.py").write_text(NUMBA)
+    (tmp_path / "k.cu").write_text("__global__ void k(int *p) { *p = 1; }\n")
+    done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
+    assert done.code == 0
+    assert [unit["input"] for unit in done.document["units"]] == ["k.cu"]
+    (note,) = done.document["notes"]
+    assert note.startswith("n.py holds kernels that only running it would compile")
+    assert note in run_program("check", ".", cwd=tmp_path).out.replace("\n", " ")
+    assert not (tmp_path / "ran.txt").exists()
+
+
+@pytest.mark.toolchain
+def test_a_log_that_is_no_text_is_no_obstacle() -> None:
+    """NVRTC 13.5 writes stray bytes into one of its warnings; CuPy decodes strictly."""
+    path = "kernels/device_launch_pointer.cu"
+    done = run_program("scan", path, "--no-cache", "--format", "json")
+    assert done.code == 0
+    assert done.kernel("parent_hands_over_local")["findings"][0]["cause"] == "device-launch"
+    assert "pointer to local memory" in run_program("dump", path, "--log").out
+
+
+@pytest.mark.toolchain
+def test_a_users_file_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
+    """A worker may be stopped before its own time limit; the file it runs must end with it."""
+    (tmp_path / "loop.py").write_text(
+        "import os, pathlib\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "while True: pass\n"
+    )
+    request = {
+        "kind": "jit.rawkernel",
+        "path": str(tmp_path / "loop.py"),
+        "name": "k",
+        "arch": "sm_90",
+        "signatures": ["k(int32)"],
+        "arrays": [],
+    }
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    code = (
+        "import sys\n"
+        "from lmemscope.tools import process\n"
+        f"process.run({[sys.executable, '-P', python_child.__file__]!r} + sys.argv[1:])\n"
+    )
+    asking = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "request.json"), str(tmp_path / "answer.json")],
+        stdin=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    asking.kill()
+    asking.wait()
+    while Path(f"/proc/{child}").exists():
+        assert time.monotonic() < deadline, "the user's file runs on"
+        time.sleep(0.05)
+
+
+@pytest.mark.toolchain
+def test_a_device_function_of_numba_needs_no_device(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "k.py").write_text(
+        "from numba import cuda\n\n"
+        "@cuda.jit(device=True)\ndef twice(v):\n    return 2 * v\n\n"
+        '@cuda.jit("void(int32[::1])")\ndef k(x):\n    x[0] = twice(x[1])\n'
+    )
+    for arch in ("sm_80", "sm_90"):
+        arguments = ("k.py", "--run-python", "--arch", arch, "--format", "json")
+        done = run_program("scan", *arguments, cwd=tmp_path)
+        assert done.code == 0, done.err
+        assert done.kernel("k")["stack_frame"] == 0
