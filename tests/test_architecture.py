@@ -27,7 +27,7 @@ LAYERS = (
     {"discover"},
     {"running"},
     {"pipeline", "linking"},
-    {"collect"},
+    {"app"},
     {"fixing"},
     {"commands", "api", "pytest_plugin", "__main__", "__init__"},
 )

@@ -12,7 +12,7 @@ from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Narrow
+    from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report, UnitReport
 

@@ -209,6 +209,7 @@ def combined(build: CompileOptions | None, own: CompileOptions) -> CompileOption
         signatures=own.signatures,
         run_python=own.run_python,
         time_limit=own.time_limit,
+        max_file_size=own.max_file_size,
     )
 
 

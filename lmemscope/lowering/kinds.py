@@ -17,6 +17,7 @@ from lmemscope.model import Artifacts, Frontend, Gap, LinkInputKind, Unit
 
 if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
+    from lmemscope.tools.process import Meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,16 @@ class Route(Protocol):
     def expand(self, unit: Unit, asked: Asked) -> Expansion:
         """From the input, as a unit without an architecture, to its units."""
 
-    def lower(self, unit: Unit, cache_directory: str | None) -> Artifacts:
-        """From a unit to its artefacts; raises `LmemscopeError` where that cannot be."""
+    def lower(
+        self, unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None
+    ) -> Artifacts:
+        """From a unit to its artefacts; raises `LmemscopeError` where that cannot be.
+
+        Args:
+            unit: what to compile.
+            cache_directory: where the store is, or None.
+            meanwhile: may be called while a compiler runs.
+        """
 
 
 @dataclass(frozen=True, slots=True)

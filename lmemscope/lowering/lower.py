@@ -9,20 +9,24 @@ from __future__ import annotations
 from lmemscope.errors import LmemscopeError
 from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.model import Artifacts, Unit
+from lmemscope.tools.process import Meanwhile
 
 
-def lower(unit: Unit, cache_directory: str | None = None) -> Artifacts:
+def lower(
+    unit: Unit, cache_directory: str | None = None, meanwhile: Meanwhile | None = None
+) -> Artifacts:
     """Take a unit to its artefacts.
 
     Args:
         unit: what to compile.
         cache_directory: where outputs of earlier runs are kept, or None to always compile.
+        meanwhile: may be called while a compiler runs.
 
     Raises:
         LmemscopeError: the input cannot be read, or a tool is missing or refuses it.
     """
     try:
-        return kind_of_unit(unit).route.lower(unit, cache_directory)
+        return kind_of_unit(unit).route.lower(unit, cache_directory, meanwhile)
     except LmemscopeError as error:
         # Compilers are given the absolute path; people know the file by what they typed.
         if error.log is not None:
