@@ -11,7 +11,7 @@ from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Narrow
+    from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report, UnitReport
 

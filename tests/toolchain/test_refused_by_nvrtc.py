@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.lowering import compile_cuda
 from lmemscope.lowering.refusals import first_error, is_users_own
 from lmemscope.model import Artifacts, CompileOptions, Unit, Wanted
-from lmemscope.pipeline import analyse_unit
 from tests.support.program import run_program
 
 
