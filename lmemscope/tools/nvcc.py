@@ -106,7 +106,7 @@ def compile_to_ptx(
             Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
         target = Path(directory, "output.ptx")
         command = [nvcc, *flags, "-x", "cu", source, "-o", str(target)]
-        done = process.run(command, meanwhile=beside)
+        done = process.run(command, meanwhile=beside).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
         tool = toolchain.tool("nvcc")
@@ -134,7 +134,7 @@ def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolc
     command += ["-fatbin", "-gencode", f"arch=compute_{number},code=lto_{number}"]
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         target = Path(directory, "output.fatbin")
-        done = process.run([*command, "-x", "cu", path, "-o", str(target)])
+        done = process.run([*command, "-x", "cu", path, "-o", str(target)]).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
         return target.read_bytes()
