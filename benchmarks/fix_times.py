@@ -158,12 +158,12 @@ def find_fixes(arch: str, only: str | None = None) -> dict[str, Any]:
     """What `lmemscope fix` offers for the kernels, and the modelled costs of what is by hand."""
     sys.path.insert(0, str(ROOT))
     from lmemscope.analysis.cost import Grid, cost_of
+    from lmemscope.app.worker import analyse_unit
     from lmemscope.config.settings import from_flags
     from lmemscope.fixing.patch import diff
     from lmemscope.fixing.run import Asked, fix
     from lmemscope.fixing.trials import largest_of
     from lmemscope.model import Unit, Wanted
-    from lmemscope.pipeline import analyse_unit
     from lmemscope.running.pool import WorkerPool
 
     settings = from_flags({"cache": False, "arch": (arch,)}).settings

@@ -42,8 +42,8 @@ def run() -> None:
 
 def table(counters: Path) -> None:
     """Prediction and measurement side by side."""
+    from lmemscope.app.worker import analyse_unit
     from lmemscope.model import Unit
-    from lmemscope.pipeline import analyse_unit
 
     text = counters.read_text()
     rows = csv.DictReader(io.StringIO(text[text.index('"ID"') :]))

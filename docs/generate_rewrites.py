@@ -11,8 +11,8 @@ TARGET = Path(__file__).parent / "rewrites.md"
 HEAD = """\
 # Rewrites
 
-What [`lmemscope fix`](fix.md) tries, in this order; two together where none does it alone. Each
-section says why a rewrite is safe, or what its user promises.
+What [`lmemscope fix`](fix.md) tries, in this order. Pairs are tried if no single rewrite removes an
+object. Each section says why a rewrite is safe, or what it promises.
 """
 
 

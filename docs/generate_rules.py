@@ -20,11 +20,9 @@ TARGET = Path(__file__).parent / "rules"
 HEAD = """\
 # Rules
 
-One per cause; `lmemscope rules ID` shows the same text, without the kernels before and after.
-
-Their figures are what the toolkit that the table names makes of them: bytes of frames, spills and
-shared memory, local memory instructions of the kernel and of what it calls. `with calls` is the
-stack with those of the functions that are called, `?` what is not known.
+One per cause; `lmemscope rules ID` shows the same text without the examples. Their figures are
+bytes of frames, spills and shared memory, and `LDL`/`STL` instructions of the kernel and its
+callees. `with calls` is the stack including callees, `?` is unknown.
 """
 WIDTH = 100
 UNKNOWN = "?"
@@ -85,7 +83,8 @@ def table(example: Example, known: Figures, own: Figures) -> list[str]:
     ]
     if differ("cumulative_stack", other="stack_frame"):
         columns.append(("with calls", ("cumulative_stack",)))
-    columns.append(("spilled st/ld", ("spill_stores", "spill_loads")))
+    if differ("spill_stores") or differ("spill_loads"):
+        columns.append(("spilled st/ld", ("spill_stores", "spill_loads")))
     columns.append(("LDL/STL", ("ldl", "stl")))
     if differ("ptx_local", other="stack_frame"):
         columns.append(("PTX .local", ("ptx_local",)))
@@ -129,10 +128,10 @@ def fix(example: Example, found: Figures) -> str:
         if found["vain"]:
             tried = ", ".join(map(_linked, found["vain"]))
             return f"{asked} tries {tried}, to no effect."
-        return f"{asked} has none: {found['reason']}."
-    text = f"{asked} removes it by {_linked(found['rewrite'])}: {found['summary']}."
+        return f"{asked} offers none."
+    text = f"{asked}: {found['summary']}."
     if found["applicability"] == "unsafe":
-        text += f" Only `--unsafe` takes that into the patch: {found['caveat']}."
+        text += f" Only with `--unsafe`: {found['caveat']}."
     return text
 
 

@@ -67,8 +67,8 @@ EXAMPLES = (
         "thirty_doubles.cu",
         Shown("thirty_doubles_capped", ("mix",)),
         Shown("thirty_doubles"),
-        "With 68 registers a block has at most 896 threads. One of 1024 leaves each thread 64, and "
-        "then a few bytes are spilled, or go to shared memory.",
+        "With 68 registers a block has at most 896 threads. One of 1024 has 64 registers per "
+        "thread, and spills a few bytes, or moves them to shared memory.",
         rewrite="launch-bounds+smem-spilling",
     ),
     Example(
@@ -76,8 +76,8 @@ EXAMPLES = (
         "callee_saves.cu",
         Shown("model_called", ("evaluate", "cubic", "models")),
         Shown("model_inlined"),
-        "The table of pointers holds both functions to the calling convention, also where they are "
-        "called directly.",
+        "The table of pointers forces both functions to keep to the calling convention, even in "
+        "direct calls.",
         rewrite="force-inline",
     ),
     Example(
@@ -85,8 +85,7 @@ EXAMPLES = (
         "histogram.cu",
         Shown("histogram_private"),
         Shown("histogram_shared"),
-        "The bins of a block of 128 threads take 32 KB of shared memory, so fewer blocks are "
-        "resident at a time.",
+        "The bins of a block take 32 KB of shared memory, so fewer blocks are resident.",
         rewrite="shared-memory",
     ),
     Example(
@@ -101,8 +100,7 @@ EXAMPLES = (
         "large_array.cu",
         Shown("decay_kept"),
         Shown("decay_streamed"),
-        "The second kernel does without the array: it reads its input in the order in which it "
-        "needs it.",
+        "The second kernel needs no array: it reads its input in order of use.",
     ),
     Example(
         "LM204",
@@ -124,14 +122,14 @@ EXAMPLES = (
         "parameter_copy.cu",
         Shown("settings_changed", ("Settings",)),
         Shown("settings_read"),
-        "What the first kernel adds to its copy, the second sums up aside.",
+        "The second kernel sums separately what the first adds to its copy.",
     ),
     Example(
         "LM303",
         "volatile_local.cu",
         Shown("sum_volatile"),
         Shown("sum_plain"),
-        "CUDA 12.9 keeps `sum` in registers all the same (see [promoted](promoted.md)).",
+        "CUDA 12.9 keeps `sum` in registers anyway (see [promoted](promoted.md)).",
         rewrite="drop-volatile",
     ),
     Example(
@@ -139,7 +137,7 @@ EXAMPLES = (
         "printing.cu",
         Shown("report_negative"),
         Shown("count_negative"),
-        "The second kernel tells the host how many there are, and not which.",
+        "The second kernel only counts the values.",
         rewrite="no-printf",
     ),
     Example(
@@ -161,32 +159,31 @@ EXAMPLES = (
         "run_time_stack.cu",
         Shown("scratch_alloca"),
         Shown("scratch_shared"),
-        "The launch gives the second kernel `n * blockDim.x` floats of dynamic shared memory, "
-        "which the table does not count.",
+        "The second kernel takes `n * blockDim.x` floats of dynamic shared memory, which the table "
+        "does not count.",
     ),
     Example(
         "LM405",
         "device_launch.cu",
         Shown("parent_launches", ("scale_child",)),
         Shown("parent_loops"),
-        "There is no local memory to remove, and the launch is only noted: the second kernel does "
-        "the child's work without one. What linking adds is not in these figures.",
+        "There is no local memory to remove; the second kernel does the child's work without a "
+        "launch. The figures exclude what linking adds.",
     ),
     Example(
         "LM405",
         "device_launch_pointer.cu",
         Shown("parent_hands_over_local", ("scale_given",)),
         Shown("parent_hands_over_global"),
-        "The error goes because the child gets global memory; that the array goes, too, is not the "
-        "point.",
+        "The child gets global memory, which removes the error, and here the array too.",
     ),
     Example(
         "LM501",
         "thirty_doubles.cu",
-        Shown("thirty_doubles", ("mix",), "debug"),
+        Shown("thirty_doubles", build="debug"),
         Shown("thirty_doubles"),
-        "The source stays as it is: only the option goes. What is in the frame is accessed by "
-        "generic instructions (LD and ST), which LDL/STL do not count.",
+        "Only the option is dropped; `mix` is on the page of [register-spill](register-spill.md). "
+        "Generic instructions (LD and ST) access the frame; LDL/STL do not count them.",
         asked=False,
     ),
     Example(
@@ -194,7 +191,7 @@ EXAMPLES = (
         "promoted.cu",
         Shown("pick_of_four"),
         None,
-        "There is no after: nothing of what the PTX declares is left.",
+        "The SASS has no local memory.",
         asked=False,
     ),
     Example(
@@ -202,8 +199,8 @@ EXAMPLES = (
         "histogram.cu",
         Shown("histogram_private", build="bare"),
         Shown("histogram_private"),
-        "Nothing is removed: with the source, or with lines in the cubin, the cause is known. What "
-        "removes it is on the page of [dynamic-index](dynamic-index.md).",
+        "With the source, or with lines in the cubin, the cause is known: "
+        "[dynamic-index](dynamic-index.md).",
         asked=False,
     ),
 )

@@ -9,7 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from lmemscope.commands.streams import Channel
+    from lmemscope.commands.stopping import Ending
+    from lmemscope.commands.streams import HeldOutput
+    from lmemscope.running.launch import Launched
 
 from lmemscope import environment
 
@@ -37,33 +39,34 @@ def main() -> None:
         from lmemscope.commands import stopping, streams
         from lmemscope.errors import Stopped
 
-        stopping.install()
-        channels = streams.take_over()
+        ending = stopping.Ending()
+        ending.install()
+        output = streams.take_over()
     except KeyboardInterrupt:
         os._exit(130)
     try:
         try:
-            code = _run(sys.argv[1:])
+            code = _run(sys.argv[1:], ending)
         except Stopped as stop:
             stopping.take_time()
             sys.stderr.write(f"{stopping.said(stop.number)}\n")
             code = stopping.exit_code(stop.number)
         except BaseException as error:  # noqa: BLE001 - the one place where all mistakes end
             code = _internal(error)
-        _leave(code, channels)
+        _leave(code, output, ending)
     except Stopped as stop:
-        _leave(stopping.exit_code(stop.number), channels)
+        _leave(stopping.exit_code(stop.number), output, ending)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], ending: Ending) -> int:
     """The exit code of a command."""
     from lmemscope.errors import LmemscopeError
 
     try:
-        _prepare(arguments)
+        early = _prepare(arguments, ending)
         from lmemscope.commands.group import cli
 
-        cli(prog_name="lmemscope")
+        cli(prog_name="lmemscope", obj=early)
     except LmemscopeError as error:
         from lmemscope.commands.running import complained
 
@@ -73,19 +76,21 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _prepare(arguments: Sequence[str]) -> None:
+def _prepare(arguments: Sequence[str], ending: Ending) -> list[Launched]:
+    """What a command will need, begun before its flags are read; the worker imports meanwhile."""
     if not arguments or _HELP.intersection(arguments):
-        return
+        return []
     if arguments[0] in _TEMPORARY:
-        from lmemscope.running import scratch
+        ending.make_directory()
+    # Neither a saved report nor a command without inputs compiles anything.
+    if arguments[0] not in _COMPILING or arguments[-1].endswith(".json"):
+        return []
+    from lmemscope.running import launch
 
-        scratch.use()
-    if arguments[0] in _COMPILING and _compiles(arguments):
-        # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
-        from lmemscope.running import launch, marks
+    if arguments[0] not in _COMPILING or not _compiles(arguments):
+        return []
 
-        preload = marks.preload("--toolkit" in arguments)
-        launch.started_early.append(launch.start(preload))
+    return [launch.start(launch.UNITS)]
 
 
 def _compiles(arguments: Sequence[str]) -> bool:
@@ -116,24 +121,19 @@ def _internal(error: BaseException) -> int:
     return _EXIT_INTERNAL
 
 
-def _leave(code: int, channels: tuple[Channel, Channel]) -> NoReturn:
+def _leave(code: int, output: HeldOutput, ending: Ending) -> NoReturn:
     """End now: tearing down the interpreter takes longer.
 
-    What could not be written is not there to be read, whatever the command found; what could not be
-    said beside it spoils a success, and changes no other answer.
+    What could not be written is not there to be read, whatever the command found.
     """
-    from lmemscope.commands import stopping
-
-    out, err = channels
     try:
         sys.stdout.flush()
-        if out.lost is not None and code < 128:
+        lost = output.pass_on()
+        if lost is not None and code < 128:
             code = _EXIT_UNWRITTEN
-            sys.stderr.write(f"error: [output] standard output cannot be written: {out.lost}\n")
+            sys.stderr.write(f"error: [output] standard output cannot be written: {lost}\n")
         sys.stderr.flush()
-        if err.lost is not None:
-            code = code or _EXIT_UNWRITTEN
-        stopping.end()
+        ending.finish()
     finally:
         os._exit(code)
 

@@ -81,17 +81,14 @@ def scan(
     """
     # The parameters are the rows of the table of options that the API takes, by name.
     given = dict(locals())
-    from lmemscope import collect
-    from lmemscope.running.launch import UNITS
-    from lmemscope.running.memory import Needs
-    from lmemscope.running.pool import WorkerPool
+    from lmemscope.app.execute import run
+    from lmemscope.app.session import Session, open_workers
 
     settings = from_arguments(given)
     names = [os.fspath(path) for path in paths]
     if executor is not None:
         if not callable(getattr(executor, "submit", None)):
             raise Place("scan: executor").refuse(executor, "a concurrent.futures.Executor")
-        return collect.run(names, settings, executor)
-    needs = Needs(settings.cache)
-    with WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS, needs=needs) as pool:
-        return collect.run(names, settings, pool)
+        return run(names, Session(settings, executor))
+    with open_workers(settings) as workers:
+        return run(names, Session(settings, workers))

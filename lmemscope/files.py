@@ -20,17 +20,9 @@ DEFAULT_LIMIT = 512
 _TEXT_LIMIT = 64 << 20
 """Bytes of a file that lies beside an input, such as a header or a configuration."""
 
-_limit = DEFAULT_LIMIT << 20
-
 
 class UnreadableFileError(OSError):
     """What a name stands for is not read: it is no regular file, or too large."""
-
-
-def allow(mebibytes: int) -> None:
-    """Set how large an input of this process may be, in MiB."""
-    global _limit
-    _limit = mebibytes << 20
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
@@ -68,14 +60,18 @@ def refuse_odd(path: str | os.PathLike[str]) -> None:
         raise UnreadableFileError(errno.EINVAL, f"it is {kind(mode)}", os.fspath(path))
 
 
-def read_input(path: str | os.PathLike[str]) -> bytes:
+def read_input(path: str | os.PathLike[str], mebibytes: int | None = None) -> bytes:
     """Bytes of an input that was asked for.
 
+    Args:
+        path: of the file.
+        mebibytes: that it may have, or None for the default.
+
     Raises:
-        UnreadableFileError: it is no regular file, or larger than `allow` says.
+        UnreadableFileError: it is no regular file, or larger.
         OSError: it cannot be opened or read.
     """
-    return _read(path, _limit)
+    return _read(path, (mebibytes or DEFAULT_LIMIT) << 20)
 
 
 def read_beside(path: str | os.PathLike[str]) -> bytes:
@@ -88,10 +84,10 @@ def read_beside(path: str | os.PathLike[str]) -> bytes:
     return _read(path, _TEXT_LIMIT)
 
 
-def digest_of(path: str | os.PathLike[str]) -> str | None:
+def digest_of(path: str | os.PathLike[str], mebibytes: int | None = None) -> str | None:
     """SHA-256 of an input's bytes, or None where it cannot be read."""
     try:
-        return hashlib.sha256(read_input(path)).hexdigest()
+        return hashlib.sha256(read_input(path, mebibytes)).hexdigest()
     except OSError:
         return None
 

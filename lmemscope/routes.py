@@ -13,6 +13,7 @@ from lmemscope.model.inputs import CUDA, INPUT_KINDS, InputKind, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
+    from lmemscope.tools.process import Meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,16 @@ class Route(Protocol):
     def expand(self, unit: Unit, asked: Asked) -> Expansion:
         """From the input, as a unit without an architecture, to its units."""
 
-    def lower(self, unit: Unit, cache_directory: str | None) -> Artifacts:
-        """From a unit to its artefacts; raises `LmemscopeError` where that cannot be."""
+    def lower(
+        self, unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None
+    ) -> Artifacts:
+        """From a unit to its artefacts; raises `LmemscopeError` where that cannot be.
+
+        Args:
+            unit: what to compile.
+            cache_directory: where the store is, or None.
+            meanwhile: may be called while a compiler runs.
+        """
 
 
 def route_of(kind: InputKind) -> Route:

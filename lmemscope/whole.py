@@ -1,23 +1,18 @@
 """Files that are written whole or not at all.
 
 A file is written beside its place, under a name of its own, and renamed: whoever reads it meanwhile
-sees the old one, and so does everyone after a full disk or a killed program. What a killed program
-left beside is removed by the next one that writes the same file.
+sees the old one, and so does everyone after a full disk or a killed program.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
-import zlib
 
 _CANNOT_BE_BESIDE = (errno.EACCES, errno.EPERM, errno.EROFS)
 _IN_PLACE = ("/dev/", "/proc/")
-
-_unfinished: set[str] = set()
 
 
 def write(path: str, content: bytes, *, own: bool = False) -> None:
@@ -64,15 +59,6 @@ def write(path: str, content: bytes, *, own: bool = False) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    finally:
-        _unfinished.discard(temporary)
-
-
-def discard() -> None:
-    """Remove what this process has begun: for one that ends in the middle of `write`."""
-    for temporary in tuple(_unfinished):
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -107,49 +93,17 @@ def _write_in_place(path: str, content: bytes, how: int = os.O_TRUNC) -> None:
 
 
 def _beside(target: str) -> tuple[int, str]:
-    """A new file in the target's directory, locked as long as it is open, and its path.
+    """A new file in the target's directory, and its path.
 
     Not with `tempfile`: the file is to have the permissions that the user's umask gives.
     """
-    directory, name = os.path.split(target)
-    prefix = f".lmemscope-{zlib.crc32(os.fsencode(name)):08x}-"
-    _sweep(directory, prefix)
+    directory = os.path.dirname(target)
     while True:
-        temporary = os.path.join(directory, f"{prefix}{os.urandom(4).hex()}")
+        temporary = os.path.join(directory, f".lmemscope-{os.urandom(6).hex()}")
         with contextlib.suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, 0o666)
-            break
-    _unfinished.add(temporary)
-    with contextlib.suppress(OSError):  # some network file systems have no locks
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    return descriptor, temporary
-
-
-_OLD_SECONDS = 60.0
-"""What another program has made and not yet locked is younger."""
-
-
-def _sweep(directory: str, prefix: str) -> None:
-    """Remove what killed programs left of earlier attempts at the same file."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(directory):
-            if name.startswith(prefix):
-                _remove_if_abandoned(os.path.join(directory, name))
-
-
-def _remove_if_abandoned(path: str) -> None:
-    import time
-
-    with contextlib.suppress(OSError):
-        if time.time() - os.lstat(path).st_mtime < _OLD_SECONDS:
-            return
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)
-        finally:
-            os.close(descriptor)
+            return descriptor, temporary
 
 
 def _made_like(descriptor: int, known: os.stat_result) -> None:

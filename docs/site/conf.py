@@ -55,6 +55,7 @@ CONTENTS = """
 :hidden:
 :caption: Use
 
+docs/usage
 docs/fix
 docs/rewrites
 docs/ci

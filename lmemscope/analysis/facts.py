@@ -178,7 +178,7 @@ class _Gatherer:
                 place = reader_line(self._lines.of_site(function, body, site), home)
                 if place is not None:
                     groups[place, kinds[site.pc]].append(site)
-        uses = [LineUse(place, kind, SiteClass.of(s)) for (place, kind), s in groups.items()]
+        uses = [LineUse.of(place, kind, SiteClass.of(s)) for (place, kind), s in groups.items()]
         return tuple(sorted(uses, key=lambda use: (-use.sites.bytes, use.location, use.kind)))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,27 +19,20 @@ from lmemscope.commands.options import (
     is_typed,
     path_argument,
 )
-from lmemscope.commands.output import Formats, Sink, append
+from lmemscope.commands.output import Sink, append
 from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.saved_options import with_other_options
-from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
 from lmemscope.discover.locate import is_saved
+from lmemscope.exporters.formats import Presentation, formats_of
+from lmemscope.model import Checked, Written
 
 if TYPE_CHECKING:
     from lmemscope.commands.baseline_file import BaselineFile
     from lmemscope.discover.changed import Selection
-    from lmemscope.exporters.gate_text import Written
-    from lmemscope.model import Baseline, GateResult, Report
+    from lmemscope.model import Baseline
 
-FORMATS: Formats = {
-    "text": (".txt",),
-    "json": (".json",),
-    "sarif": (".sarif",),
-    "github": (),
-    "junit": (".xml",),
-    "markdown": (".md", ".markdown"),
-}
+FORMATS = formats_of(Checked)
 
 
 @click.command(name="check")
@@ -94,7 +85,6 @@ def command(
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
     """
-    from lmemscope.exporters.gate_text import Written
     from lmemscope.gate import baseline, compare
 
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
@@ -149,7 +139,7 @@ def command(
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed
         kept.write(file.text(changed))
     done = Written(update=kept is not None and update, ratchet=kept is not None and ratchet)
-    _write(report, result, sink, verbose=verbose, written=done)
+    _write(Checked(report, result, done), sink, verbose=verbose)
     raise SystemExit(result.exit_code)
 
 
@@ -188,46 +178,12 @@ def _since(
     return changed.since(revision, paths, baseline, configuration.file, settings)
 
 
-def _write(
-    report: Report, result: GateResult, sink: Sink, *, verbose: bool, written: Written
-) -> None:
+def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:
     """The answer in its format; where a file takes that, the text is for whoever watches."""
-    from lmemscope.exporters.gate_text import render_gate
-
-    plain = render_gate(
-        result,
-        color=sink.color,
-        verbose=verbose,
-        written=written,
-        width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100,
-    )
-    text = plain
-    if sink.format_name == "sarif":
-        from lmemscope.exporters.sarif import render_sarif
-
-        text = render_sarif(report, result)
-    elif sink.format_name == "json":
-        from lmemscope.exporters.gate_document import render_gate_json
-
-        text = render_gate_json(result)
-    elif sink.format_name == "junit":
-        from lmemscope.exporters.junit import render_junit
-
-        text = render_junit(report, result)
-    elif sink.format_name == "markdown":
-        from lmemscope.exporters.gate_markdown import render_gate_markdown
-
-        text = render_gate_markdown(report, result)
-    elif sink.format_name == "github":
-        from lmemscope.exporters.github import render_annotations
-
-        text = render_annotations(result) + plain
-    sink.write(text)
+    sink.show(checked, verbose=verbose)
     if sink.target is not None and sink.format_name != "text":
-        show(plain)
+        Sink(None, "text", sink.color).show(checked, verbose=verbose)
     # Last: where it cannot be written, the answer has been given all the same.
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary and sink.format_name == "github":
-        from lmemscope.exporters.gate_markdown import render_gate_markdown
-
-        append(summary, render_gate_markdown(report, result))
+        append(summary, FORMATS["markdown"].write(checked, Presentation()))

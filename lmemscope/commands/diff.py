@@ -12,18 +12,19 @@ import click
 
 from lmemscope.commands.checkout import BuildCopy, written_out
 from lmemscope.commands.options import compile_options, format_options, path_argument
-from lmemscope.commands.output import Formats, Sink
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
-from lmemscope.model import InputId
+from lmemscope.exporters.formats import formats_of
+from lmemscope.model import Difference, InputId
 
 if TYPE_CHECKING:
     from lmemscope.model import Report
 
-FORMATS: Formats = {"table": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
+FORMATS = formats_of(Difference)
 
 
 _SEVERAL = {
@@ -60,8 +61,7 @@ def command(
       lmemscope diff kernels/ --toolkit /usr/local/cuda-13.0
       lmemscope diff --git main..HEAD kernels/ --format markdown
     """
-    from lmemscope.exporters.difference import render_difference
-    from lmemscope.gate.difference import difference, toolchain_changes
+    from lmemscope.gate.difference import difference
 
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
     old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
@@ -70,8 +70,7 @@ def command(
         side, other = (old, new) if old.filters else (new, old)
         name, name2 = paths if side is old else reversed(paths)
         raise filtered(name, side.filters, other.filters, name2)
-    found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
-    sink.write(render_difference(found, sink.format_name, toolchain_changes(old, new)))
+    sink.show(difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input))
     for note in dict.fromkeys((*old.notes, *new.notes)):
         say(f"note: {note}", err=True)
     for unit in (*old.units, *new.units):

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from lmemscope.commands.options import compile_options, format_options, path_argument
-from lmemscope.commands.output import Formats, Sink
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE
 from lmemscope.commands.say import complain, say
 from lmemscope.commands.trying import block_option, tried
 from lmemscope.config.settings import Settings
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
-from lmemscope.model import count
+from lmemscope.exporters.formats import formats_of
+from lmemscope.model import FixReport, count
 
 if TYPE_CHECKING:
-    from lmemscope.model import FixReport, Report
+    from lmemscope.model import Report
 
-FORMATS: Formats = {"table": (".txt",), "patch": (".patch", ".diff"), "json": (".json",)}
+FORMATS = formats_of(FixReport)
 
 
 @click.command(name="fix")
@@ -80,7 +81,6 @@ def command(
       lmemscope fix filter.cu --unsafe --apply
       lmemscope fix filter.cu --run --rtol 1e-5 -- sh -c 'make && ./filter'
     """
-    from lmemscope.exporters import fix_document, fix_table
     from lmemscope.fixing.program import Program
     from lmemscope.fixing.run import Asked
 
@@ -100,12 +100,7 @@ def command(
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
     def show(_: Report, report: FixReport) -> None:
-        if sink.format_name == "json":
-            sink.write(fix_document.render(report))
-        elif sink.format_name == "patch":
-            sink.write(report.chosen.patch.encode("utf-8", "surrogateescape"))
-        else:
-            sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
+        sink.show(report, unsafe=unsafe)
 
     asked = Asked(kernels, objects, block, unsafe, program)
     analysed, report = tried([path], settings, asked, show)
@@ -115,8 +110,8 @@ def command(
             say(f"note: {note}", err=True)
     if sink.format_name != "json" and not apply_it:
         _say_where_it_applies(report)
-    for _, failure in report.failures:
-        complain(failure)
+    for failed in report.failures:
+        complain(failed.failure)
     _say_what_is_missing(report, objects, sink.format_name)
     if report.undecided:
         say(f"warning: {_late(report)}", err=True)

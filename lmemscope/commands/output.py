@@ -8,19 +8,14 @@ import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
 from lmemscope import files, whole
 from lmemscope.commands import streams
 from lmemscope.errors import OutputError, UsageError
-from lmemscope.exporters.formats import FORMATS, Explaining, explain_file, render
-from lmemscope.model import Report, View
-
-Formats = Mapping[str, tuple[str, ...]]
-"""Names of formats, and the endings of files that stand for each; the first is the default."""
-
-REPORT_FORMATS: Formats = {row.name: row.endings for row in FORMATS}
+from lmemscope.exporters.formats import Document, Format, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +38,7 @@ class Sink:
         target: str | None,
         format_name: str | None = None,
         *,
-        formats: Formats | None = None,
+        formats: Mapping[str, Format] | None = None,
         color: str = "auto",
     ) -> Sink:
         """Choose the format and check the destination.
@@ -86,6 +81,15 @@ class Sink:
         # A terminal that does not say how wide it is has 0 columns.
         return click.get_current_context().terminal_width or os.get_terminal_size().columns or 80
 
+    def show(self, document: Document, **how: Any) -> None:
+        """Write a document in the sink's format and width; ``how`` as in `Presentation`.
+
+        Raises:
+            OutputError: as `write`.
+        """
+        how = {"color": self.color, "width": self.width, **how}
+        self.write(render(document, self.format_name, **how))
+
     def write(self, content: str | bytes) -> None:
         """Write everything.
 
@@ -106,48 +110,28 @@ class Sink:
             raise _unwritten(self.target, error, "name another file with -o") from error
 
 
-def rendered(
-    report: Report,
-    sink: Sink,
-    *,
-    verbose: bool,
-    with_accesses: bool,
-    view: View,
-    explaining: Explaining = explain_file,
-) -> str:
-    """A report in the sink's format and width."""
-    return render(
-        report,
-        sink.format_name,
-        color=sink.color,
-        width=sink.width,
-        verbose=verbose,
-        with_accesses=with_accesses,
-        view=view,
-        explaining=explaining,
-    )
-
-
-def append(path: str, text: str) -> None:
+def append(path: str, text: str | bytes) -> None:
     """Add to a file that others write too.
 
     Raises:
         OutputError: it cannot be written.
     """
+    if isinstance(text, str):
+        text = text.encode("utf-8", streams.ESCAPED)
     try:
-        whole.append(path, text.encode("utf-8", streams.ESCAPED))
+        whole.append(path, text)
     except OSError as error:
         raise _unwritten(path, error, "check the path") from error
 
 
-def _format_of(target: str | None, formats: Formats) -> str:
+def _format_of(target: str | None, formats: Mapping[str, Format]) -> str:
     if target is None:
         return next(iter(formats))
     ending = os.path.splitext(target)[1].lower()
-    for name, endings in formats.items():
-        if ending in endings:
-            return name
-    known = ", ".join(one for endings in formats.values() for one in endings)
+    for row in formats.values():
+        if ending in row.endings:
+            return row.name
+    known = ", ".join(one for row in formats.values() for one in row.endings)
     context = click.get_current_context(silent=True)
     named = context is not None and "format_name" in context.params
     raise _unusable(

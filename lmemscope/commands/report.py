@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import click
 
+from lmemscope.analysis.selection import selected, settled
 from lmemscope.commands.options import compile_options, group_options, path_argument
-from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
-from lmemscope.exporters.formats import FORMATS
-from lmemscope.exporters.selection import selected, settled
+from lmemscope.exporters.formats import formats_of
+from lmemscope.model import Report
+
+FORMATS = formats_of(Report)
+_ENDINGS = [ending for row in FORMATS.values() for ending in row.endings]
 
 
 @click.command(name="report")
@@ -24,8 +28,7 @@ from lmemscope.exporters.selection import selected, settled
     metavar="FILE",
     required=True,
     type=click.Path(),
-    help=f"Write to FILE, in the format of its ending: "
-    f"{', '.join(e for row in FORMATS for e in row.endings)}.",
+    help=f"Write to FILE, in the format of its ending: {', '.join(_ENDINGS)}.",
 )
 @click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
 @fix_options
@@ -49,10 +52,10 @@ def command(
       lmemscope report saved.json -o local-memory.md
       lmemscope report src/ --fix-from fix.json -o local-memory.sarif
     """
-    sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
+    sink = Sink.open(target, formats=FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
     report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), fixes)
     view = settled(report, settings.view)
     report = selected(report, view)
-    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))
+    sink.show(report, verbose=True, with_accesses=accesses, view=view)
     raise SystemExit(exit_code(report))

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
+
+import click
 
 from lmemscope.commands import progress, stopping
 from lmemscope.commands.say import complain, say
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import count
-from lmemscope.running.launch import UNITS
-from lmemscope.running.memory import Needs
-from lmemscope.running.pool import Progress, WorkerPool
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Narrow
+    from lmemscope.app.plan import Narrow
+    from lmemscope.app.session import Session
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
+    from lmemscope.running.launch import Launched
+    from lmemscope.running.pool import Progress
 
 T = TypeVar("T")
 
@@ -44,12 +45,12 @@ def analyse(
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
     """
-    from lmemscope import collect
+    from lmemscope.app.execute import run
 
-    def work(pool: Executor, progress: Progress | None) -> Report:
-        # While the workers compile: the renderer of tables is the slowest import there is.
-        threading.Thread(target=_import_renderer, args=[sys.stdout.isatty()], daemon=True).start()
-        return collect.run(paths, settings, pool, progress=progress, narrow=narrow)
+    def work(session: Session, progress: Progress | None) -> Report:
+        # While the workers compile.
+        threading.Thread(target=_import_renderer, daemon=True).start()
+        return run(paths, session, progress=progress, narrow=narrow)
 
     report = in_workers(settings, work, interrupted)
     if settings.cache is not None and settings.executor is None:
@@ -59,26 +60,27 @@ def analyse(
 
 def in_workers(
     settings: Settings,
-    work: Callable[[Executor, Progress | None], T],
+    work: Callable[[Session, Progress | None], T],
     interrupted: Callable[[Report], None] | None = None,
 ) -> T:
     """Do something with worker processes, and show how far it is.
 
     Args:
         settings: how many workers, where they run, and for how long each of them.
-        work: is given the workers, and what to tell how far it is.
+        work: is given the session, and what to tell how far it is.
         interrupted: as of `analyse`.
 
     Raises:
         LmemscopeError: what ``work`` raises.
     """
-    pool = _executor(settings)
-    from lmemscope import collect
+    from lmemscope.app.execute import Interrupted
+    from lmemscope.app.session import Session, open_workers
 
+    pool = open_workers(settings, started_early())
     try:
         with progress.shown() as told:
-            made = work(pool, told)
-    except collect.Interrupted as stop:
+            made = work(Session(settings, pool), told)
+    except Interrupted as stop:
         pool.shutdown(wait=False, cancel_futures=True)
         stopping.take_time()
         if interrupted is not None:
@@ -96,30 +98,19 @@ def in_workers(
     return made
 
 
-def _executor(settings: Settings) -> Executor:
-    if settings.executor is not None:
-        from lmemscope.running.dask import open_executor
-
-        return open_executor(settings.executor, settings.timeout)
-    from lmemscope.running import marks
-
-    preload = marks.preload(settings.toolkit is not None)
-    needs = Needs(settings.cache)
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=preload, needs=needs)
-    pool.prestart()
-    return pool
+def started_early() -> Launched | None:
+    """The worker that the program started while it read its arguments; the first asker gets it."""
+    context = click.get_current_context(silent=True)
+    waiting = context.find_root().obj if context is not None else None
+    return waiting.pop() if waiting else None
 
 
 def _keep(directory: str, report: Report) -> None:
-    """After a run: hold the cache's size; tell the next one whether a compiler was needed."""
-    from lmemscope.running import marks
-
-    compiled = any(unit.failure is None and not unit.cached for unit in report.units)
-    if compiled:
+    """After a run that compiled: hold the cache's size."""
+    if any(unit.failure is None and not unit.cached for unit in report.units):
         from lmemscope.lowering import store
 
         store.trim(directory)
-    marks.note(cached=not compiled)
 
 
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
@@ -128,16 +119,17 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
     Raises:
         UsageError: as `analyse`.
     """
-    from lmemscope import collect, pipeline
+    from lmemscope.app.plan import plan_units
+    from lmemscope.app.session import Session, open_workers
+    from lmemscope.app.worker import lower_unit
 
-    with WorkerPool(1, timeout=settings.timeout, preload=UNITS) as pool:
-        pool.prestart()
-        units, errors = collect.plan_units([path], settings, pool)
+    with open_workers(replace(settings, jobs=1, executor=None), started_early()) as workers:
+        units, errors = plan_units([path], Session(settings, workers))
         done: list[Artifacts] = []
         failed: list[LmemscopeError] = [error for _, error in errors]
         for unit in units:
             try:
-                done.append(pool.submit(pipeline.lower_unit, unit, settings.cache).result())
+                done.append(workers.submit(lower_unit, unit, settings.cache).result())
             except LmemscopeError as error:
                 failed.append(error)
     return done, failed
@@ -156,9 +148,5 @@ def complained(error: LmemscopeError) -> int:
     return error.exit_code
 
 
-def _import_renderer(on_terminal: bool) -> None:
+def _import_renderer() -> None:
     import lmemscope.exporters.terminal  # noqa: F401
-
-    if on_terminal:
-        import rich.console
-        import rich.table  # noqa: F401

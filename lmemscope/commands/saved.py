@@ -11,7 +11,7 @@ from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Narrow
+    from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report, UnitReport
 
@@ -92,9 +92,9 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
         InputError: it does not exist, or is no report, or damaged.
         UsageError: it has the schema of another lmemscope, or holds no such architecture.
     """
+    from lmemscope.analysis.selection import units_of
     from lmemscope.discover.walk import Globs
     from lmemscope.exporters.json import load_report
-    from lmemscope.exporters.selection import units_of
 
     report = load_report(path)
     doubts = tuple(_doubts(path, report)) if verify else ()

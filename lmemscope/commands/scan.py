@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lmemscope.analysis.reservation import reserve
+from lmemscope.analysis.selection import selected, settled
 from lmemscope.commands.next_command import explaining
 from lmemscope.commands.options import (
     compile_options,
@@ -12,18 +13,20 @@ from lmemscope.commands.options import (
     group_options,
     path_argument,
 )
-from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.discover.present import chosen_device
-from lmemscope.exporters.selection import selected, settled
+from lmemscope.exporters.formats import formats_of
 from lmemscope.model import Report
+
+FORMATS = formats_of(Report)
 
 
 @click.command(name="scan")
 @path_argument("paths", nargs=-1, metavar="PATH...")
-@format_options(REPORT_FORMATS)
+@format_options(FORMATS)
 @group_options("view")
 @group_options("facts")
 @click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
@@ -59,7 +62,7 @@ def command(
       lmemscope scan saved.json --cause dynamic-index --top 10
       lmemscope scan src/ --device H200 --stack-limit 4096
     """
-    sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
+    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
     device = chosen_device(settings)
 
@@ -67,16 +70,12 @@ def command(
         if device is not None:
             report = reserve(report, device, settings.stack_limit, settings.pending_launches)
         view = settled(report, settings.view)
-        chosen = selected(report, view)
-        sink.write(
-            rendered(
-                chosen,
-                sink,
-                verbose=verbose,
-                with_accesses=accesses,
-                view=view,
-                explaining=explaining(paths, settings),
-            )
+        sink.show(
+            selected(report, view),
+            verbose=verbose,
+            with_accesses=accesses,
+            view=view,
+            explaining=explaining(paths, settings),
         )
 
     report = gathered(paths, settings, interrupted=show)

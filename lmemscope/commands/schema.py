@@ -11,6 +11,7 @@ from lmemscope.commands.say import say, show
 _EXIT_USAGE = 2
 SCHEMAS = {
     "baseline": "lmemscope.gate.baseline:BaselineDocument",
+    "diff": "lmemscope.exporters.difference:DifferenceDocument",
     "fix": "lmemscope.exporters.fix_document:FixDocument",
     "gate": "lmemscope.exporters.gate_document:GateDocument",
     "report": "lmemscope.exporters.report_document:ReportDocument",

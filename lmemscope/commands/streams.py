@@ -1,8 +1,7 @@
-"""Standard output and standard error that never raise: what happens to them is said at the end.
+"""Standard output, held back until the command's exit code is known, and what it lacks escaped.
 
-A reader that goes away (``| head``) is no error, and must not change what a gate says. A disk that
-is full is one, wherever the text came from: a report, a help page, the parser of the command line.
-So the lowest layer of both streams takes everything, and remembers what it could not pass on.
+A reader that goes away (``| head``) is no error and must not change what a gate says; a full disk
+is one. Held back, the text is written once, and both are seen in one place.
 """
 
 from __future__ import annotations
@@ -12,83 +11,65 @@ import io
 import os
 import select
 import sys
-from typing import IO, Any
 
 ESCAPED = "lmemscope.visible"
 """How text is encoded that may hold what the encoding lacks: see `visible`."""
 
 
-class Channel(io.RawIOBase):
-    """A file descriptor to write to.
+class HeldOutput(io.BytesIO):
+    """What was written to standard output so far.
 
     Args:
-        descriptor: of the file.
-        lost: why nothing can be written, where that is known from the start.
-
-    Attributes:
-        lost: why something was not written, or None. A reader that went away is no reason.
+        is_closed: whether the program was started without a standard output.
     """
 
-    def __init__(self, descriptor: int, lost: str | None = None) -> None:
+    def __init__(self, *, is_closed: bool) -> None:
         super().__init__()
-        self._descriptor = descriptor
-        self._closed_before = lost
-        self._no_reader = False
-        self.lost: str | None = None
-
-    def writable(self) -> bool:
-        """Yes."""
-        return True
-
-    def fileno(self) -> int:
-        """The file descriptor."""
-        return self._descriptor
+        self._is_closed = is_closed
 
     def isatty(self) -> bool:
-        """Whether a person watches."""
-        return os.isatty(self._descriptor)
+        """Whether the text will be shown on a terminal."""
+        return os.isatty(1)
 
-    def write(self, data: Any, /) -> int:
-        """Take all of the bytes, and pass them on as long as that can be done."""
-        size = len(data)
-        if size and self._closed_before is not None:
-            self.lost = self._closed_before
-        left = memoryview(data)
-        while left and self.lost is None and not self._no_reader:
+    def pass_on(self, descriptor: int = 1) -> str | None:
+        """Write everything; why that failed, or None. A reader that went away is no failure."""
+        left = self.getbuffer()
+        if left and self._is_closed:
+            return "it is closed"
+        while left:
             try:
-                left = left[os.write(self._descriptor, left) :]
+                left = left[os.write(descriptor, left) :]
             except BlockingIOError:
                 # Whoever shares the terminal or pipe has made it so.
-                select.select([], [self._descriptor], [])
+                select.select([], [descriptor], [])
             except BrokenPipeError:
-                self._no_reader = True
+                return None
             except OSError as error:
-                self.lost = error.strerror or str(error)
-        return size
+                return error.strerror or str(error)
+        return None
 
 
-def take_over() -> tuple[Channel, Channel]:
-    """Make `sys.stdout` and `sys.stderr` such streams; a closed descriptor is none for others.
+def take_over() -> HeldOutput:
+    """Hold back standard output; a closed standard stream becomes the null device.
 
-    A file opened later would otherwise get its number, and what libraries print.
+    A file opened later would otherwise get its number.
     """
-    missing = []
+    closed = []
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            missing.append(descriptor)
+            closed.append(descriptor)
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python opens it
-    channels = []
-    for descriptor in (1, 2):
-        lost = "it is closed" if descriptor in missing else None
-        channels.append(Channel(descriptor, lost))
-    out, err = channels
-    sys.stdout = _text(out, sys.stdout)
-    sys.stderr = _text(err, sys.stderr, line_buffering=True)
-    return out, err
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr.reconfigure(errors=ESCAPED)  # type: ignore[union-attr]
+    held = HeldOutput(is_closed=1 in closed)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout = io.TextIOWrapper(held, encoding=encoding, errors=ESCAPED)
+    return held
 
 
 def visible(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -102,16 +83,6 @@ def visible(error: UnicodeError) -> tuple[str | bytes, int]:
 def _shown(character: str) -> str:
     code = ord(character)
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else "?"
-
-
-def _text(channel: Channel, old: IO[str] | None, line_buffering: bool = False) -> io.TextIOWrapper:
-    encoding = getattr(old, "encoding", None) or "utf-8"
-    return io.TextIOWrapper(
-        io.BufferedWriter(channel),
-        encoding=encoding,
-        errors=ESCAPED,
-        line_buffering=line_buffering or channel.isatty(),
-    )
 
 
 codecs.register_error(ESCAPED, visible)

@@ -98,9 +98,7 @@ def tried(
     from lmemscope.fixing.run import CutError, fix
 
     try:
-        found = in_workers(
-            settings, lambda pool, progress: fix(paths, settings, pool, asked, progress)
-        )
+        found = in_workers(settings, lambda session, progress: fix(paths, session, asked, progress))
     except CutError as cut:
         stopping.take_time()
         if interrupted is not None:

@@ -135,7 +135,8 @@ def _settings(values: Mapping[str, Any], root: str) -> Settings:
         link=tuple(LinkGroup(**table) for table in values["link"]),
         root=root,
     )
-    return replace(made, options=replace(made.options, time_limit=made.timeout))
+    options = replace(made.options, time_limit=made.timeout, max_file_size=made.max_file_size)
+    return replace(made, options=options)
 
 
 def _policy(values: Mapping[str, Any], flags: Mapping[str, Any], place: str) -> Policy:

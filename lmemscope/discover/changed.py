@@ -274,7 +274,7 @@ class Whys:
             why = self._revision.why(module)
             if why is not None:
                 return f"it imports {module}, which {why}" if why else ""
-        if any(name.endswith(".py") for name in self._deleted):
+        if any(kind_of(name) is kind_of(found.path) for name in self._deleted):
             return "a module that it imports may be gone"
         reads = any(word in text for word in (b"include", b"path=", b"load_file", b"open("))
         return "what it reads beside itself is not followed" if reads else None

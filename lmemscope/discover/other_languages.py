@@ -30,9 +30,10 @@ def language_of(path: str) -> str | None:
     if ending in _BINARIES:
         return _BINARIES[ending]
     other = _OTHER_ENDINGS.get(ending)
-    if kind_of(path) is None and _LIKE_CUDA.search(os.path.basename(path)) is not None:
+    kind = kind_of(path)
+    if kind is None and _LIKE_CUDA.search(os.path.basename(path)) is not None:
         return f"a name that ends in {ending!r}"
-    if other is None and ending != ".py":
+    if other is None and (kind is None or kind.reads != "imports"):
         return None
     try:
         data = read_input(path)

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from lmemscope.exporters import escape_json, escape_terminal
-from lmemscope.exporters.escape_markdown import code, constant, document, line, row
+from lmemscope.exporters.escape_markdown import code, constant, document, line, table
 from lmemscope.exporters.escape_terminal import Part
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import number
-from lmemscope.gate.difference import KernelDifference, ToolChange
-from lmemscope.model import count
+from lmemscope.formats.codec import shaped
+from lmemscope.model import Difference, KernelDifference, ToolChange, count
 
-SCHEMA = "lmemscope.diff/1"
+SCHEMA: Final = "lmemscope.diff/1"
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
 
 
-def render_difference(
-    found: Sequence[KernelDifference], format_name: str, tools: Sequence[ToolChange] = ()
-) -> str:
-    """``table``, ``markdown`` or ``json``; ``tools`` are those that differ between the sides."""
-    if format_name == "json":
-        document = {
-            "schema": SCHEMA,
-            "toolchain": tools,
-            "kernels": found,
-        }
-        return escape_json.document(document)
-    if format_name == "markdown":
-        return _markdown(found, tools)
-    above: list[Part] = [_tools(tools), ""] if tools else []
-    return escape_terminal.document([*above, *_text(found)])
+class DifferenceDocument(Struct, frozen=True, kw_only=True):
+    """Two reports compared.
+
+    Attributes:
+        schema: of the document.
+        toolchain: tools of both sides whose versions differ, by name.
+        kernels: those that differ, worst first.
+    """
+
+    schema: Literal["lmemscope.diff/1"]
+    toolchain: tuple[ToolChange, ...]
+    kernels: tuple[KernelDifference, ...]
+
+
+def text(difference: Difference, how: Presentation) -> str:
+    """For a terminal."""
+    del how
+    above: list[Part] = [_tools(difference.toolchain), ""] if difference.toolchain else []
+    return escape_terminal.document([*above, *_text(difference.kernels)])
+
+
+def json(difference: Difference, how: Presentation) -> str:
+    """The document ``lmemscope.diff/1``."""
+    del how
+    return escape_json.document(shaped(DifferenceDocument, difference, schema=SCHEMA))
 
 
 def _tools(tools: Sequence[ToolChange]) -> str:
@@ -66,21 +80,29 @@ def _counted(found: Sequence[KernelDifference]) -> str:
     return f"{count(kernels, 'kernel')} differ{'s' if kernels == 1 else ''}{on}"
 
 
-def _markdown(found: Sequence[KernelDifference], tools: Sequence[ToolChange]) -> str:
+def markdown(difference: Difference, how: Presentation) -> str:
+    """For a pull request."""
+    del how
+    found, tools = difference.kernels, difference.toolchain
     below = [constant(""), line(_tools(tools))] if tools else []
     if not found:
         return document([constant("# Local memory: no kernel differs"), *below])
-    lines = [
-        line(constant("# Local memory: "), _counted(found)),
-        constant(""),
-        constant("| | kernel | file | arch | change | causes |"),
-        constant("|---|---|---|---|---|---|"),
-    ]
-    for one in found:
-        figures = ", ".join(
-            f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures
+    rows = (
+        (
+            _MARKS[one.change],
+            code(one.kernel),
+            code(one.input),
+            one.arch,
+            ", ".join(f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures),
+            ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)]),
         )
-        causes = ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)])
-        names = code(one.kernel), code(one.input)
-        lines.append(row((_MARKS[one.change], *names, one.arch, figures, causes)))
-    return document([*lines, *below])
+        for one in found
+    )
+    return document(
+        [
+            line(constant("# Local memory: "), _counted(found)),
+            constant(""),
+            *table(("", "kernel", "file", "arch", "change", "causes"), rows),
+            *below,
+        ]
+    )

@@ -72,6 +72,20 @@ def row(cells: Iterable[Part]) -> Markdown:
     return Markdown(f"| {' | '.join(made)} |")
 
 
+def table(heads: Iterable[LiteralString], rows: Iterable[Iterable[Part]]) -> list[Markdown]:
+    """A whole table.
+
+    Args:
+        heads: of the columns; of one that is aligned right, with a colon behind it.
+        rows: of cells, as of `row`.
+    """
+    names = [*heads]
+    rule = "|".join("--:" if name.endswith(":") else "---" for name in names)
+    # The head of a column without a name is one space.
+    head = "|".join(f" {name.removesuffix(':')} " if name else " " for name in names)
+    return [Markdown(f"|{head}|"), Markdown(f"|{rule}|"), *map(row, rows)]
+
+
 def summary(*parts: str, bold: str = "") -> Markdown:
     """The line that stays of folded details; it is HTML, in which Markdown means nothing."""
     head = f"<b>{html(bold).markup}</b>" if bold else ""

@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from lmemscope.errors import FormatError
 from lmemscope.exporters import escape_json
+from lmemscope.exporters.formats import Presentation
 from lmemscope.formats import documents
+from lmemscope.formats.codec import shaped
 from lmemscope.model import (
     Applicability,
     Chosen,
     DeclinedRewrite,
-    Failure,
+    FailedInput,
     Figures,
     FixReport,
     ProgramRun,
@@ -86,18 +88,6 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
     no_object: str | None = None
 
 
-class FailureDocument(Struct, frozen=True, kw_only=True):
-    """An input that could not be analysed.
-
-    Attributes:
-        input: its path as typed.
-        failure: why.
-    """
-
-    input: str
-    failure: Failure
-
-
 class FixDocument(Struct, frozen=True, kw_only=True):
     """What ``lmemscope fix`` tried.
 
@@ -123,28 +113,31 @@ class FixDocument(Struct, frozen=True, kw_only=True):
     untried: tuple[Untried, ...] = ()
     declined: tuple[DeclinedRewrite, ...] = ()
     patch: str = ""
-    failures: tuple[FailureDocument, ...] = ()
+    failures: tuple[FailedInput, ...] = ()
     units: tuple[TriedUnit, ...] = ()
     default_arch: str | None = None
     notes: tuple[str, ...] = ()
 
 
-def render(report: FixReport) -> str:
+def render(report: FixReport, how: Presentation) -> str:
     """The whole document."""
+    del how
     return escape_json.document(
-        FixDocument(
+        shaped(
+            FixDocument,
+            report,
             schema=SCHEMA,
-            version=report.version,
-            candidates=tuple(map(_candidate, report.trials)),
-            untried=report.untried,
-            declined=report.declined,
-            patch=report.chosen.patch,
-            failures=tuple(
-                FailureDocument(input=name, failure=why) for name, why in report.failures
+            candidates=tuple(
+                shaped(
+                    CandidateDocument,
+                    one,
+                    one.rewriting,
+                    location=one.place,
+                    no_object=_no_object(one),
+                )
+                for one in report.trials
             ),
-            units=report.units,
-            default_arch=report.default_arch,
-            notes=report.notes,
+            patch=report.chosen.patch,
         )
     )
 
@@ -165,18 +158,14 @@ def from_document(document: FixDocument) -> FixReport:
     Raises:
         FormatError: it contradicts itself; the message names the place.
     """
-    return FixReport(
-        version=document.version,
+    return shaped(
+        FixReport,
+        document,
         trials=tuple(
             _trial(one, f"$.candidates[{n}]") for n, one in enumerate(document.candidates)
         ),
-        untried=document.untried,
-        declined=document.declined,
         chosen=Chosen((), (), document.patch),
-        failures=tuple((one.input, one.failure) for one in document.failures),
-        notes=document.notes,
-        default_arch=document.default_arch,
-        units=document.units,
+        kernels=(0, 0),
     )
 
 
@@ -188,35 +177,6 @@ SAVED = documents.Saved(
     missing="write it with: lmemscope fix … --format json -o {path}",
     again="write it again with: lmemscope fix … --format json -o fix.json",
 )
-
-
-def _candidate(trial: Trial) -> CandidateDocument:
-    return CandidateDocument(
-        input=trial.input,
-        arch=trial.arch,
-        kernel=trial.kernel,
-        object=trial.object,
-        fingerprint=trial.fingerprint,
-        rewrite=trial.rewriting.rewrite,
-        applicability=trial.rewriting.applicability,
-        verdict=trial.verdict,
-        rank=trial.rank,
-        before=trial.before,
-        after=trial.after,
-        cost_before=trial.cost_before,
-        cost_after=trial.cost_after,
-        patch=trial.patch,
-        error=trial.error,
-        cause=trial.cause,
-        location=trial.place,
-        summary=trial.rewriting.summary,
-        caveat=trial.rewriting.caveat,
-        run=trial.run,
-        declared=trial.declared,
-        rewritten=trial.rewritten,
-        rewritten_at=trial.rewritten_at,
-        no_object=_no_object(trial),
-    )
 
 
 def _no_object(trial: Trial) -> str | None:
@@ -240,25 +200,15 @@ def _trial(one: CandidateDocument, place: str) -> Trial:
             raise FormatError(
                 "json", f"What has a rank has figures and a patch - at `{place}.{missing}`"
             )
-    return Trial(
-        input=one.input,
-        arch=one.arch,
-        kernel=one.kernel,
-        object=one.object,
-        fingerprint=one.fingerprint,
-        cause=one.cause,
+    # The edits, the model's parts and what ranking went by are not saved.
+    rewriting = shaped(Rewriting, one, edits=(), promises=(), version=None, base=None, takes=())
+    return shaped(
+        Trial,
+        one,
         place=one.location,
-        rewriting=Rewriting(one.rewrite, one.applicability, (), one.summary, one.caveat),
-        verdict=one.verdict,
-        rank=one.rank,
-        before=one.before,
-        after=one.after,
-        cost_before=one.cost_before,
-        cost_after=one.cost_after,
-        patch=one.patch,
-        error=one.error,
-        run=one.run,
-        declared=one.declared,
-        rewritten=one.rewritten,
-        rewritten_at=one.rewritten_at,
+        rewriting=rewriting,
+        modelled=None,
+        made=None,
+        is_slowing=False,
+        is_late=False,
     )

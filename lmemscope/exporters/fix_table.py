@@ -8,8 +8,10 @@ from typing import LiteralString
 
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import short_name
 from lmemscope.exporters.proven import factor
+from lmemscope.exporters.text_table import padded
 from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
 from lmemscope.model.fix import NOTICED
 
@@ -26,6 +28,7 @@ _HEAD = (
     *("", "rewrite", "", "frame", "LDL/STL", "spills", "regs", "shared", "code", "warps"),
     "speed",
 )
+_FIRST_FIGURE = 3
 _COLORS: dict[str, LiteralString] = {
     "removed": "32",
     "reduced": "36",
@@ -50,16 +53,9 @@ class _Group:
     every: Sequence[Trial]
 
 
-def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -> str:
-    """Tables, what could not be tried, and the patch that is offered.
-
-    Args:
-        report: what was tried.
-        color: whether the text may hold escape sequences.
-        width: columns of the terminal, or None for a pipe or a file.
-        unsafe: whether the patch holds unsafe rewritings too.
-    """
-    columns = min(width or _WIDTH, 120)
+def render(report: FixReport, how: Presentation) -> str:
+    """Tables, what could not be tried, and the patch that is offered."""
+    color, columns = how.color, min(how.width or _WIDTH, 120)
     parts: list[Part] = []
     for group in _groups(report.trials):
         parts += _table(group, columns, color=color)
@@ -78,7 +74,7 @@ def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -
         parts += [*wrapped(f"note: {note}", columns, later="  ")]
     if report.notes:
         parts.append("")
-    parts += wrapped(_summary(report, unsafe=unsafe), columns)
+    parts += wrapped(_summary(report, unsafe=how.unsafe), columns)
     return document(parts)
 
 
@@ -122,12 +118,9 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
     parts: list[Part] = [*(styled(one, "1", on=color) for one in wrapped(head, columns))]
     rows = [_HEAD, *(_row(trial) for trial in group.trials)]
     shown = [at for at in range(len(_HEAD)) if any(row[at] for row in rows[1:])]
-    widths = {at: max(len(row[at]) for row in rows) for at in shown}
-    for number, row in enumerate(rows):
-        text = "  ".join(
-            row[at].ljust(widths[at]) if at < 3 else row[at].rjust(widths[at]) for at in shown
-        )
-        made = line("  ", text.rstrip())
+    right = [n for n, at in enumerate(shown) if at >= _FIRST_FIGURE]
+    for number, cells in enumerate(padded([[row[at] for at in shown] for row in rows], right)):
+        made = line("  ", "  ".join(cells).rstrip())
         if number == 0:
             parts.append(styled(made, "2", on=color))
             continue

@@ -1,14 +1,14 @@
-"""The formats of a report, one row each; a format's module is imported when it is asked for."""
+"""The formats of all commands, one row each; what writes one is imported when it is asked for."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any
 
-from lmemscope.model import WHOLE, Report, View
+from lmemscope.model import WHOLE, Checked, Difference, FixReport, Report, View
 
 Explaining = Callable[[str, str], str | None]
 """From an input and a pattern to a command."""
@@ -21,13 +21,14 @@ def explain_file(path: str, pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """How a report is to be shown; a format takes of it what it has a use for.
+    """How a document is to be shown; a format takes of it what it has a use for.
 
     Attributes:
         color: whether the text may hold escape sequences.
         width: columns of the terminal, or None for a pipe or a file.
         verbose: whole logs, and log lines that were not understood.
         with_accesses: every single access.
+        unsafe: of a patch, whether it holds rewrites that may change what the program does.
         view: which rows come first, and whether they are grouped; what it leaves out is left out
             already.
         explaining: the command that explains the kernels of an input that a pattern means, or None
@@ -38,60 +39,83 @@ class Presentation:
     width: int | None = None
     verbose: bool = False
     with_accesses: bool = False
+    unsafe: bool = False
     view: View = WHOLE
     explaining: Explaining = explain_file
 
 
-class Exporter(Protocol):
-    """What the module of a format has."""
-
-    def render(self, report: Report, how: Presentation) -> str:
-        """The whole text."""
+Document = Report | Checked | Difference | FixReport
+"""What a command writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of reports.
+    """A format, for all commands that have it.
 
     Attributes:
         name: of ``--format``.
         endings: of files that stand for it.
-        module: dotted name of its `Exporter`.
+        writers: by what is written, ``module:function`` below this package. The function takes the
+            document and the `Presentation`, and gives the whole text.
     """
 
     name: str
     endings: tuple[str, ...]
-    module: str
+    writers: Mapping[type[Document], str]
 
-    @property
-    def exporter(self) -> Exporter:
-        """The module, imported now."""
-        return cast(Exporter, import_module(self.module))
+    def write(self, document: Document, how: Presentation) -> str | bytes:
+        """The whole text; the writer's module is imported now."""
+        module, _, function = self.writers[type(document)].partition(":")
+        written: str | bytes = getattr(import_module(f"{__package__}.{module}"), function)(
+            document, how
+        )
+        return written
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("table", (".txt",), "lmemscope.exporters.terminal"),
-    Format("json", (".json",), "lmemscope.exporters.json"),
-    Format("markdown", (".md", ".markdown"), "lmemscope.exporters.markdown"),
-    Format("sarif", (".sarif",), "lmemscope.exporters.sarif"),
-    Format("html", (".html",), "lmemscope.exporters.html"),
+    Format(
+        "table",
+        (".txt",),
+        {
+            Report: "terminal:render",
+            Difference: "difference:text",
+            FixReport: "fix_table:render",
+        },
+    ),
+    Format("text", (".txt",), {Checked: "gate_text:render"}),
+    Format("patch", (".patch", ".diff"), {FixReport: "patch:render"}),
+    Format(
+        "json",
+        (".json",),
+        {
+            Report: "json:render",
+            Checked: "gate_document:render",
+            Difference: "difference:json",
+            FixReport: "fix_document:render",
+        },
+    ),
+    Format(
+        "markdown",
+        (".md", ".markdown"),
+        {
+            Report: "markdown:render",
+            Checked: "gate_markdown:render",
+            Difference: "difference:markdown",
+        },
+    ),
+    Format("sarif", (".sarif",), {Report: "sarif:render", Checked: "sarif:render_checked"}),
+    Format("html", (".html",), {Report: "html:render"}),
+    Format("github", (), {Checked: "github:render"}),
+    Format("junit", (".xml",), {Checked: "junit:render"}),
 )
-"""Every format, the default first."""
-
-_BY_NAME = {row.name: row for row in FORMATS}
+"""Every format; of those that a command has, the first is its default."""
 
 
-def render(
-    report: Report,
-    format_name: str,
-    *,
-    color: bool = False,
-    width: int | None = None,
-    verbose: bool = False,
-    with_accesses: bool = False,
-    view: View = WHOLE,
-    explaining: Explaining = explain_file,
-) -> str:
-    """A report in one of `FORMATS`, by name; the rest is as in `Presentation`."""
-    how = Presentation(color, width, verbose, with_accesses, view, explaining)
-    return _BY_NAME[format_name].exporter.render(report, how)
+def formats_of(document: type[Document]) -> dict[str, Format]:
+    """The formats that there are for what a command writes, by name."""
+    return {row.name: row for row in FORMATS if document in row.writers}
+
+
+def render(document: Document, format_name: str, **how: Any) -> str | bytes:
+    """A document in one of its formats; ``how`` are fields of `Presentation`."""
+    return formats_of(type(document))[format_name].write(document, Presentation(**how))

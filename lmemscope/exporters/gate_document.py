@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from lmemscope import __version__
 from lmemscope.exporters import escape_json
+from lmemscope.exporters.formats import Presentation
+from lmemscope.formats.codec import shaped
 from lmemscope.model import (
-    Accepted,
     Account,
     BaselineEntry,
     Cause,
+    Checked,
     FailureKind,
-    GateFailure,
     GateResult,
     GateVerdict,
     Improvement,
@@ -23,6 +25,7 @@ from lmemscope.model import (
 )
 
 SCHEMA: Final = "lmemscope.gate/1"
+_NO_FINDING = SimpleNamespace(rule=None, cause=None, fingerprint=None)
 
 
 class GateFailureDocument(Struct, frozen=True, kw_only=True):
@@ -101,52 +104,24 @@ class GateDocument(Struct, frozen=True, kw_only=True):
     accounts: tuple[Account, ...]
 
 
+def render(checked: Checked, how: Presentation) -> str:
+    """As `render_gate_json`."""
+    del how
+    return render_gate_json(checked.result)
+
+
 def render_gate_json(result: GateResult) -> str:
     """The document as text."""
     return escape_json.document(
-        GateDocument(
+        shaped(
+            GateDocument,
+            result,
             schema=SCHEMA,
             version=__version__,
-            verdict=result.verdict,
-            exit_code=result.exit_code,
-            allow_incomplete=result.allow_incomplete,
-            failures=tuple(map(_failure, result.failures)),
-            accepted=tuple(map(_accepted, result.accepted)),
-            better=result.better,
-            gone=result.gone,
-            unused=result.unused,
-            missing=result.missing,
-            notes=result.notes,
-            accounts=result.accounts,
+            failures=tuple(
+                shaped(GateFailureDocument, one, one.finding or _NO_FINDING)
+                for one in result.failures
+            ),
+            accepted=tuple(shaped(AcceptedDocument, one, one.finding) for one in result.accepted),
         )
-    )
-
-
-def _failure(failure: GateFailure) -> GateFailureDocument:
-    finding = failure.finding
-    return GateFailureDocument(
-        kind=failure.kind,
-        input=failure.input,
-        arch=failure.arch,
-        kernel=failure.kernel,
-        symbol=failure.symbol,
-        expected=failure.expected,
-        found=failure.found,
-        rule=finding.rule if finding is not None else None,
-        cause=finding.cause if finding is not None else None,
-        fingerprint=finding.fingerprint if finding is not None else None,
-        location=failure.location,
-    )
-
-
-def _accepted(accepted: Accepted) -> AcceptedDocument:
-    return AcceptedDocument(
-        input=accepted.input,
-        arch=accepted.arch,
-        kernel=accepted.kernel,
-        symbol=accepted.symbol,
-        cause=accepted.finding.cause,
-        bytes=accepted.finding.bytes,
-        fingerprint=accepted.finding.fingerprint,
-        by=accepted.by,
     )

@@ -12,12 +12,13 @@ from lmemscope.exporters.escape_markdown import (
     document,
     line,
     prose,
-    row,
+    table,
     text,
 )
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, verdict_text
 from lmemscope.exporters.markdown import render_markdown
-from lmemscope.model import GateFailure, GateResult, GateVerdict, Report
+from lmemscope.model import Checked, GateFailure, GateResult, GateVerdict, Report
 
 LIMIT = 65_000
 """GitHub takes comments of at most 65536 characters."""
@@ -25,6 +26,12 @@ LIMIT = 65_000
 
 _EMPTY = constant("")
 _MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
+
+
+def render(checked: Checked, how: Presentation) -> str:
+    """As `render_gate_markdown`."""
+    del how
+    return render_gate_markdown(checked.report, checked.result)
 
 
 def render_gate_markdown(report: Report, result: GateResult) -> str:
@@ -82,12 +89,11 @@ def _table(failures: Sequence[GateFailure]) -> list[Markdown]:
     expected = {failure.expected for failure in failures}
     shared = expected.pop() if len(expected) == 1 else None
     lines = [line("Expected: ", text(shared), "."), _EMPTY] if shared is not None else []
-    lines += [constant("| kernel | found | why |"), constant("|---|---|---|")]
-    lines += [_row(failure, with_expected=shared is None) for failure in failures]
-    return [*lines, _EMPTY]
+    rows = (_row(failure, with_expected=shared is None) for failure in failures)
+    return [*lines, *table(("kernel", "found", "why"), rows), _EMPTY]
 
 
-def _row(failure: GateFailure, *, with_expected: bool) -> Markdown:
+def _row(failure: GateFailure, *, with_expected: bool) -> tuple[Markdown, ...]:
     kernel = line(code(failure.kernel), f" ({failure.arch})")
     if failure.location is not None:
         place = f"{failure.location.file}:{failure.location.line}"
@@ -100,4 +106,4 @@ def _row(failure: GateFailure, *, with_expected: bool) -> Markdown:
         why = prose(failure.finding.message)
         if failure.route == "log":
             why = line(why, ". ", prose(advice(failure.finding, failure.route)))
-    return row((kernel, found, why))
+    return kernel, found, why

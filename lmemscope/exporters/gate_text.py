@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import LiteralString
 
 from lmemscope.exporters.accounts import left_out, looked_at
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
-from lmemscope.model import GateFailure, GateResult, count, is_library
+from lmemscope.model import Checked, GateFailure, GateResult, Written, count, is_library
 
 _WIDTH = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What was done to the baseline.
-
-    Attributes:
-        update: what is gone was removed from it.
-        ratchet: the figures of what has become smaller were taken into it.
-    """
-
-    update: bool = False
-    ratchet: bool = False
-
-
 _NOTHING = Written()
+
+
+def render(checked: Checked, how: Presentation) -> str:
+    """As `render_gate`."""
+    return render_gate(
+        checked.result,
+        color=how.color,
+        verbose=how.verbose,
+        written=checked.written,
+        width=how.width or _WIDTH,
+    )
 
 
 def render_gate(

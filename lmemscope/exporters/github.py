@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lmemscope.exporters import gate_text
 from lmemscope.exporters.accounts import left_out
 from lmemscope.exporters.escape_github import command
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice
-from lmemscope.model import GateFailure, GateResult
+from lmemscope.model import Checked, GateFailure, GateResult
+
+
+def render(checked: Checked, how: Presentation) -> str:
+    """The annotations, and the text for whoever reads the log."""
+    return render_annotations(checked.result) + gate_text.render(checked, how)
 
 
 def render_annotations(result: GateResult) -> str:

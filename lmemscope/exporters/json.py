@@ -25,7 +25,6 @@ from lmemscope.exporters.report_document import (
     FunctionDocument,
     InlineFrameDocument,
     KernelDocument,
-    LineDocument,
     ObjectDocument,
     ReportDocument,
     SassDocument,
@@ -34,6 +33,7 @@ from lmemscope.exporters.report_document import (
     UnitDocument,
 )
 from lmemscope.formats import documents, seal
+from lmemscope.formats.codec import shaped
 from lmemscope.formats.demangle import symbol_text
 from lmemscope.model import (
     CauseShare,
@@ -46,7 +46,6 @@ from lmemscope.model import (
     KernelFacts,
     KernelReport,
     LeftOut,
-    LineUse,
     LocalAccess,
     LocalObject,
     Report,
@@ -60,7 +59,7 @@ from lmemscope.rules import RULES
 
 T = TypeVar("T")
 SCHEMA: Final = "lmemscope.report/1"
-_ABSENT = object()
+_PTXAS_ALONE = ("shared", "barriers", "linked_stack")
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
@@ -105,18 +104,14 @@ def why_unsealed(path: str) -> str | None:
 def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocument:
     """The document of a report; accesses are many, so only when asked."""
     left_out = {*report.left_out, *(() if with_accesses else ("accesses",))}
-    return ReportDocument(
+    return shaped(
+        ReportDocument,
+        report,
         schema=SCHEMA,
-        version=report.version,
         toolchain=_toolchain(report.toolchain),
-        default_arch=report.default_arch,
-        notes=report.notes,
-        gaps=report.gaps,
         left_out=_ordered(left_out),
-        filters=report.filters,
-        reservation=report.reservation,
         units=tuple(_unit(unit, left_out) for unit in report.units),
-        links=report.links,
+        digest=UNSET,
     )
 
 
@@ -126,21 +121,16 @@ def from_document(document: ReportDocument) -> Report:
     Raises:
         FormatError: the document contradicts itself; the message names the place.
     """
-    return Report(
-        version=document.version,
+    return shaped(
+        Report,
+        document,
         toolchain=tuple(
             Tool(name, one.version, one.path)
             for name, tool in document.toolchain.items()
             for one in (*_given(tool.others), tool)
         ),
         units=tuple(_unit_of(unit, f"$.units[{n}]") for n, unit in enumerate(document.units)),
-        default_arch=document.default_arch,
-        notes=document.notes,
-        gaps=document.gaps,
         left_out=_left_out(document),
-        filters=document.filters,
-        reservation=document.reservation,
-        links=document.links,
         doubts=tuple(_doubts(document)),
     )
 
@@ -198,7 +188,7 @@ def _ordered(left_out: set[LeftOut]) -> tuple[LeftOut, ...]:
 
 
 def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitDocument:
-    return _taken(
+    return shaped(
         UnitDocument,
         unit,
         kernels=tuple(_kernel(kernel, left_out) for kernel in unit.kernels),
@@ -207,7 +197,7 @@ def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitDocument:
 
 
 def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
-    return _taken(
+    return shaped(
         UnitReport,
         unit,
         kernels=tuple(
@@ -222,19 +212,19 @@ def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
 
 def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
     facts = kernel.facts
-    return _taken(
+    return shaped(
         KernelDocument,
         facts,
         kernel,
-        shared=facts.ptxas.shared if facts.ptxas is not None else None,
-        barriers=facts.ptxas.barriers if facts.ptxas is not None else None,
-        linked_stack=facts.ptxas.linked_stack if facts.ptxas is not None else None,
+        **{
+            name: getattr(facts.ptxas, name, None)
+            for name in ("shared", "barriers", "linked_stack")
+        },
         sass=_sass(facts.sass),
         callees=tuple(
-            _taken(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees
+            shaped(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees
         ),
-        lines=tuple(_taken(LineDocument, use, use.location, use.sites) for use in facts.lines),
-        sources=_taken(SourcesDocument, facts),
+        sources=shaped(SourcesDocument, facts),
         frame=tuple(_frame_range(part, facts.objects) for part in facts.frame),
         causes=tuple(_cause(share, facts.objects) for share in facts.causes),
         findings=tuple(_shown(FindingDocument, finding) for finding in kernel.findings),
@@ -247,8 +237,9 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
             *(_access(access, generic=True) for access in facts.generic),
         ),
         disagreements=tuple(
-            DisagreementDocument(
-                quantity=found.quantity,
+            shaped(
+                DisagreementDocument,
+                found,
                 values=dict(found.values),
                 reason=UNSET if found.reason is None else found.reason,
             )
@@ -260,21 +251,17 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
 def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
     _check(kernel, place)
     accesses = _given(kernel.accesses)
-    facts = _taken(
+    facts = shaped(
         KernelFacts,
         kernel,
         kernel.sources,
-        lines=tuple(
-            LineUse(_taken(SourceLocation, line), line.kind, _taken(SiteClass, line))
-            for line in kernel.lines
-        ),
-        frame=tuple(_taken(FrameRange, part, object=part.object_index) for part in kernel.frame),
+        frame=tuple(shaped(FrameRange, part, object=part.object_index) for part in kernel.frame),
         causes=tuple(
-            _taken(
+            shaped(
                 CauseShare,
                 share,
                 object=share.object_index,
-                sites=_taken(SiteClass, share),
+                sites=shaped(SiteClass, share),
                 location=None if share.location is UNSET else share.location,
             )
             for share in kernel.causes
@@ -282,15 +269,16 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
         objects=tuple(_known(LocalObject, found) for found in kernel.objects),
         sass=_sass_of(kernel.sass),
         callees=tuple(
-            _taken(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
+            shaped(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
         ),
         accesses=tuple(_access_of(access) for access in accesses if not _is_generic(access)),
         generic=tuple(_access_of(access) for access in accesses if _is_generic(access)),
         disagreements=tuple(
-            Disagreement(
-                found.quantity,
-                tuple(found.values.items()),
-                None if found.reason is UNSET else found.reason,
+            shaped(
+                Disagreement,
+                found,
+                values=tuple(found.values.items()),
+                reason=None if found.reason is UNSET else found.reason,
             )
             for found in kernel.disagreements
         ),
@@ -298,7 +286,7 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
     findings = tuple(_known(Finding, finding) for finding in kernel.findings)
     quotes = None if kernel.quotes is UNSET else kernel.quotes
     # What a warp does is what costs were computed from, and is not saved.
-    return _taken(KernelReport, kernel, facts=facts, findings=findings, quotes=quotes, work=None)
+    return shaped(KernelReport, kernel, facts=facts, findings=findings, quotes=quotes, work=None)
 
 
 def _sass(sites: SiteClass | None) -> SassDocument | None:
@@ -319,7 +307,7 @@ def _sass_of(sass: SassDocument | None) -> SiteClass | None:
 
 def _frame_range(part: FrameRange, objects: Sequence[LocalObject]) -> FrameRangeDocument:
     found = objects[part.object] if part.object is not None else None
-    return _taken(
+    return shaped(
         FrameRangeDocument,
         part,
         object=found.name if found is not None else None,
@@ -330,7 +318,7 @@ def _frame_range(part: FrameRange, objects: Sequence[LocalObject]) -> FrameRange
 
 
 def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
-    return _taken(
+    return shaped(
         CauseDocument,
         share,
         share.sites,
@@ -341,19 +329,13 @@ def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
 
 
 def _access(access: LocalAccess, *, generic: bool) -> AccessDocument:
-    chain = tuple(
-        InlineFrameDocument(
-            file=frame.location.file, line=frame.location.line, function=frame.function
-        )
-        for frame in access.chain
-    )
+    chain = tuple(shaped(InlineFrameDocument, one, one.location) for one in access.chain)
     return _shown(AccessDocument, access, chain=chain, generic=generic)
 
 
 def _access_of(access: AccessDocument) -> LocalAccess:
     chain = tuple(
-        InlineFrame(SourceLocation(frame.file, frame.line), frame.function)
-        for frame in access.chain
+        shaped(InlineFrame, one, location=shaped(SourceLocation, one)) for one in access.chain
     )
     return _known(LocalAccess, access, chain=chain)
 
@@ -361,8 +343,8 @@ def _access_of(access: AccessDocument) -> LocalAccess:
 def _shown(kind: type[T], value: Finding | LocalObject | LocalAccess, **given: Any) -> T:
     """With the evidence in words, and as data beside them."""
     texts = tuple(evidence_text(one, symbol_text) for one in value.evidence)
-    facts = tuple(_taken(EvidenceDocument, one) for one in value.evidence)
-    return _taken(kind, value, evidence=texts, evidence_facts=facts, **given)
+    facts = tuple(shaped(EvidenceDocument, one) for one in value.evidence)
+    return shaped(kind, value, evidence=texts, evidence_facts=facts, **given)
 
 
 def _known(
@@ -372,8 +354,8 @@ def _known(
     if value.evidence_facts is UNSET:
         evidence = tuple(Evidence("text", subject=text) for text in value.evidence)
     else:
-        evidence = tuple(_taken(Evidence, fact) for fact in value.evidence_facts)
-    return _taken(kind, value, evidence=evidence, **given)
+        evidence = tuple(shaped(Evidence, fact) for fact in value.evidence_facts)
+    return shaped(kind, value, evidence=evidence, **given)
 
 
 def _is_generic(access: AccessDocument) -> bool:
@@ -410,20 +392,3 @@ def _rules() -> frozenset[tuple[str, str]]:
 
 def _given(items: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
     return () if items is UNSET else items
-
-
-def _taken(kind: type[T], *sources: object, **given: Any) -> T:
-    """A ``kind`` whose fields are ``given`` or, by name, those of the first source that has them.
-
-    A field that none has is a mistake in this module, never a default.
-    """
-    for name in getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]:
-        if name not in given:
-            for source in sources:
-                value = getattr(source, name, _ABSENT)
-                if value is not _ABSENT:
-                    break
-            else:
-                raise AttributeError(f"nothing has {name} for {kind.__name__}")
-            given[name] = value
-    return kind(**given)

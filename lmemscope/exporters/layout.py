@@ -38,9 +38,6 @@ _SCOPED = 44
 _SHORT_NAME = 60
 _PATH = 48
 
-MANY = 40
-"""Kernels; beyond that a table shows groups, and of these the ones that use local memory."""
-
 
 def rows(report: Report) -> list[Row]:
     """Kernels of all units, worst first."""

@@ -9,10 +9,10 @@ from lmemscope.exporters.escape import visible
 from lmemscope.exporters.escape_terminal import Part, line, lines, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_text import COLUMNS, TITLE, LinkText, link_texts
+from lmemscope.exporters.text_table import padded
 from lmemscope.model import Report, count
 
 _SHOWN, _LOG_LINES = 20, 20
-_RIGHT = (False, True, True, False)
 
 
 def linked_programs(report: Report, how: Presentation) -> list[Part]:
@@ -37,13 +37,8 @@ def _program(link: LinkText, how: Presentation) -> Iterator[Part]:
     kernels = link.kernels if how.verbose or how.view.all else link.kernels[:_SHOWN]
     if kernels:
         rows = [COLUMNS, *(tuple(map(visible, kernel.cells)) for kernel in kernels)]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(_RIGHT))]
-        for number, row in enumerate(rows):
-            cells = [
-                cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(row, widths, _RIGHT, strict=False)
-            ]
-            yield line("  ", "  ".join((*cells, row[-1])))
+        for number, cells in enumerate(padded(rows, (1, 2))):
+            yield line("  ", "  ".join(cells))
             if number:
                 for remark in kernels[number - 1].remarks:
                     yield from layout.wrapped(remark, how.width, "      ")

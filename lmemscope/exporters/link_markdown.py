@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lmemscope.exporters.escape_markdown import Markdown, block, code, constant, line, row
+from lmemscope.exporters.escape_markdown import Markdown, Part, block, code, constant, line, table
 from lmemscope.exporters.link_text import LinkText, link_texts
 from lmemscope.model import Report
 
 _EMPTY = constant("")
-_HEAD = constant("| kernel | registers | own frame | linked stack | deepest path |")
-_RULE = constant("|---|--:|--:|---|---|")
+_HEADS = ("kernel", "registers:", "own frame:", "linked stack", "deepest path")
 _SHOWN, _REMARKS, _LOG_LINES = 30, 20, 20
 
 
@@ -33,11 +32,8 @@ def _program(link: LinkText) -> Iterator[Markdown]:
         return
     kernels = link.kernels[:_SHOWN]
     if kernels:
-        yield from (_HEAD, _RULE)
-        for kernel in kernels:
-            name, *cells = kernel.cells
-            yield row((code(name), *cells))
-        yield _EMPTY
+        rows: list[list[Part]] = [[code(one.cells[0]), *one.cells[1:]] for one in kernels]
+        yield from (*table(_HEADS, rows), _EMPTY)
     if len(link.kernels) > len(kernels):
         yield line(f"… and {len(link.kernels) - len(kernels)} more kernels with a stack.")
         yield _EMPTY

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group, counted, groups
+from lmemscope.analysis.selection import negligible, parted
 from lmemscope.exporters import launches, layout, proven, reservation
 from lmemscope.exporters.escape_markdown import (
     Markdown,
@@ -18,13 +19,12 @@ from lmemscope.exporters.escape_markdown import (
     document,
     line,
     prose,
-    row,
     summary,
+    table,
 )
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_markdown import linked_programs
-from lmemscope.exporters.selection import negligible, parted
 from lmemscope.model import (
     Advice,
     Failure,
@@ -53,8 +53,7 @@ _NAME, _VERDICT, _PATH = 40, 110, 44
 _EMPTY = constant("")
 _BREAK = constant("<br>")
 _OPEN, _CLOSE = constant("<details>"), constant("</details>")
-_HEAD = constant("| | kernel | verdict | cost | frame | LDL/STL |")
-_RULE = constant("|---|---|---|--:|--:|--:|")
+_HEADS = ("", "kernel", "verdict", "cost:", "frame:", "LDL/STL:")
 
 
 def render_markdown(report: Report) -> str:
@@ -120,27 +119,26 @@ def _launches(report: Report) -> Iterable[Markdown]:
 def _table(using: Sequence[Group]) -> Iterable[Markdown]:
     if not using:
         return
-    yield from (_EMPTY, _HEAD, _RULE)
     titles = layout.titles_of(using, _NAME)
     every = {arch for group in using for arch in group.archs}
-    for group, title in zip(using[:_SHOWN], titles, strict=False):
-        place = layout.place_of(*_worst(group))
-        yield row(
-            (
-                verdict_kind(group.verdict.kind).mark,
-                line(
-                    *_broken(title),
-                    layout.times(group),
-                    _BREAK,
-                    code(layout.short_path(place, _PATH)),
-                    *((_BREAK, ", ".join(group.archs)) if len(group.archs) < len(every) else ()),
-                ),
-                _ended(group.verdict.text, _VERDICT),
-                layout.costs([kernel.facts for _, kernel in group.kernels]),
-                "?" if group.frame is None else str(group.frame),
-                layout.sites(group.kernels),
-            )
+    rows = (
+        (
+            verdict_kind(group.verdict.kind).mark,
+            line(
+                *_broken(title),
+                layout.times(group),
+                _BREAK,
+                code(layout.short_path(layout.place_of(*_worst(group)), _PATH)),
+                *((_BREAK, ", ".join(group.archs)) if len(group.archs) < len(every) else ()),
+            ),
+            _ended(group.verdict.text, _VERDICT),
+            layout.costs([kernel.facts for _, kernel in group.kernels]),
+            "?" if group.frame is None else str(group.frame),
+            layout.sites(group.kernels),
         )
+        for group, title in zip(using[:_SHOWN], titles, strict=False)
+    )
+    yield from (_EMPTY, *table(_HEADS, rows))
     yield from _more(len(using) - _SHOWN, "group", " with local memory, in the HTML report")
 
 
@@ -161,12 +159,16 @@ def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
         return
     title = f"{counted(one for group in rest for one in group.kernels)} without local memory"
     yield from (_EMPTY, _OPEN, summary(title), _EMPTY)
-    yield from (constant("| | kernel | file | verdict |"), constant("|---|---|---|---|"))
-    for group, called in zip(rest[:_SHOWN], layout.titles_of(rest), strict=False):
-        name = line(code(called), layout.times(group))
-        mark = verdict_kind(group.verdict.kind).mark
-        file = code(layout.short_path(layout.file_of(group), _PATH))
-        yield row((mark, name, file, _ended(group.verdict.text, _VERDICT)))
+    rows = (
+        (
+            verdict_kind(group.verdict.kind).mark,
+            line(code(called), layout.times(group)),
+            code(layout.short_path(layout.file_of(group), _PATH)),
+            _ended(group.verdict.text, _VERDICT),
+        )
+        for group, called in zip(rest[:_SHOWN], layout.titles_of(rest), strict=False)
+    )
+    yield from table(("", "kernel", "file", "verdict"), rows)
     yield from _more(len(rest) - _SHOWN, "group", ", in the HTML report")
     yield from (_EMPTY, _CLOSE)
 
@@ -233,37 +235,34 @@ def _sites(facts: KernelFacts) -> Iterable[Markdown]:
 def _source_lines(facts: KernelFacts) -> Iterable[Markdown]:
     if not facts.lines:
         return
-    yield from (_EMPTY, constant("| line | what | loads | stores |"), constant("|---|---|--:|--:|"))
-    for use in facts.lines[:_LINES]:
-        sites = use.sites
-        yield row(
-            (
-                code(f"{layout.short_path(use.location.file)}:{use.location.line}"),
-                use.kind,
-                f"{sites.load_sites} ({sites.load_bytes} B)",
-                f"{sites.store_sites} ({sites.store_bytes} B)",
-            )
+    rows = (
+        (
+            code(f"{layout.short_path(use.location.file)}:{use.location.line}"),
+            use.kind,
+            f"{use.sites.load_sites} ({use.sites.load_bytes} B)",
+            f"{use.sites.store_sites} ({use.sites.store_bytes} B)",
         )
+        for use in facts.lines[:_LINES]
+    )
+    yield from (_EMPTY, *table(("line", "what", "loads:", "stores:"), rows))
     yield from _more(len(facts.lines) - _LINES, "line")
 
 
 def _instances(group: Group) -> Iterable[Markdown]:
     if len(group.kernels) == 1:
         return
-    yield from (_EMPTY, constant("| instance | arch | cost | frame | registers |"))
-    yield constant("|---|---|--:|--:|--:|")
     shown = zip(layout.labels(group)[:_INSTANCES], group.kernels, strict=False)
-    for label, (unit, kernel) in shown:
-        facts = kernel.facts
-        yield row(
-            (
-                code(label),
-                unit.arch,
-                layout.costs([facts]),
-                layout.number(facts.stack_frame),
-                layout.number(facts.registers),
-            )
+    rows = (
+        (
+            code(label),
+            unit.arch,
+            layout.costs([kernel.facts]),
+            layout.number(kernel.facts.stack_frame),
+            layout.number(kernel.facts.registers),
         )
+        for label, (unit, kernel) in shown
+    )
+    yield from (_EMPTY, *table(("instance", "arch", "cost:", "frame:", "registers:"), rows))
     yield from _more(len(group.kernels) - _INSTANCES, "instance")
 
 

@@ -32,6 +32,7 @@ from lmemscope.model import (
     Launch,
     LaunchBounds,
     LeftOut,
+    LineUse,
     Link,
     LocalAccess,
     LocalObject,
@@ -39,7 +40,6 @@ from lmemscope.model import (
     PtxFacts,
     Quotes,
     Reservation,
-    SiteKind,
     SiteSplit,
     SourceLine,
     SourceLocation,
@@ -125,25 +125,6 @@ class EvidenceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit: int | None = None
     pc: int | None = None
     sass: str | None = None
-
-
-class LineDocument(Struct, frozen=True, kw_only=True):
-    """Local-memory instructions that one source line is responsible for.
-
-    Attributes:
-        file, line: the innermost line of the inline chain that lies in the user's own file.
-        kind: as in ``sites``.
-        load_sites, store_sites: instructions.
-        load_bytes, store_bytes: bytes at these instructions.
-    """
-
-    file: str
-    line: int
-    kind: SiteKind
-    load_sites: int
-    store_sites: int
-    load_bytes: int
-    store_bytes: int
 
 
 class FrameRangeDocument(Struct, frozen=True, kw_only=True):
@@ -318,7 +299,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     sass: SassDocument | None
     sites: SiteSplit | None
     own_sites: SiteSplit | None
-    lines: tuple[LineDocument, ...]
+    lines: tuple[LineUse, ...]
     callees: tuple[FunctionDocument, ...]
     sources: SourcesDocument
     frame: tuple[FrameRangeDocument, ...]

@@ -17,6 +17,7 @@ from lmemscope.exporters.sarif_fixes import fixes
 from lmemscope.model import (
     Accepted,
     Account,
+    Checked,
     Finding,
     GateFailure,
     GateResult,
@@ -99,6 +100,12 @@ def render(report: Report, how: Presentation) -> str:
     """As `render_sarif`, without a gate's result; SARIF is always the same."""
     del how
     return render_sarif(report)
+
+
+def render_checked(checked: Checked, how: Presentation) -> str:
+    """As `render_sarif`."""
+    del how
+    return render_sarif(checked.report, checked.result)
 
 
 def _semantic(version: str) -> dict[str, str]:

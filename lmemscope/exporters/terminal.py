@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import LiteralString
 
 from lmemscope.analysis.addressing import pattern_of
 from lmemscope.analysis.groups import Group, counted, group_severity, totals
+from lmemscope.analysis.selection import Listed, listed, negligible
 from lmemscope.exporters import layout
 from lmemscope.exporters.cause_text import causes_of, doubt
 from lmemscope.exporters.escape import visible
-from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled
+from lmemscope.exporters.escape_terminal import Part, document, line, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_lines import linked_programs
 from lmemscope.exporters.remarks import remarks
-from lmemscope.exporters.selection import Listed, listed, negligible
+from lmemscope.exporters.text_table import BETWEEN, Paragraph, broken, padded
 from lmemscope.model import (
     InputId,
     KernelFacts,
@@ -27,7 +28,13 @@ from lmemscope.model import (
     verdict_kind,
 )
 
-_CODES = {"bold red": "1;31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+_CODES: dict[str, LiteralString] = {
+    "bold red": "1;31",
+    "green": "32",
+    "yellow": "33",
+    "magenta": "35",
+    "cyan": "36",
+}
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE, _WIDE = 72, 90, 100, 120
 _SCREEN, _LEAST = 40, 6
@@ -65,8 +72,8 @@ _COLUMNS = (
 )
 _ARCH, _COST, _REGISTERS, _FRAME, _SPILL, _SITES, _BYTES, _PTX = range(1, 9)
 _DISPENSABLE = (_PTX, _BYTES, _REGISTERS, _SPILL, _ARCH, _SITES, _FRAME, _COST)
-_VERDICT, _BETWEEN = 18, 3
-"""The least width of the verdict, and what lies between two columns."""
+_VERDICT = 18
+"""The least width of the verdict."""
 
 _NAMED_ARCHS = 2
 _WORST_WIDTH = 48
@@ -117,14 +124,12 @@ def _by_cause(entries: Sequence[Group], width: int | None) -> list[Part]:
         (one.cause, str(one.kernels), str(one.groups), layout.cycles(one.cost))
         for one in causes[:_CAUSES]
     ]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    room = (width or sum(widths) + _WORST_WIDTH + 8) - sum(widths) - 8
+    aligned = ["  ".join(cells) for cells in padded(rows, range(1, 4))]
+    room = (width - len(aligned[0]) - 2) if width is not None else _WORST_WIDTH
     worst = [layout.shortened(visible(one.worst.name), room) for one in causes[:_CAUSES]]
-    if room < len("worst"):
-        worst = [""] * len(worst)
+    named = ["worst", *worst] if room >= len("worst") else [""] * len(aligned)
     drawn: list[Part] = [
-        line("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]), name]))
-        for row, name in zip(rows, ["worst" if any(worst) else "", *worst], strict=True)
+        line(f"{cells}  {name}") for cells, name in zip(aligned, named, strict=True)
     ]
     if len(causes) > _CAUSES:
         drawn.append(f"and {count(len(causes) - _CAUSES, 'cause')} more")
@@ -236,15 +241,10 @@ def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
     lines = [[column.title for column in columns] + ["file", "verdict"]]
     for row, cells in zip(shown, rows, strict=True):
         lines.append([*(cells[n] for n in kept), visible(layout.shown_file(row.entry)), row.said])
-    right = [column.right for column in columns] + [False]
-    widths = [max(len(cells[i]) for cells in lines) for i in range(len(right))]
+    right = [n for n, column in enumerate(columns) if column.right]
     drawn: list[Part] = []
-    for index, cells_of in enumerate(lines):
-        cells = [
-            cell.rjust(size) if is_right else cell.ljust(size)
-            for cell, size, is_right in zip(cells_of[:-1], widths, right, strict=True)
-        ]
-        verdict = line(cells_of[-1])
+    for index, (*cells, said) in enumerate(padded(lines, right)):
+        verdict = line(said)
         if index:
             color = verdict_kind(entries[index - 1].verdict.kind).color
             verdict = styled(verdict, _CODES[color], on=how.color)
@@ -260,10 +260,7 @@ def _several(entries: Sequence[Group], how: Presentation) -> bool:
 def _fitting(
     lines: Sequence[_Line], cells: Sequence[Sequence[str]], name: int, how: Presentation
 ) -> dict[int, int]:
-    """The columns that are shown, and their widths: no figure is cut, the least telling ones go.
-
-    All widths are given to Rich, which else makes a table wider than its console, and crops it.
-    """
+    """The columns that are shown, and their widths: no figure is cut, the least telling ones go."""
     width = how.width or 0
     entries = [line.entry for line in lines]
     several = _several(entries, how)
@@ -288,20 +285,19 @@ def _fitting(
             break
         sizes.pop(index, None)
     longest = max(len("verdict"), *(len(line.said) for line in lines))
-    return {0: name, **sizes, verdict: min(longest, max(_VERDICT, _room(width, name, sizes)))}
+    room = _room(width, name, sizes)
+    if room < _VERDICT:
+        both = max(width - BETWEEN, 2)
+        name, room = min(name, both // 2), both - min(name, both // 2)
+    return {0: name, **sizes, verdict: min(longest, room)}
 
 
 def _room(width: int, name: int, sizes: Mapping[int, int]) -> int:
     """What names and figures leave to the verdict."""
-    return width - name - sum(sizes.values()) - _BETWEEN * (len(sizes) + 1)
+    return width - name - sum(sizes.values()) - BETWEEN * (len(sizes) + 1)
 
 
 def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> list[Part]:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     entries = [line.entry for line in lines]
     cells = [[*map(visible, _cells(one.entry)), one.said] for one in lines]
     own_files = [visible(layout.shown_file(entry)) for entry in entries]
@@ -313,35 +309,22 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> list[Part]:
     ]
     longest = max(map(len, ("kernel", *names, *(files if many_files else ()))))
     shown = _fitting(lines, cells, min(name_width, longest), how)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
-    for index, size in shown.items():
-        column = _COLUMNS[index]
-        table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            no_wrap=column.title not in ("kernel", "verdict"),
-            overflow="fold",
-            width=size,
-        )
+    rows = []
     for entry, name, file, row in zip(entries, names, files, cells, strict=True):
-        style = verdict_kind(entry.verdict.kind).color
-        texts = [Text(name), *map(Text, row)]
-        texts[-1].stylize(style)
-        if many_files:
-            texts[0].append(f"\n{file}", style="dim")
-        table.add_row(*(texts[index] for index in shown))
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        width=width,
-        force_terminal=how.color,
-        color_system="standard" if how.color else None,
-        highlight=False,
-        emoji=False,
-    )
-    console.print(table)
-    # Each cell was made visible above, as the text that rich measures and breaks.
-    return [Shown(one.rstrip()) for one in stream.getvalue().split("\n")[:-1]]
+        own: list[Paragraph] = [(name, ""), (file, "2")] if many_files else [(name, "")]
+        *figures, said = row
+        verdict = (said, _CODES[verdict_kind(entry.verdict.kind).color])
+        every = [own, *([(one, "")] for one in figures), [verdict]]
+        rows.append([every[index] for index in shown])
+    return [
+        *broken(
+            [_COLUMNS[index].title for index in shown],
+            rows,
+            list(shown.values()),
+            [n for n, index in enumerate(shown) if _COLUMNS[index].right],
+            color=how.color,
+        )
+    ]
 
 
 def _summary(report: Report) -> str:

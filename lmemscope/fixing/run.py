@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
-from lmemscope import __version__, collect
-from lmemscope.config.settings import Settings
+from lmemscope import __version__
+from lmemscope.app.execute import run_whole
+from lmemscope.app.session import Session
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
@@ -27,6 +28,7 @@ from lmemscope.model import (
     Chosen,
     Declined,
     DeclinedRewrite,
+    FailedInput,
     FixReport,
     Report,
     Rewriting,
@@ -80,8 +82,7 @@ class CutError(Exception):
 
 def fix(
     paths: Sequence[str],
-    settings: Settings,
-    executor: Executor,
+    session: Session,
     asked: Asked,
     progress: Progress | None = None,
 ) -> tuple[Report, FixReport]:
@@ -89,8 +90,7 @@ def fix(
 
     Args:
         paths: as the user typed them.
-        settings: how to compile.
-        executor: where units and trials run.
+        session: how to compile, and where units and trials run.
         asked: which kernels and objects.
         progress: told as each unit ends, then as each trial begins and ends.
 
@@ -104,10 +104,10 @@ def fix(
         LmemscopeError: the program cannot be run, or fails as it is.
     """
     began = time.monotonic()
-    report, analysed = collect.run_whole(paths, settings, executor, progress)
+    report, analysed = run_whole(paths, session, progress)
     seconds = time.monotonic() - began
     return report, try_rewrites(
-        report, analysed, executor, asked, settings.cache, progress, seconds=seconds
+        report, analysed, session.workers, asked, session.settings.cache, progress, seconds=seconds
     )
 
 
@@ -126,7 +126,8 @@ def try_rewrites(
     Args:
         report: of all inputs.
         analysed: the units that could be analysed.
-        executor, asked, progress: as of `fix`.
+        executor: where trials run.
+        asked, progress: as of `fix`.
         cache: directory where results are kept, or None.
         seconds: that analysing the units took.
 
@@ -146,7 +147,9 @@ def try_rewrites(
         trials=(),
         untried=(),
         chosen=Chosen((), (), "", ()),
-        failures=tuple((one.input, one.failure) for one in report.units if one.failure is not None),
+        failures=tuple(
+            FailedInput(one.input, one.failure) for one in report.units if one.failure is not None
+        ),
         kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
         notes=report.notes,
         default_arch=report.default_arch,

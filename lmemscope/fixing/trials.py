@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.fixing.overlay import overlay
 from lmemscope.formats import codec
 from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.store import slot_for
 from lmemscope.model import Edit, Unit, UnitReport, Wanted
-from lmemscope.pipeline import analyse_unit
 
 EVERY_KERNEL = Wanted(names=False, work=True)
 """What a trial is to give: other kernels may be harmed. Names tell objects of one size apart."""

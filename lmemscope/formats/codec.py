@@ -18,11 +18,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lmemscope.errors import FormatError
 
 T = TypeVar("T")
+
+_ABSENT: Final = object()
 
 _SHOWN = 300
 _ESCAPED = re.compile("\x1a(001A|D[89A-F][0-9A-F]{2})")
@@ -92,6 +94,32 @@ def decode(data: bytes, structure: type[T]) -> T:
         raise FormatError("json", "it is too large for this machine's memory") from error
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise FormatError("json", printable(str(error))) from error
+
+
+def shaped(kind: type[T], *sources: object, **given: Any) -> T:
+    """A document out of the model or the model out of a document, where the two are laid out alike.
+
+    Every field of ``kind`` is in ``given`` or, by name, in one of the sources; a field that is in
+    none is an error, whether it has a default or not. So no field is lost on the way.
+
+    Args:
+        kind: a dataclass or a ``msgspec.Struct``.
+        sources: the first that has a field counts.
+        given: fields that are laid out in another way.
+
+    Raises:
+        AttributeError: nothing has a field.
+    """
+    for name in getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]:
+        if name not in given:
+            for source in sources:
+                value = getattr(source, name, _ABSENT)
+                if value is not _ABSENT:
+                    given[name] = value
+                    break
+            else:
+                raise AttributeError(f"nothing has {name} for {kind.__name__}")
+    return kind(**given)
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

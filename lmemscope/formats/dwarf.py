@@ -15,6 +15,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.construct.core import ConstructError
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
+
 from lmemscope.errors import FormatError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.file_names import file_name
@@ -74,10 +78,6 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
         int(m.group(1)): file_name(m.group(2).encode("utf-8", "surrogateescape"))
         for m in _FILE.finditer(ptx)
     }
-    # pyelftools is imported where something is read, and most runs read none of this.
-    from elftools.common.exceptions import DWARFError, ELFError
-    from elftools.construct.core import ConstructError
-
     odd = (LookupError, ValueError, ArithmeticError, AttributeError, TypeError, AssertionError)
     try:
         return tuple(_Reader(sections, files).variables())
@@ -114,8 +114,6 @@ def _assemble(text: str) -> bytes:
 
 class _Reader:
     def __init__(self, sections: dict[str, bytes], files: dict[int, str]) -> None:
-        from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
-
         def section(name: str) -> Any:
             data = sections.get(name, b"")
             return DebugSectionDescriptor(io.BytesIO(data), name, 0, len(data), 0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from lmemscope.formats.demangle import short_name
+from lmemscope.model import KernelFacts
 
 
 def spellings(name: str, demangled: str) -> tuple[str, ...]:
@@ -112,3 +113,17 @@ def _without_static_units(name: str) -> str:
     if found is None:
         return name
     return "__nv_static_" + name[found.end() + int(found.group(1)) + 1 :]
+
+
+def select(
+    facts: Iterable[KernelFacts], globs: Sequence[str]
+) -> tuple[tuple[KernelFacts, ...], tuple[str, ...]]:
+    """The kernels that were asked for, and the names of the others."""
+    kept: list[KernelFacts] = []
+    others: list[str] = []
+    for fact in facts:
+        if matches(globs, fact.name, fact.demangled):
+            kept.append(fact)
+        else:
+            others.append(short_name(fact.demangled))
+    return tuple(kept), tuple(others)

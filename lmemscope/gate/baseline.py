@@ -47,13 +47,11 @@ class BaselineDocument:
 
 
 def _meaning(document: BaselineDocument) -> Baseline:
-    return Baseline(
-        tuple(sorted(document.toolchain.items())),
-        document.findings,
-        document.fingerprints,
-        document.archs,
-        document.default_arch,
-        document.filters,
+    return codec.shaped(
+        Baseline,
+        document,
+        toolchain=tuple(sorted(document.toolchain.items())),
+        entries=document.findings,
     )
 
 

@@ -4,45 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.model import InputId, KernelReport, Report
+from lmemscope.model import (
+    Change,
+    Difference,
+    InputId,
+    KernelDifference,
+    KernelReport,
+    Report,
+    ToolChange,
+)
 
 FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")
-Change = Literal["added", "removed", "worse", "better", "changed"]
-
-
-@dataclass(frozen=True, slots=True)
-class KernelDifference:
-    """One kernel that is not the same in both reports.
-
-    Attributes:
-        kernel: name, shortened; ``input`` and ``arch`` of the newer side, else of the older.
-        change: what happened on the whole.
-        figures: name, before, after of those that differ; None where not known or not there.
-        appeared, vanished: causes with their object, in words.
-        why: the finding's sentence for each cause that appeared.
-    """
-
-    kernel: str
-    input: str
-    arch: str
-    change: Change
-    figures: tuple[tuple[str, int | None, int | None], ...]
-    appeared: tuple[str, ...]
-    vanished: tuple[str, ...]
-    why: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolChange:
-    """A tool that has another version on the newer side."""
-
-    name: str
-    before: str | None
-    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +29,8 @@ class _Side:
 
 def difference(
     old: Report, new: Report, *, ignore_arch: bool = False, ignore_input: bool = False
-) -> tuple[KernelDifference, ...]:
-    """Kernels that differ, worst first.
+) -> Difference:
+    """What differs between two reports.
 
     Args:
         old, new: the two sides.
@@ -70,10 +45,11 @@ def difference(
         if one is not None:
             found.append(one)
     order = ("added", "worse", "changed", "better", "removed")
-    return tuple(sorted(found, key=lambda d: (order.index(d.change), d.input, d.kernel, d.arch)))
+    found.sort(key=lambda d: (order.index(d.change), d.input, d.kernel, d.arch))
+    return Difference(_toolchain_changes(old, new), tuple(found))
 
 
-def toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
+def _toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
     """Tools of both sides whose versions differ, by name."""
     versions = [{tool.name: tool.version for tool in side.toolchain} for side in (old, new)]
     shared = sorted(versions[0].keys() & versions[1].keys())

@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 
 from lmemscope.files import read_beside
 from lmemscope.formats import codec
+from lmemscope.lowering.lower import lower
 from lmemscope.lowering.store import Slot, slot_for
-from lmemscope.model import Moved, Unit, UnitReport, Wanted
+from lmemscope.model import Artifacts, Moved, Unit, UnitReport, Wanted
+from lmemscope.tools.process import Meanwhile
 
 Mentioning = Callable[[str, str], tuple[str, ...]]
 """Which sources of the project around a file hold a word."""
@@ -38,6 +40,27 @@ def slot_of(unit: Unit, wanted: Wanted) -> Slot | None:
         return None
     moved = wanted.moved
     return slot_for(wanted.cache, unit) if moved is None else slot_for(moved.cache, unit, moved)
+
+
+_KEYED = frozenset({"nvrtc", "nvcc", "ptx"})
+"""The routes whose results follow from a unit's key."""
+
+
+def lowered(unit: Unit, wanted: Wanted, meanwhile: Meanwhile | None = None) -> Artifacts:
+    """A unit's artefacts; one of another revision is kept as if it lay in the working tree.
+
+    Args:
+        unit, wanted: what to compile, and where it is kept.
+        meanwhile: may be called while a compiler runs.
+
+    Raises:
+        LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
+    """
+    artifacts = lower(unit, wanted.cache, meanwhile)
+    if wanted.moved is None or artifacts.frontend not in _KEYED:
+        return artifacts
+    slot = slot_of(unit, wanted)
+    return replace(artifacts, key=None if slot is None else slot.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +175,7 @@ def _stage(unit: Unit, wanted: Wanted) -> str:
     asked = (
         unit.input,
         unit.variant,
-        replace(wanted, cache=None, moved=None, max_file_size=None),
+        replace(wanted, cache=None, moved=None),
         here if moved is None else moved.in_live(here),
         own_code(),
     )

@@ -16,11 +16,10 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
-from lmemscope.lowering import ahead, refusals, store, toolkit_names
+from lmemscope.lowering import refusals, store, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap
-from lmemscope.lowering.twin import current
 from lmemscope.model import (
     Artifacts,
     CudaSource,
@@ -33,6 +32,7 @@ from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
 from lmemscope.sources.host_headers import refused_for
 from lmemscope.tools import nvcc, nvrtc, ptxas
+from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 T = TypeVar("T")
@@ -42,7 +42,9 @@ _NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
 
-def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
+def compile_file(
+    unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None
+) -> Artifacts:
     """Compile a CUDA C++ file: by NVRTC, or by nvcc where it holds host code.
 
     Raises:
@@ -62,7 +64,7 @@ def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
         unit,
         cache_directory,
         source,
-        lambda: _lower_cuda(unit, text, source, cache_directory),
+        lambda: _lower_cuda(unit, text, source, cache_directory, meanwhile),
     )
     gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source))
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
@@ -77,24 +79,34 @@ def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
 
 
 def _lower_cuda(
-    unit: Unit, text: str, source: CudaSource, cache_directory: str | None
+    unit: Unit,
+    text: str,
+    source: CudaSource,
+    cache_directory: str | None,
+    meanwhile: Meanwhile | None,
 ) -> Artifacts:
     try:
-        return _by_route(unit, text, source, cache_directory)
+        return _by_route(unit, text, source, cache_directory, meanwhile)
     except CompileError as refusal:
         if _SEPARATE not in (refusal.log or ""):
             raise
         relocatable = replace(unit, options=unit.options.as_relocatable())
-        artifacts = _by_route(relocatable, text, source, cache_directory)
+        artifacts = _by_route(relocatable, text, source, cache_directory, meanwhile)
         gap = launching_gap("compiled as relocatable code (-rdc=true)")
         return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))
 
 
-def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:
+def _by_route(
+    unit: Unit,
+    text: str,
+    source: CudaSource,
+    cache_directory: str | None,
+    meanwhile: Meanwhile | None,
+) -> Artifacts:
     if unit.frontend == "nvcc":
-        return _by_nvcc(unit, source)
+        return _by_nvcc(unit, source, meanwhile)
     if unit.frontend == "nvrtc":
-        return _by_nvrtc(unit, text, source)
+        return _by_nvrtc(unit, text, source, meanwhile)
     refused: LmemscopeError | None = None
     is_refused = _nvrtc_refuses(unit, source, cache_directory)
     if source.asked is None and not is_refused:
@@ -105,11 +117,11 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
     if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:
-            return _by_nvcc(unit, source)
+            return _by_nvcc(unit, source, meanwhile)
         except (ToolMissingError, CompileError) as error:
             refused = error
     try:
-        artifacts = _by_nvrtc(unit, text, source)
+        artifacts = _by_nvrtc(unit, text, source, meanwhile)
     except ToolMissingError as missing:
         if unit.toolkit is None:
             raise
@@ -217,7 +229,7 @@ def _after_nvrtc(
         raise
 
 
-def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
+def _by_nvrtc(unit: Unit, text: str, source: CudaSource, meanwhile: Meanwhile | None) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain)
     asked = _requested_instantiations(unit, source)
@@ -226,19 +238,16 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     gaps: tuple[Gap, ...] = ()
     try:
         names = (*asked, *wished, *launched)
-        result = nvrtc.compile_program(text, unit.path, flags, names, toolchain, ahead.load)
+        result = nvrtc.compile_program(text, unit.path, flags, names, toolchain, meanwhile)
     except nvrtc.NameExpressionError:
         if not launched and not wished:
             raise
         # What we read out of the file's launches is a guess, and a header may not be compiled
         # here; the user's own requests are neither.
         names = asked
-        result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain, ahead.load)
+        result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
         gaps = _not_instantiated(launched, "as launched") if launched else ()
         gaps += _unfulfilled(source, wished)
-    twin = current()
-    if twin is not None:
-        twin.begin_nvrtc(result.ptx, text, unit.path, flags, names, toolchain)
     return Artifacts(
         unit=unit,
         frontend="nvrtc",
@@ -290,8 +299,10 @@ def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*source.launches, *elsewhere)))
 
 
-def _by_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
-    artifacts, flags = granting_flags(unit, lambda granted: _by_plain_nvcc(granted, source))
+def _by_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None = None) -> Artifacts:
+    artifacts, flags = granting_flags(
+        unit, lambda granted: _by_plain_nvcc(granted, source, meanwhile)
+    )
     said = (Gap("compile", f"compiled with {flag}, which the file needs") for flag in flags)
     return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, *said))
 
@@ -311,7 +322,7 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
             granted.append(flag)
 
 
-def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
+def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) -> Artifacts:
     asked_for = Toolchain(unit.toolkit)
     toolchain = asked_for.of_nvcc()
     gaps: tuple[Gap, ...] = ()
@@ -323,11 +334,9 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     if unit.launched and not source.has_host_code:
         asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
     wished = _wished(source, asked)
-    twin = current()
 
     def compile_(names: tuple[str, ...]) -> nvcc.NvccResult:
-        keep = None if twin is None else twin.directory()
-        return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, keep, ahead.load)
+        return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, meanwhile)
 
     try:
         compiled = compile_((*asked, *wished))
@@ -336,11 +345,9 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
             raise
         compiled = compile_(asked)
         wished, gaps = (), (*gaps, *_unfulfilled(source, wished))
-    if twin is not None:
-        twin.begin(compiled, toolchain)
     asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
-    assembled = ahead.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
+    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
     return Artifacts(
         unit=unit,
         frontend="nvcc",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lmemscope.model import Artifacts, Unit, kind_of
 from lmemscope.routes import Asked, Expansion, per_arch
+from lmemscope.tools.process import Meanwhile
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -22,7 +23,7 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return per_arch(unit, asked)
 
 
-def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
     """Compile the file.
 
     Raises:
@@ -30,4 +31,4 @@ def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
     """
     from lmemscope.lowering.compile_cuda import compile_file
 
-    return compile_file(unit, cache_directory)
+    return compile_file(unit, cache_directory, meanwhile)

@@ -16,7 +16,6 @@ from lmemscope.lowering import store
 from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.compile_cuda import granting_flags
 from lmemscope.lowering.reading import read_text
-from lmemscope.lowering.twin import current
 from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
 from lmemscope.tools.toolchain import Toolchain
@@ -76,11 +75,7 @@ def _debug_text(artifacts: Artifacts) -> bytes:
     The code generator of sm_100 and newer takes what that of older ones refuses with ``-G``
     (``__dp4a`` and its like); the variables are the same.
     """
-    twin = current()
     try:
-        made = None if twin is None else twin.ptx(artifacts.ptx)
-        if made is not None:
-            return made
         return _debug_ptx(artifacts, artifacts.unit)
     except CompileError:
         if not _is_older(artifacts.unit.arch):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.quotes import needs_disassembly, quotes_of
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.sass import (
     NOT_DISASSEMBLED,
@@ -12,7 +14,7 @@ from lmemscope.formats.sass import (
     SassInstruction,
     parse_live_registers,
 )
-from lmemscope.model import Artifacts, Gap
+from lmemscope.model import Artifacts, Gap, KernelFacts, Quote, Quotes
 from lmemscope.tools import nvdisasm
 from lmemscope.tools.toolchain import Toolchain
 
@@ -38,3 +40,12 @@ def disassemble(
             Gap("quotes", f"machine code is not shown: {error.message}{hint}"),
         )
     return Disassembly(instructions, live), ()
+
+
+def quoted(
+    layers: Layers, facts: Sequence[KernelFacts], wanted: Collection[Quote]
+) -> tuple[Mapping[str, Quotes], tuple[Gap, ...]]:
+    """Lines behind the findings, cut out of this unit's own artefacts."""
+    asked = needs_disassembly(layers, facts, wanted)
+    code, gaps = (NOT_DISASSEMBLED, ()) if asked is None else disassemble(layers.artifacts, asked)
+    return quotes_of(layers, facts, wanted, code), gaps

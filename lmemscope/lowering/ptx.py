@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from lmemscope.errors import CompileError
 from lmemscope.files import open_regular
-from lmemscope.lowering import ahead
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.relocatable import launching_gap
@@ -16,6 +15,7 @@ from lmemscope.model import Artifacts, Unit
 from lmemscope.routes import Asked, Expansion, per_arch
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
+from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 _TARGET = re.compile(rb"^[ \t]*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
@@ -42,12 +42,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return per_arch(unit, route)
 
 
-def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
     """Assemble the file.
 
     Raises:
         LmemscopeError: it cannot be read, or ptxas is missing or refuses it.
     """
+    del meanwhile
     text = read_text(unit, "PTX")
     return kept(unit, cache_directory, None, lambda: _assembled(unit, encoded(text)))
 
@@ -66,7 +67,7 @@ def _assembled(unit: Unit, data: bytes) -> Artifacts:
 
 def _by_ptxas(unit: Unit, data: bytes) -> Artifacts:
     flags = ptxas.options_for(unit.arch, unit.options)
-    result = ahead.assemble(data, unit.input, flags, Toolchain(unit.toolkit))
+    result = ptxas.assemble(data, unit.input, flags, Toolchain(unit.toolkit))
     return Artifacts(unit, "ptx", flags, data, result.log, result.cubin, (result.tool,))
 
 

@@ -13,9 +13,7 @@ from typing import Any
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.lowering import ahead
 from lmemscope.lowering.compile_cuda import instantiations
-from lmemscope.lowering.twin import current
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
 from lmemscope.routes import Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
@@ -29,6 +27,7 @@ from lmemscope.sources.python import (
     survey,
 )
 from lmemscope.tools import nvrtc, process, ptxas, python_child
+from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
@@ -87,12 +86,13 @@ def _unread(unit: Unit, surveyed: Survey) -> Iterator[Gap]:
         yield Gap("read", f"{reason}{more}", "evidence", unit.input)
 
 
-def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
     """Take a unit of a Python file to its artefacts.
 
     Raises:
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
+    del meanwhile
     del cache_directory
     program = program_of(unit)
     if isinstance(program, NumbaKernel):
@@ -120,10 +120,7 @@ def _compiled(
     toolchain = Toolchain(unit.toolkit)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain, extra=options)
     names = (*name_expressions, *unit.options.instantiate)
-    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain, ahead.load)
-    twin = current()
-    if twin is not None:
-        twin.begin_nvrtc(result.ptx, source, unit.path, flags, names, toolchain)
+    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
     return Artifacts(
         unit=unit,
         frontend="cupy",
@@ -183,7 +180,7 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
             maxrregcount=int(answer["registers"]), ptxas_args=options.ptxas_args
         )
     flags = ptxas.options_for(unit.arch, options)
-    assembled = ahead.assemble(ptx, unit.input, flags, Toolchain(unit.toolkit))
+    assembled = ptxas.assemble(ptx, unit.input, flags, Toolchain(unit.toolkit))
     gaps: tuple[Gap, ...] = ()
     if answer["others"]:
         ending = "" if answer["others"] == 1 else "s"

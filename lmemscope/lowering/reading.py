@@ -17,7 +17,7 @@ def read_bytes(unit: Unit) -> bytes:
         InputError: it does not exist or cannot be read.
     """
     try:
-        return read_input(unit.path)
+        return read_input(unit.path, unit.options.max_file_size)
     except FileNotFoundError as error:
         raise InputError("read", f"{unit.input} does not exist", hint="check the path") from error
     except OSError as error:

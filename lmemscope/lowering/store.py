@@ -147,7 +147,7 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
         "arch": unit.arch,
         "frontend": unit.frontend,
         # How long one may take decides nothing about what comes out.
-        "options": asdict(replace(unit.options, time_limit=None)),
+        "options": asdict(replace(unit.options, time_limit=None, max_file_size=None)),
         "files": files,
         "system": system,
         "missing": sorted(read.missing),

@@ -50,6 +50,7 @@ from lmemscope.model.devices import (
     Footprint,
     Reservation,
 )
+from lmemscope.model.difference import Change, Difference, KernelDifference, ToolChange
 from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
@@ -70,6 +71,7 @@ from lmemscope.model.fix import (
     Declined,
     DeclinedRewrite,
     Edit,
+    FailedInput,
     Figures,
     FileContent,
     FixReport,
@@ -90,6 +92,7 @@ from lmemscope.model.gate import (
     Allowance,
     Baseline,
     BaselineEntry,
+    Checked,
     Decision,
     FailureKind,
     GateFailure,
@@ -100,6 +103,7 @@ from lmemscope.model.gate import (
     MissingEvidence,
     Policy,
     SourceComment,
+    Written,
 )
 from lmemscope.model.inputs import (
     BUILD_LOG,
@@ -220,6 +224,8 @@ __all__ = [
     "Cause",
     "CauseShare",
     "CauseTraits",
+    "Change",
+    "Checked",
     "Chosen",
     "CompileOptions",
     "Confidence",
@@ -231,6 +237,7 @@ __all__ = [
     "Declined",
     "DeclinedRewrite",
     "Device",
+    "Difference",
     "Dimensions",
     "Directive",
     "Disagreement",
@@ -240,6 +247,7 @@ __all__ = [
     "Evidence",
     "EvidenceKind",
     "Extent",
+    "FailedInput",
     "Failure",
     "FailureKind",
     "Figures",
@@ -270,6 +278,7 @@ __all__ = [
     "InputId",
     "InputKind",
     "KernelDefinition",
+    "KernelDifference",
     "KernelDirective",
     "KernelFacts",
     "KernelKind",
@@ -319,6 +328,7 @@ __all__ = [
     "SourceText",
     "Stall",
     "Tool",
+    "ToolChange",
     "Trial",
     "TrialVerdict",
     "TriedUnit",
@@ -335,6 +345,7 @@ __all__ = [
     "View",
     "Wanted",
     "Work",
+    "Written",
     "WrittenLaunch",
     "base_name",
     "calling_line",

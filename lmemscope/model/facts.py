@@ -48,14 +48,42 @@ class LineUse:
     """Local-memory instructions that one source line is responsible for.
 
     Attributes:
-        location: the innermost line of the inline chain that lies in the user's own file.
-        kind: ``spill``, ``local-object`` or ``unknown``, as in `SiteSplit`.
-        sites: how many, and bytes at those sites.
+        file, line: the innermost line of the inline chain that lies in the user's own file.
+        kind: as in ``sites``.
+        load_sites, store_sites: instructions.
+        load_bytes, store_bytes: bytes at these instructions.
     """
 
-    location: SourceLocation
+    file: str
+    line: int
     kind: SiteKind
-    sites: SiteClass
+    load_sites: int
+    store_sites: int
+    load_bytes: int
+    store_bytes: int
+
+    @classmethod
+    def of(cls, place: SourceLocation, kind: SiteKind, sites: SiteClass) -> LineUse:
+        """The sites of one kind at a line."""
+        return cls(
+            place.file,
+            place.line,
+            kind,
+            sites.load_sites,
+            sites.store_sites,
+            sites.load_bytes,
+            sites.store_bytes,
+        )
+
+    @property
+    def location(self) -> SourceLocation:
+        """The line."""
+        return SourceLocation(self.file, self.line)
+
+    @property
+    def sites(self) -> SiteClass:
+        """Its instructions."""
+        return SiteClass(self.load_sites, self.store_sites, self.load_bytes, self.store_bytes)
 
 
 @dataclass(frozen=True, slots=True)

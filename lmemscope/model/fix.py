@@ -345,6 +345,19 @@ class TriedUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedInput:
+    """An input that could not be analysed.
+
+    Attributes:
+        input: its path as typed.
+        failure: why.
+    """
+
+    input: str
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
 class FixReport:
     """What was tried and what came of it.
 
@@ -365,7 +378,7 @@ class FixReport:
     trials: tuple[Trial, ...]
     untried: tuple[Untried, ...]
     chosen: Chosen
-    failures: tuple[tuple[str, Failure], ...] = ()
+    failures: tuple[FailedInput, ...] = ()
     kernels: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
     default_arch: str | None = None

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Annotated, Literal
 
 from lmemscope.model.cause_table import Cause
-from lmemscope.model.judgement import Finding
+from lmemscope.model.judgement import Finding, Report
 from lmemscope.model.option import GateOption, Option
 from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 
@@ -335,3 +335,31 @@ class GateResult:
     def complete(self) -> bool:
         """Whether nothing that the gate needs is missing, or that was accepted."""
         return self.allow_incomplete or not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done to the baseline.
+
+    Attributes:
+        update: what is gone was removed from it.
+        ratchet: the figures of what has become smaller were taken into it.
+    """
+
+    update: bool = False
+    ratchet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A report and the gate's answer to it.
+
+    Attributes:
+        report: what was looked at.
+        result: the answer.
+        written: what was done to the baseline.
+    """
+
+    report: Report
+    result: GateResult
+    written: Written = Written()

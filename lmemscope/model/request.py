@@ -85,6 +85,7 @@ class CompileOptions:
 
     Attributes:
         time_limit: seconds that running a Python file may take, or None: ``--timeout``.
+        max_file_size: MiB that the input may have, or None for the default.
     """
 
     include_dirs: Annotated[
@@ -152,6 +153,7 @@ class CompileOptions:
         ),
     ] = False
     time_limit: float | None = None
+    max_file_size: int | None = None
 
     @property
     def is_relocatable(self) -> bool:
@@ -265,7 +267,6 @@ class Wanted:
         quotes: lines of the artefacts to show beside findings; ``live`` counts registers.
         cache: directory where compilers' outputs are kept, or None to compile always.
         moved: of a unit of another revision, under which names its report is kept.
-        max_file_size: MiB that an input may have, or None for the default.
         names: whether objects are to have their variables' names, which takes one more compilation.
         work: whether to count what kernels do, for their cost.
         largest: the numbers that parameters of kernels are taken to be then, as in their `Work`, by
@@ -277,7 +278,6 @@ class Wanted:
     quotes: tuple[Quote, ...] = ()
     cache: str | None = None
     moved: Moved | None = None
-    max_file_size: int | None = None
     names: bool = True
     work: bool = False
     largest: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()

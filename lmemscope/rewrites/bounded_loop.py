@@ -1,16 +1,14 @@
 """Bound the loop by the array's size
 
-`for (int i = 0; i < n; ++i)` over an array of N elements becomes a loop to N that is left where
-`i < n` no longer holds, and is unrolled: the trip count is a constant then, and each index too. One
-that counts down from a run-time number counts down from N - 1, and skips what is above that number.
+`for (int i = 0; i < n; ++i)` over an array of N elements becomes an unrolled loop to N that is left
+when `i < n` fails, so each index is a constant. A loop that counts down from a run-time number
+counts down from N - 1 and skips what is above that number.
 
-It is safe where every turn begins by using element `i`, of this array or another local one of its
-size, before anything that could leave the loop or the thread: a loop to more than N would then have
-been undefined before. Otherwise it is unsafe:
-its user promises that the bound never exceeds N. Declined where the loop asks its own counter
-before each use (`if (i < N)`), for then the array's size says nothing of how often it runs, and
-where a macro or another variable may give the bound, the extent or the body another meaning. It
-costs the code of N turns, and a comparison in each.
+Safe if every iteration begins by using element `i`, of this array or another local one of its size,
+before anything can leave the loop or the thread: a loop beyond N would be undefined. Otherwise
+unsafe: the promise is that the bound never exceeds N. Declined if the loop tests its own counter
+before each use (`if (i < N)`), and if a macro may change the meaning of bound, extent or body. It
+costs the code of N iterations, and a comparison in each.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Const tables of indices
 
-A variable of the module in constant or device memory that indices of the array are read from
-(`state[order[i]]`) becomes const: its numbers are known to the compiler then, and an index that is
-read from a constant place is a constant. In a second proposal the loops that read it, and those
-that index the array, are unrolled, too.
+A module variable in constant or device memory from which indices are read (`state[order[i]]`)
+becomes const, so that an index read at a constant position is a constant. A second variant also
+unrolls the loops that read it and those that index the array.
 
-It is safe: nothing in the project does more with the table than to read its elements, so none
-writes it, by `cudaMemcpyToSymbol` or otherwise, or has its address; what writes an element does not
-compile. Declined where another file declares it `extern`, and where a function gets an element,
-for of what is const another may be called.
+Safe: in the whole project nothing writes the table (`cudaMemcpyToSymbol` included) or has its
+address. Declined if another file declares it `extern`, or if a function gets an element, because a
+const overload may be called.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
 """Compile a version for each number
 
-A kernel whose loops over an array run up to a parameter, `for (int i = 0; i < n; ++i)` over 8
-elements, becomes a template of that number, and a `switch` over 0 to 8 that runs the instance for
-it. In each the loops have a constant number of turns and are unrolled: every index is a constant,
-also in the functions that are inlined, in loops that count down, and where a loop's bound is the
-counter of another. No turn asks whether it is one too many, as those of bounded-loop do. A second
-proposal keeps the compiler from unrolling the loops around them (`#pragma unroll 1`).
+A kernel whose loops over an array run to a parameter, `for (int i = 0; i < n; ++i)` over 8
+elements, becomes a template of that number, with a `switch` over 0 to 8. In each instance trip
+counts are constant and the loops unrolled, those in inlined functions included. A second variant
+keeps outer loops rolled (`#pragma unroll 1`).
 
-It is unsafe: its user promises that the number is one of these. With any other the kernel traps,
-and the host gets an error. Declined where the loop asks its counter before it uses the array (`if
-(i < 8)`), for then the array's size says nothing of how often the loop runs, where the body has
-variables that live longer than a call, for each version would have its own, where something may
-change the parameter, of templates, and where the versions would be more than 64 KB of source. It
-costs the code of all of them, of which a launch runs one.
+Unsafe: the promise is that the number is one of these; with any other the kernel traps, and the
+host gets an error. Declined for templates, if the loop tests its counter before it uses the array,
+if the body has static variables, if the parameter may be modified, and above 64 KB of source. It
+costs the code of all versions.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Drop `volatile`
 
-The word goes from the declaration of a local variable, so that it can be in a register.
+Removes the qualifier from a local variable, which can then be in a register.
 
-It is safe for whole numbers, `bool` and pointers: nothing but the thread itself can see a local
-variable, and it reads what it wrote. It is unsafe for floating-point numbers, whose products and
-sums may then be fused, so that results differ in their last bits, and for types that cannot be seen
-to be none. Declined where inline assembly or a pointer to volatile uses the variable, where a
-function or a class may tell what is volatile, and where a loop only waits for it.
+Safe for integers, `bool` and pointers: only the thread itself can access a local variable. Unsafe
+for floating-point numbers, whose products and sums may then be fused and differ in the last bits,
+and for types that may contain some. Declined if inline assembly or a pointer to volatile uses the
+variable, if a function or class may detect the qualifier, and if a loop only waits for it.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""Take no slow path of sine and cosine
+"""Avoid the slow path of sine and cosine
 
-Calls of float arguments become `__sinf`, `__cosf`, `__tanf` or `__sincosf`; those whose argument is
-written as pi times something become functions of half turns at once, as of `half-turns`. Or, before
-the statements, `__builtin_assume(fabs(x) < 1e5)` promises that the argument is small (2e9 of double
-arguments): where the statement makes the call whatever happens, and nothing else in it can change
-the argument.
+Calls with float arguments become `__sinf`, `__cosf`, `__tanf` or `__sincosf`; calls of pi times
+something become `sinpi` and the like. Or `__builtin_assume(fabs(x) < 1e5)` before the statement
+promises a small argument (2e9 for double), if the statement always makes the call and does not
+change the argument.
 
-All of it is unsafe. The fast functions have an absolute error of about 1e-6 within pi of zero,
-which grows beyond, and for large arguments the result is wrong. With the promise results are the
-same within its range, and wrong beyond. Neither is proposed of an angle that is made of a power, or
-of more integers than it is divided by (`2 * pi * i * j / n`): it grows with the sizes of the
-program. The fast functions do not exist for the host: declined where a function is compiled for it
-too, and where the program has a function or a variable of its own that is called so.
+Unsafe. The fast functions have an absolute error of about 1e-6 within pi of zero, and are wrong for
+large arguments. With the promise, results are wrong outside its range. Neither is proposed for an
+angle with a power, or with more integers than it is divided by (`2 * pi * i * j / n`), which grows
+with problem sizes. Declined for functions that are also compiled for the host, and if the program
+defines such a name itself.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Inline the function
 
-Device functions that are called get `__forceinline__` in the place of `inline` and of what forbids
-inlining (`__noinline__`, `__attribute__((noinline))`, a macro of the file that stands for one): no
-address has to be handed over then, no register kept for the caller, no frame made.
+Called device functions get `__forceinline__` in place of `inline` and of what prevents inlining
+(`__noinline__`, `__attribute__((noinline))`, a macro of the file for one).
 
-It is safe: where a function's code stands is no part of its meaning. Functions that call themselves
-and virtual ones are left alone. It is unsafe in relocatable code, and for a function that is
-compiled for the host too and is not `inline` today: other sources that call it would not find it.
-It costs code at each call, and registers.
+Safe: inlining does not change the meaning. Recursive and virtual functions are left alone. Unsafe
+in relocatable code, and for a function that is also compiled for the host and is not `inline`:
+other sources could not find it. It costs code at each call, and registers.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
 """Read the parameter in place
 
-The kernel's parameter becomes `const __grid_constant__`: its address is then that of the parameter
-itself, in constant memory, and no thread makes a copy of it (sm_70 and newer). Every declaration of
-the kernel changes, in the file and in the headers that it quotes.
+The kernel's parameter becomes `const __grid_constant__`: it is read in constant memory, without a
+copy per thread (sm_70 and newer). Every declaration of the kernel changes, in included headers too.
 
-It is safe where only its members are read: a parameter that is changed does not compile when it is
-const, and what could take the const away again, a cast in C's way or inline assembly, is declined.
-Where a function gets it, or a member function is called, a reference is bound to a part of it, an
-array in it turns into a pointer, or classes have operators that are not const, it is unsafe: there
-may be another overload for what is const, or a cast. Where such an overload is in sight, it is
-declined. Reads whose address differs between lanes go
-through the L1 cache.
+Safe if only members are read: a parameter that is modified does not compile as const, and what
+could remove the const (a C-style cast, inline assembly) is declined. Unsafe if a function gets it,
+a member function is called, a reference binds to a part of it, an array in it decays to a pointer,
+or classes have non-const operators: there may be a const overload, or a cast. Declined if such an
+overload is in sight. Reads at addresses that differ between lanes go through the L1 cache.
 """
 
 from __future__ import annotations

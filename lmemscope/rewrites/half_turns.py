@@ -1,12 +1,10 @@
-"""Call functions of half turns
+"""Use sinpi and cospi
 
-Where the argument of a sine or cosine is written as pi times something, `sinpi`, `cospi` or
-`sincospi` of that factor take the place of the call: they have no slow path. `tan` has no such
-function.
+If the argument of a sine or cosine is written as pi times something, `sinpi`, `cospi` or `sincospi`
+of that factor replace the call: they have no slow path. `tan` has no such function.
 
-It is unsafe: results differ by what rounding does to the product with pi, the last bits of a small
-argument and all of a large one, and by more where pi is written with few digits, being nearer to
-what is meant. An angle that grows with the program is reduced exactly.
+Unsafe: results differ by the rounding of the product with pi (the last bits for a small argument,
+all bits for a large one), and more if pi has few digits.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """Keep loops rolled
 
-`#pragma unroll 1` before the loops around what is spilled: the innermost ones, those one and two
-levels further out, all of them, and each by itself, each a proposal. The values of one turn are
-then in registers at a time, where the compiler had several turns side by side, or a pragma asked
-for that.
+`#pragma unroll 1` before the loops around the spilled values: the innermost ones, those one and two
+levels further out, all of them, and each alone, as separate variants. Then the values of only one
+iteration are live at a time.
 
-It is safe: a pragma changes no meaning. It costs the instructions that count turns, and what the
-compiler knew of a turn by its number: what it computed once for all turns is computed in each, and
-an array whose index is a constant no more is in local memory: then the spills are reduced to that,
-if it is less.
+Safe: a pragma does not change the meaning. It costs loop overhead, and an array whose index is no
+longer constant goes to local memory.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
 """Leave the kernel more registers
 
 `__launch_bounds__(N, M)` becomes `__launch_bounds__(N)` or asks for fewer blocks, and
-`__maxnreg__(R)` goes: the compiler may then give each thread more registers, and spills fewer or
-none. Bounds without a minimum of blocks get one of 1, since ptxas may otherwise spare registers for
-several. Where a block of all its threads leaves no more, the bounds are those of half a block.
+`__maxnreg__(R)` goes. Bounds without a minimum of blocks get a minimum of 1, because ptxas may
+otherwise save registers for several. If a full block leaves no more registers, the bounds become
+those of half a block.
 
-It is safe: the words bound what is compiled, and no launch that was allowed before is refused. It
-is unsafe without `__maxnreg__`, which says nothing of blocks: one of 1024 threads finds no
-registers if each of them has more than 64. It is unsafe, too, where the file launches cooperatively
-or waits for the whole grid: fewer blocks are on the device at a time then, and a grid that just
-fitted does not. Half a block is unsafe: launches, and whatever else counts on the whole one, have
-to change with it. It costs occupancy.
+Safe: the bounds affect compilation only, and no launch that was allowed is refused. Unsafe if
+`__maxnreg__` goes, which does not limit the block: a block of 1024 threads with more than 64
+registers each cannot start. Also unsafe for cooperative launches and grid synchronisation (fewer
+blocks are resident), and with half a block (launches and code that depends on the block size must
+change). It costs occupancy.
 """
 
 from __future__ import annotations

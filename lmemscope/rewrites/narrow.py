@@ -1,18 +1,14 @@
 """Keep small numbers in shared memory, in fewer bits than their type has
 
-An array of whole numbers becomes a view of a column of shared memory whose elements are bytes, or
-words of 16 bits: as many as the numbers that are ever put into it need. It takes a half or a fourth
-of the room that shared-memory takes, so that more threads run at a time, and longer arrays fit.
-Where 1, 2 or 4 bits are enough, a second proposal has two to eight elements in each byte: the
-threads of more blocks fit, and each store reads the byte first. Arrays of two dimensions, and of
-bytes or truth values, are tried in that form alone.
+An integer array becomes a view of a shared-memory column with elements of 8 or 16 bits, if all
+values stored in it fit. It takes a half or a quarter of the space of shared-memory, so more threads
+are resident. If 1, 2 or 4 bits suffice, a second variant packs two to eight elements per byte; each
+store then reads the byte first.
 
-What is put into it must be in sight: numbers, counters of loops, variables that are given nothing
-else, what is behind a mask or a remainder, and elements of the array itself; a truth value needs a
-bit whatever it is. An element is
-read as a number of its type, as before. It is safe under what makes shared-memory safe. Where a
-loop's bound is a variable it is unsafe: its user promises that the bound does not exceed 65535. The
-name of a constant counts where it is defined once in all files in sight, in no branch of an `#if`.
+All stored values must be in sight: constants (defined once, in no branch of an `#if`), loop
+counters, variables that hold only such values, results of a mask or remainder, and elements of the
+array itself. Elements are read as their original type. Safe under the conditions of shared-memory.
+Unsafe if a loop's bound is a variable: the promise is that it does not exceed 65535.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Compile the print out
 
-The call of `printf` or `assert` goes between `#ifdef LMEMSCOPE_PRINT` and `#endif`, with the `if`
-that it alone stands under; all calls that share the buffer of the finding go together.
+The call of `printf` or `assert` goes between `#ifdef LMEMSCOPE_PRINT` and `#endif`, with an `if`
+that controls only it; all calls that share the finding's buffer go together. If the condition may
+have side effects, or the call is the body of a loop or of an `if` with `else`, an empty statement
+replaces it.
 
-It is unsafe: nothing is printed, and no assertion is checked, unless the program is compiled with
-`-DLMEMSCOPE_PRINT`. Declined where the arguments change something, or an operator or a macro in
-them may, and where `printf` or `assert` is a macro of the program's own. Where the condition may,
-or the call is the body of a loop, a macro's maybe, or of an `if` with an `else`, an empty statement
-takes its place. Declined, too, of a kernel that does nothing but print.
-It costs nothing.
+Unsafe: nothing is printed or asserted without `-DLMEMSCOPE_PRINT`. Declined if the arguments may
+have side effects, if `printf` or `assert` is a macro of the program, and for a kernel that only
+prints.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Pack small elements into one 64-bit register
 
-An array of at most 64 bits becomes one integer; an element is shifted out of it and masked into
-it, whatever the index is.
+An array of at most 64 bits becomes one integer; elements are accessed by shifts and masks, whatever
+the index.
 
-It is safe: the elements are integers of the same width as before, an index within the array means
-the same element, and what would need an element itself does not compile with it, nor does another
-instance whose array is larger. It costs a few
-integer instructions at each access, and two registers.
+Safe: an index within the array selects the same integer, and code that needs the element itself
+does not compile, nor does an instance with a larger array. It costs a few integer instructions per
+access, and two registers.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Several turns at a time
+"""Unroll by four
 
-Never tried alone: where a rewrite has taken an object out of local memory, the loop around its
-accesses that runs an unknown number of times is unrolled four times besides (`#pragma unroll 4`).
-What four turns load is then waited for together, and what one turn hands to the next needs no copy.
+Only tried with another rewrite: once an object is out of local memory, the loop of unknown trip
+count around its accesses is unrolled four times (`#pragma unroll 4`). Loads of four iterations are
+then in flight together.
 
-It is safe: the pragma changes no value. It takes registers and code, which the model weighs; it is
-offered where the kernel is modelled faster with it, and stays behind the rewrite alone where not.
-Loops that say how often to unroll them, that run a constant number of times, or that the other
-rewrite changes itself are left as they are.
+Safe: the pragma changes no value. It costs registers and code, and is offered if it is modelled
+faster. Loops with their own pragma or a constant trip count, and loops that the other rewrite
+changes, are left alone.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Select the element by comparing
 
-The array becomes a class whose elements are only ever named by constants: a run-time index is
-compared with each of them, in loops that are unrolled. Nothing needs an address any more, so the
-elements can be in registers.
+The array becomes a class that compares a run-time index with each constant, in unrolled loops. No
+element needs an address, so they can be in registers.
 
-It is safe: an index within the array selects the same element, one outside was undefined before;
-uses that would need the element itself (a pointer, a reference, `&a[i]`) do not compile with it
-and are not offered, nor is what could bind a reference to the copy of an element, or a class that
-tells a copy from an element, nor what is seen to go on from one row to the next. It costs as many
-comparisons as the array has elements at each access with a run-time index, and registers.
+Safe: an index within the array selects the same element, and one outside was undefined. Code that
+needs the element itself (a pointer, a reference, `&a[i]`) is not offered, nor is code that could
+tell a copy from an element or step from one row to the next. It costs as many comparisons per
+access as the array has elements, and registers.
 """
 
 from __future__ import annotations

@@ -1,29 +1,23 @@
 """Keep the array in shared memory
 
-Each thread gets a column of a shared array: element `i` of thread `t` is at `[i][t]`, so that the
-lanes of a warp use different banks whatever their indices are. Of elements narrower than a word,
-those that share one follow each other, or four lanes would share a bank. The variable becomes a
-view of its column, and an element stays what it was, something that can be assigned and bound to a
-reference. A function that takes it gets a copy beside it that takes the view, and one for several
-arrays that may all become views; one that nothing else calls or names is changed in its place.
-Where local pointers go through the array, it and they become a class that counts elements:
-`*p++`, `p[-1]`, `p - q`, comparisons, `&a[i]`, rows of an array of two dimensions, and functions
-that get `a + k` mean the elements that they meant, in the order that these have in memory. What may
-take a place elsewhere is declined: a pointer that gets another array, too, members, arrays of
-pointers, lambdas, what a function returns, casts, `sizeof`, references and pointers to pointers,
-and functions whose bodies are not in sight.
-What else may get from one element to the next in memory is declined: a function that takes the
-address of what it gets by reference, a class that hands out its own address, a cast to a larger
-type. So is code that asks which memory a pointer leads to, and a function that may run again before
-it is done: by its own name, or by a pointer, a member or an operator.
+Each thread gets a column of a shared array: element `i` of thread `t` is at `[i][t]`, so the lanes
+of a warp use different banks whatever their indices. Elements narrower than a word are grouped by
+words. The variable becomes a view of its column, and functions that take the array get an overload
+for the view, or change in place if nothing else uses them. Local pointers into the array become a
+class with the usual pointer arithmetic.
 
-It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
-the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that
-other sources may include, it is unsafe: a launch with more threads in a block than the array has
-columns would write outside of it, and one with dynamic shared memory may ask for more than there
-is. Where nothing says how many threads there are, the kernels get `__launch_bounds__` as well, so
-that a larger launch fails at once. How many is read from the project's other files, too: what they
-give the variable that a launch has as its block, through calls and what a device allows.
+Declined if the address could escape (a pointer that may also refer to another array, members,
+arrays of pointers, lambdas, return values, casts, `sizeof`, references and pointers to pointers,
+functions without a body in sight), or if code may step between elements in memory (the address of a
+reference parameter, a class that returns its own address, a cast to a larger type). Also declined
+if code asks which memory a pointer leads to, or if the function may be re-entered: by its name, a
+function pointer, an operator or a constructor.
+
+Safe if every kernel that may run the function has `__launch_bounds__`, or `--block` gives the
+block, and no kernel uses dynamic shared memory. Otherwise unsafe: a larger block would write
+outside the array, and dynamic shared memory may not fit. Block sizes are also read from launches in
+the project. If nothing gives one, the kernels get `__launch_bounds__`, so that a larger launch
+fails at once.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Keep the variable as it is in shared memory
 
-Each thread gets a row of a shared array that holds the variable whole: an array, or a structure
-with arrays in it. The variable becomes a reference to it, so that pointers into it, functions that
-take it, macros and members work as before. A row is an odd number of words long: where the lanes of
-a warp use the same element, each uses a bank of its own. Tried where the variable cannot be a
-column (shared-memory), which is free of conflicts whatever the indices are.
+Each thread gets a row of a shared array that holds the whole variable, an array or a structure with
+arrays. The variable becomes a reference to it, so pointers, functions, macros and members work as
+before. Rows are an odd number of words long, so lanes that use the same element use different
+banks. Tried if the variable cannot be a column (shared-memory).
 
-It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
-the block, and no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type
-with a constructor or a destructor that does something does not compile in it. Code that asks which
-memory a pointer leads to, or takes it for local memory, as inline assembly may, is declined, and so
-is a cast to a larger type, in functions that get a pointer to it, too.
+Safe and unsafe as shared-memory. A type with a non-trivial constructor or destructor does not
+compile in it. Code that asks which memory a pointer leads to, or treats it as local memory, such as
+inline assembly, is declined, and so are casts to a larger type, also in functions that get a
+pointer to it.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
 """One table for each block
 
-A table of constants that no thread changes is kept in shared memory: the first thread of a block
-writes it where the kernel begins, before any other thread goes on, and all read it from there. Up
-to 64 elements are constants of its stores; of more it reads a copy in device memory.
-Tried where lanes read different elements: shared memory hands as many of them out at a time as lie
-in different banks.
+A constant table is kept in shared memory: the first thread of a block writes it at the beginning of
+the kernel, before a barrier; above 64 elements it copies from device memory. Tried if lanes read
+different elements.
 
-It is safe: nothing stands before the barrier, so that all threads of a block get there; the
-elements are the same constants, and what could change them or tell that they lie elsewhere is
-declined, and pointers to larger elements find it aligned, as for static-table. A table of rows of
-which only elements are used computes their places as one number (a helper class), which another
-table with the same indices shares. Only tables that a
-kernel itself declares are moved, by names that mean the same where it begins. Where a launch may
-ask for dynamic shared memory it is unsafe: there is less of that then. It costs a barrier, and
+Safe: nothing precedes the barrier, so all threads reach it, and code that could change the elements
+or detect their location is declined, as for static-table. Unsafe if a launch may use dynamic shared
+memory, which leaves less of it. Only tables declared in kernels are moved. It costs a barrier, and
 stores by one thread.
 """
 

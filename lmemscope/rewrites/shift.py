@@ -1,17 +1,12 @@
-"""Shift the ring instead of turning its head
+"""Shift the ring instead of advancing its head
 
-A ring buffer keeps its elements where they are, and an index goes round. Here the elements move
-instead: wherever the index steps, an unrolled loop moves each of them by one place, and what was
-`window[(head + 3) % N]` is `window[3]`. Every index is a constant then, and the elements can be in
-registers.
+Instead of the head, the elements of a ring buffer move: at each step an unrolled loop moves each by
+one position, and `window[(head + 3) % N]` becomes `window[3]`. Every index is a constant.
 
-It is safe: at any time element `i` is what element `(head + i) % N` was. That is so at first,
-where the head is 0 or all elements are alike, and stays so wherever the head steps by one, round
-the array; every index is tried for each value of the head to move with it. A ring that was
-not initialised begins with zeros. It is unsafe where a loop adds up all elements by their places,
-for it then adds them by their ages: the user promises that another order of adding is the same to
-them. It costs a move of every element in each step, whether it is read or not: long rings of which
-little is read are better off in shared memory.
+Safe: element `i` is always what `(head + i) % N` was. At the start the head is 0 or all elements
+are equal, and the head only steps by one; every index is checked for each value of the head. Unsafe
+if a loop sums all elements by position, which changes the order of additions. It costs a move of
+every element per step: long rings that are read little are better in shared memory.
 """
 
 from __future__ import annotations

@@ -1,20 +1,14 @@
-"""Hand a table's elements from lane to lane
+"""Read a table's elements from other lanes
 
 A table of at most 32 constants in a kernel becomes one element in a register of each lane, and
-`a[i]` becomes `__shfl_sync(0xffffffff, a_own, i)`: lane `i` hands its element to whoever asks.
+`a[i]` becomes `__shfl_sync(0xffffffff, a_own, i)`.
 
-It is unsafe: all lanes of a warp have to be there, in whole warps, for a lane that is not hands out
-nothing. Declined where the text lets lanes go different ways before or around a use, or wait for
-each other: in a kernel that returns, leaves a loop or jumps somewhere, that has a macro, assembly
-or a function that may, or a lock, or parts that the preprocessor may leave out; under a condition,
-in a loop whose end is made of more than parameters, numbers and its counter, in a lambda, and in
-another function than a kernel; where a block in sight has no whole warps, and where the table's
-length is an instance's. Text does not show all that may part lanes, so the machine's own code has
-the last word: where its control flow has a branch on which lanes part, a way out, a call, a barrier
-of some lanes or a loop that waits for memory before a shuffle, the trial has failed. What remains a
-promise is that all blocks have whole warps; a launch in sight that has not is declined. It gains
-little over one table for all threads, which is tried first: a fifth of what reading that takes, on
-an H100.
+Unsafe: the promise is that all blocks consist of whole warps. Declined if lanes may diverge or wait
+for each other before or around a use (returns, early exits, conditions, locks, unknown macros or
+functions, inline assembly, conditional compilation, loops not bounded by parameters or constants),
+outside kernels, and for blocks in sight without whole warps. The trial also fails if the SASS has
+divergent branches, exits, calls, partial barriers or loops that wait for memory before a shuffle.
+One table for all threads is tried first; a shuffle is about a fifth faster than that on an H100.
 """
 
 from __future__ import annotations

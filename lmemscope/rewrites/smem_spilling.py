@@ -1,15 +1,13 @@
 r"""Spill to shared memory
 
-`asm volatile(".pragma \"enable_smem_spilling\";");` at the beginning of the kernel has ptxas spill
-to shared memory as far as it has room there (CUDA 13 and newer; older ones ignore the pragma).
+`asm volatile(".pragma \"enable_smem_spilling\";");` at the beginning of the kernel makes ptxas
+spill to shared memory as far as it fits (CUDA 13 and newer; older ones ignore the pragma).
 
-It is safe: the program does the same, and ptxas knows from the launch bounds how many threads share
-the memory; without any it keeps room for as many as find registers, 1024 at most. It costs shared
-memory of the block, and with it L1 cache; beside dynamic shared memory ptxas refuses it, and a
-launch that asks for some may find no room: declined where there is any in sight, and where the
-program asks for L1 cache in its place (`cudaFuncCachePreferL1`), as few blocks may find room then.
-With `-rdc=true` ptxas refuses it too, and the program is not built: what is tried without the
-options of a build does not show that.
+Safe: the launch bounds tell ptxas how many threads share the memory; without them it assumes as
+many as find registers, at most 1024. It costs shared memory, and so L1 cache. Declined if dynamic
+shared memory is in sight, which ptxas refuses, and if the program asks for L1 cache instead
+(`cudaFuncCachePreferL1`). ptxas also refuses it with `-rdc=true`, which a trial without the build's
+options does not show.
 """
 
 from __future__ import annotations

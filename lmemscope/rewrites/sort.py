@@ -1,17 +1,13 @@
 """Insert with constant indices
 
-A loop that moves elements up or down one place after the other until a comparison fails, as
-insertion into a sorted list does, becomes an unrolled loop over all places: each compares, moves or
-inserts only if it is the place that the index has got to. Every index is a constant then, and the
-elements can be in registers. Payload arrays that move along are rewritten alike.
+A loop that moves elements up or down until a comparison fails, as in insertion into a sorted list,
+becomes an unrolled loop over all positions: each compares, and moves or inserts only if it is the
+current one. Every index is a constant. Payload arrays that move along are rewritten alike.
 
-It is safe: the same comparisons are made with the same elements in the same order, and the same
-elements are moved, so that equal elements keep their order, and what a comparison with NaN decides
-is decided as before; nothing is assumed to be sorted. The index keeps its value, too. It costs a
-comparison and two selections for each place and array, whether an element moves or not: long arrays
-into which little is inserted are better off in shared memory. Into arrays of up to 16 elements a
-second proposal inserts in four turns of the loop around it at a time (`#pragma unroll 4`), and into
-those of up to 8 in eight, so that what these load is waited for together.
+Safe: the same comparisons of the same elements happen in the same order, so the order of equal
+elements and the effect of NaN are unchanged; the list need not be sorted. It costs a comparison and
+two selections per position and array: long arrays with few insertions are better in shared memory.
+For up to 16 (8) elements a second variant unrolls the loop around it by four (eight).
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
 """One table for all threads
 
-A table of constants that no thread changes becomes `static const`: it is there once, and no thread
-writes it. Where all lanes of a warp read one element, `static __constant__ const` keeps
-it in constant memory, which hands that element to all of them at once; where lanes read different
-ones, `static __device__ const` keeps it in device memory, behind the L1 cache.
+A constant table becomes `static const`: one copy, written by no thread. `static __constant__ const`
+if all lanes of a warp read one element, `static __device__ const` (device memory behind L1) if they
+read different ones.
 
-It is safe: the initialiser must be constant and the table const, else it does not compile, and what
-could take the const away again, a cast in C's way or inline assembly, is declined, and so is what
-may tell a table that became const: references to elements, members and operators. Code that asks
-which memory a pointer leads to, or takes it for local memory, is declined. One that code may read
-by a pointer to larger elements is aligned to 16 bytes. It costs loads through the L1 cache;
-constant memory reads different elements one after the other.
+Safe: a table that changes, or whose initialiser is not constant, does not compile; what could
+remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
+operators) is declined, and so is code that asks which memory a pointer leads to. A table that may
+be read through a pointer to larger elements is aligned to 16 bytes. It costs loads through L1.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Unroll the loops
 
-`#pragma unroll` before the loops whose counters index the array, and in a second proposal before
-every loop of a constant trip count around them: then each index is a constant, and the elements can
-be in registers. A pragma that says otherwise (`unroll 1`, `unroll 4`, `nounroll`) gives way.
+`#pragma unroll` before the loops whose counters index the array; a second variant adds every loop
+of constant trip count around them. Each index is then a constant. An existing pragma (`unroll 1`,
+`unroll 4`, `nounroll`) is replaced.
 
-It is safe: a pragma changes no meaning. It costs code, and registers where more is in flight at a
-time; a loop whose trip count is not constant, or that is left early, keeps its index, and then
-nothing is won. An array that no thread has registers for is tried up to 4 KB: where only a part of
-its elements is in use at a time, the parts may fit.
+Safe: a pragma does not change the meaning. It costs code and registers, and gains nothing if a trip
+count is not constant or the loop is left early. Arrays up to 4 KB are tried, because only part of
+the elements may be live at a time.
 """
 
 from __future__ import annotations

@@ -1,36 +1,37 @@
 r"""The address of a variable leaves the function.
 
-What it is. A pointer to a local variable goes to a function that is not inlined, into memory, or
-into inline assembly; or one pointer leads to one of several variables. A register has no address,
-so the variable lives in the stack frame. An address that was needed for a while is enough, because
-compilers decide early: an assignment operator that compares ``this`` with the other's address keeps
-what it assigns in memory, and so does a pointer that only some paths set, although PTX shows
-neither. A library's function that copies may compare addresses, too. And code that takes any
-pointer may ask where it leads (``isspacep.local``): ``cuda::atomic`` and ``cuda::atomic_ref`` have
-a way of their own for variables in local memory, which is compiled wherever the pointer comes out
-of memory or from a caller, and does not run for atomic objects in global or shared memory.
+What it is. A pointer to a local variable is passed to a function that is not inlined, stored in
+memory, or given to inline assembly; or one pointer may refer to several variables. Registers have
+no addresses. It is enough that early compiler passes need the address: for an assignment operator
+that compares ``this`` with another address, or a pointer that only some paths set. ``cuda::atomic``
+and ``cuda::atomic_ref`` have a path for local memory (``isspacep.local``), which does not run for
+global or shared memory.
 
-How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to
-memory; then generic ``ld``/``st``. In SASS these may be generic LD/ST: zero LDL/STL although there
-is a frame.
+How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to memory;
+then generic ``ld``/``st``. In SASS these may be generic LD/ST: no LDL/STL although there is a
+frame.
 
-What it costs. Loads and stores around each use; generic accesses are slower than LDL.
+What it costs. Loads and stores around each use, generic ones slower than LDL.
 
-How to remove it. By who gets the address. A function that is called: inline it
-(``__forceinline__``), unless it calls itself, is called through a pointer, or is defined in another
-source; then pass values instead, and return a structure by value. A function of CUDA's or of a
-library: no register can hold it while that is called. Text that ``printf`` prints with ``%s``:
-print values, or compile the call out. Memory, as with an array of
-pointers to locals: store an index instead of a pointer, or unroll the loop over the array where its
-trip count is constant. A choice, as of ``flag ? data[i] : zero`` or ``flag ? data.a : data.b``,
-which C++ makes between addresses: choose between values; ``flag ? &data : nullptr``: hand on the
-address and the flag. A comparison of addresses in an assignment
-operator: leave it out where copying an object onto itself changes nothing. A pointer that is set
-behind its declaration: set it there. A way for local variables that never runs: say where the
-pointer leads (``__builtin_assume(__isGlobal(pointer))``). Inline assembly: hand over values. Where
-another cause is given too, the variable stays in memory until that is removed as well.
+How to remove it. It depends on where the address goes:
 
-When to leave it. Calls into large functions that are called rarely.
+- a function: inline it (``__forceinline__``); if that is impossible (recursion, a call through a
+  pointer, another source), pass and return by value
+- a library function: the variable stays in memory during the call
+- ``printf`` with ``%s``: print values, or compile the call out
+- memory, such as an array of pointers to locals: store an index, or unroll the loop if its trip
+  count is constant
+- a choice, ``flag ? data[i] : zero`` or ``flag ? data.a : data.b``: choose between values; for
+  ``flag ? &data : nullptr`` pass the address and the flag
+- a comparison of addresses in an assignment operator: omit it if self-assignment changes nothing
+- a pointer that is set after its declaration: initialise it
+- a path for local variables that never runs: state the address space,
+  ``__builtin_assume(__isGlobal(pointer))``
+- inline assembly: pass values
+
+Other reported causes must be removed as well.
+
+When to leave it. Calls of large functions that are rarely executed.
 """
 
 from __future__ import annotations

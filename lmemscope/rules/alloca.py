@@ -2,13 +2,13 @@ r"""Memory of a run-time size is taken from the stack.
 
 What it is. ``alloca`` moves the stack pointer by a value known only at run time.
 
-How to recognise it. PTX: ``alloca``, ``stacksave``. The static frame may read 0 while LDL/STL go
+How to recognise it. PTX: ``alloca``, ``stacksave``. The static frame may be 0 while LDL/STL go
 through the moved pointer.
 
-What it costs. Local memory of that size; the stack depth is not known, so it can overflow.
+What it costs. Local memory of that size; the stack depth is unknown, so it can overflow.
 
-How to remove it. An array of the largest size needed, where that is known; it still is local memory
-unless every index is a constant. Or dynamic shared memory, sized at launch.
+How to remove it. An array of the largest size; it is still local memory unless every index is a
+constant. Or dynamic shared memory, sized at launch.
 
 When to leave it. Hardly ever in a kernel.
 """

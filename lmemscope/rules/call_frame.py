@@ -1,21 +1,20 @@
 r"""Calls need a stack: recursion, function pointers, virtual functions, results in memory.
 
-What it is. A function that calls itself, or is called through a pointer, keeps its values on the
-stack across the call; large structures are passed and returned there.
+What it is. A function that recurses or is called through a pointer keeps values on the stack across
+the call; large structures are passed and returned there.
 
 How to recognise it. The kernel's own frame may be 0. ptxas warns "cannot be statically determined";
 the LDL/STL are in the called function; the minimum stack is unknown. ``lmemscope scan --link FILE``
-names the recursion's cycle, who a pointer can mean, and the least cudaLimitStackSize.
+shows cycles, candidates of pointers, and the smallest cudaLimitStackSize.
 
-What it costs. A store and a load per value and call. The driver reserves cudaLimitStackSize bytes
-for every resident thread, and overflowing it is an error.
+What it costs. A store and a load per value and call; cudaLimitStackSize bytes for every resident
+thread. An overflow is an error.
 
-How to remove it. Recursion: iterate, with an explicit stack where needed; ``__forceinline__`` does
-nothing for it. Function pointers and virtual functions: a template parameter or a switch. A
-function of another source: define it in a header, or link with ``-dlto``. Any other function:
-``__forceinline__``. With recursion, ``cudaDeviceSetLimit(cudaLimitStackSize, …)`` before the launch
-makes room for the depth that occurs. Recursion of which every path calls again never ends: mostly
-the call was meant for another function of the same name.
+How to remove it. Recursion: iterate, with an explicit stack if necessary; ``__forceinline__`` does
+not help. Function pointers and virtual functions: a template parameter or a switch. A function of
+another source: define it in a header, or link with ``-dlto``. Other functions: ``__forceinline__``.
+For recursion that stays, set ``cudaDeviceSetLimit(cudaLimitStackSize, …)`` to the depth that
+occurs.
 
 When to leave it. When the depth is small and the code is not hot.
 """

@@ -1,19 +1,15 @@
 r"""A called function saves its caller's registers.
 
-What it is. A function that is not inlined must keep the registers that its caller expects back, so
-it stores them on entry (STL) and reloads them before it returns (LDL). ptxas counts them as spills,
-although nothing ran out.
+What it is. A function that is not inlined must preserve registers of its caller: it stores them on
+entry (STL) and reloads them before it returns (LDL). ptxas counts them as spills.
 
 How to recognise it. Unmarked LDL/STL through R1 at the beginning and end of a ``$kernel$function``;
-ptxas reports spill bytes for that function, and often 0 for the kernel itself.
+ptxas reports spill bytes for that function, and often 0 for the kernel.
 
-What it costs. A store and a load per register and call; in a loop around the call, each time.
+What it costs. A store and a load per register and call.
 
-How to remove it. Inline the function (``__forceinline__``), unless it calls itself, is called
-through a pointer, is defined in another source (a header or ``-dlto`` helps there), or is CUDA's
-own. Functions that are linked for their addresses alone, as virtual ones of what the kernel
-creates, cost this kernel nothing. A function that must stay a call saves less when it needs fewer
-registers.
+How to remove it. Inline the function (``__forceinline__``), unless it recurses, is called through a
+pointer, is defined in another source (move it to a header, or use ``-dlto``), or belongs to CUDA.
 
 When to leave it. Large functions that are called rarely: inlining them grows the code.
 """

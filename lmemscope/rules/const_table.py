@@ -1,20 +1,19 @@
 r"""A table of constants is built in local memory by every thread.
 
-What it is. An array inside a function gets constants, is never changed, and is read with a
-run-time index. The compiler writes it to the stack on each call.
+What it is. A local array of constants is never changed and is read with a dynamic index. The
+compiler writes it to the stack on each call.
 
-How to recognise it. PTX: stores of constants at constant offsets, then loads by a computed index,
+How to recognise it. PTX: stores of constants at constant offsets, then loads at a computed index,
 and no other store.
 
-What it costs. The stores on each call, and the indexed loads.
+What it costs. The stores on each call, and the loads.
 
-How to remove it. One copy for all threads. Where all lanes read one element: ``__constant__`` at
-namespace scope. Where lanes may read different ones: ``static const`` in the function, which is
-global memory through the L1 cache, for ``__constant__`` then reads one element after the other.
-Both take an initialiser of constants; a table that code fills needs its values written out, or a
-``constexpr`` function that computes them; or compute the element where it is read.
+How to remove it. Keep one copy for all threads. If all lanes read one element, use ``__constant__``
+at namespace scope. If lanes read different elements, which ``__constant__`` serialises, use
+``static const`` in the function: global memory through L1. Both need a constant initialiser; for a
+computed table use a ``constexpr`` function. Or compute the element where it is read.
 
-When to leave it. Never worth it, except in cold code.
+When to leave it. Only in rarely executed code.
 """
 
 from __future__ import annotations

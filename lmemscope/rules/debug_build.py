@@ -1,7 +1,6 @@
-r"""The kernel was compiled for debugging: everything lives in memory.
+r"""The kernel was compiled for debugging: everything is in memory.
 
-What it is. ``-G`` (or ``-O0`` for ptxas) keeps every variable in local memory, so that a debugger
-finds it.
+What it is. ``-G`` (or ``-O0`` for ptxas) keeps every variable in local memory for the debugger.
 
 How to recognise it. ``.target sm_90, debug`` in the PTX.
 

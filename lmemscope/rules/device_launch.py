@@ -1,26 +1,22 @@
-r"""A launch from the device, and what it must not be given.
+r"""A kernel launches a kernel, which must not receive a pointer to local or shared memory.
 
-What it is. ``kernel<<<…>>>`` inside a kernel gets a parameter buffer from the device runtime,
-stores the arguments there and launches. That is no local memory: only what the program itself keeps
-in the frame for it is, and what linking with the device runtime adds (16 bytes of stack). A
-pointer to a local variable, or to shared memory, among the arguments is an error of its own:
-local memory belongs to one thread of one grid, shared memory to one block, and the child, which is
-another grid, reads something else there.
+What it is. ``kernel<<<…>>>`` inside a kernel stores its arguments in a buffer of the device
+runtime. That uses no local memory, except 16 bytes of stack after linking. A pointer to a local
+variable or to shared memory among the arguments is an error: the child is another grid and reads
+something else at that address.
 
 How to recognise it. PTX: calls of ``__cudaCDP2GetParameterBufferV2`` and
-``__cudaCDP2LaunchDeviceV2``. For the error: an address of ``__local_depot`` or of shared memory
-reaches a store into the buffer that the first one returns, through registers, a structure on the
-stack, or a call that is not inlined. NVVM warns of some ("A pointer to local memory was stored into
-the parameter buffer"), and of none that goes through a call, or to shared memory.
+``__cudaCDP2LaunchDeviceV2``. Error: an address of ``__local_depot`` or of shared memory reaches a
+store into that buffer, through registers, a structure on the stack, or a call. NVVM warns of some,
+but not through a call, and not of shared memory.
 
-What it costs. The launch itself takes microseconds, and a place among the pending launches, for
-which the driver reserves memory (docs/reservation.md). The error costs the result: what the child
-reads is undefined.
+What it costs. Microseconds, and memory that the driver reserves for pending launches
+(docs/reservation.md). With the error, the child's reads are undefined.
 
-How to remove it. Launch from the host, or let the parent's threads do the child's work. Of the
-error: hand over global memory, or values.
+How to remove it. Launch from the host, or let the parent's threads do the child's work. For the
+error: pass global memory, or values.
 
-When to leave it. Wherever a device-side launch is right. The error, nowhere.
+When to leave it. Wherever a device-side launch is right; never with the error.
 """
 
 from __future__ import annotations

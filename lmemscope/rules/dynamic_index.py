@@ -1,30 +1,25 @@
 r"""An array is indexed with a value that is not known at compile time.
 
-What it is. Registers have no addresses: an instruction names its register, so an array can live in
-registers only if every index is a constant. One run-time index puts all of it in local memory.
+What it is. An instruction names its registers, so an array can be in registers only if every index
+is a constant. One dynamic index puts the whole array in local memory.
 
 How to recognise it. PTX: ``ld.local``/``st.local`` whose address adds a computed register to the
 object's start. SASS: LDL/STL through a register other than R1. ptxas: a stack frame, no spills.
 
-What it costs. A load through the L1 cache for what would have been a register. If all lanes use one
-index, 4 sectors per request; where lanes may differ, up to 32.
+What it costs. A load through L1 instead of a register: 4 sectors per request for a uniform index,
+else up to 32.
 
-How to remove it. Unrolling helps only where the index is nothing but loop counters and the number
-of trips is, or can be, a constant: write a constant bound with the run-time bound as a condition
-inside, or, for a ring (``i % size``), move the elements instead of the index. An index that is read
-from a table of the module (``state[order[i]]``) is a constant where the table is ``const``, and the
-loop unrolled: without the word, host code may change it. Comparing with each
-index suits at most 32 elements that fit the registers left and that no pointer goes to; it costs a
-comparison per element and access. Shared memory suits what fits 48 KB at one copy per thread of
-the block and needs no constructor; with the thread as the last dimension, elements of 4 bytes have
-a bank per lane, 8 and 16 bytes take 2 and 4 passes without conflict, and lanes with 1- or 2-byte
-elements share banks by 4 or 2. Neither suits an array that is accessed as another type, too. Data
-as an index leaves the last two; a larger array than both allow needs another algorithm. Of an array
-whose only index is ``threadIdx.x`` each thread uses one element: a variable, or ``__shared__`` that
-was forgotten.
+How to remove it. If the index consists of loop counters with a constant trip count, unroll; for a
+run-time bound, loop to a constant and test the bound inside. In a ring (``i % size``), move the
+elements instead of the index. Make a table of indices (``state[order[i]]``) ``const``, and unroll
+its loop. Comparing with each index suits up to 32 elements without pointers to them. Shared memory
+suits arrays without constructors whose copies for a block fit in 48 KB; make the thread the last
+dimension to avoid bank conflicts. Neither suits an array that is also accessed as another type.
+Otherwise change the algorithm. If the only index is ``threadIdx.x``, use a variable, or add a
+missing ``__shared__``.
 
-When to leave it. Rarely executed code, and arrays so large that shared memory would cost occupancy.
-Raising the register limit does nothing: nothing is spilled.
+When to leave it. Rarely executed code, and arrays whose shared memory would cost too much
+occupancy. A higher register limit changes nothing.
 """
 
 from __future__ import annotations

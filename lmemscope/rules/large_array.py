@@ -1,22 +1,18 @@
 r"""An array is too large for registers, whatever its index.
 
-What it is. A thread has at most 255 registers of 4 bytes, 1020 bytes. They cannot hold all of an
-array above that at once, even if every index were a constant.
+What it is. A thread has at most 255 registers of 4 bytes, 1020 bytes. A larger array cannot be in
+registers at once, even with constant indices.
 
 How to recognise it. A stack object of more than 1020 bytes, indexed by loop counters only, unless
-constant loops show that they use no more than 1020 bytes of it.
+constant loops use at most 1020 bytes of it.
 
-What it costs. Local memory of that size per thread: it hardly fits the L1 cache (a full
-multiprocessor has 2048 threads), so accesses reach L2 or device memory.
+What it costs. Up to 2048 threads share an L1 cache, so accesses reach L2 or device memory.
 
-How to remove it. Process the array in pieces. Where only a part of its elements is in use at a
-time, unrolling the loops that index it, and those around them, may take it apart; what does not
-fit is spilled then. Give
-the work of one thread to a warp, or keep it in global memory laid out by thread. Shared memory
-holds 48 KB per block (more only where it is dynamic and asked for): above 1.5 KB an array does not
-fit even a block of one warp, and is not offered.
+How to remove it. Process the array in pieces. If only part of it is live at a time, unrolling its
+loops may split it. Or give one thread's work to a warp, or use global memory laid out by thread.
+Shared memory (48 KB static) fits at most 1.5 KB per thread, for a block of one warp.
 
-When to leave it. When it is touched once.
+When to leave it. When it is accessed once.
 """
 
 from __future__ import annotations

@@ -4,23 +4,22 @@ What it is. ``sin``, ``cos``, ``tan`` and others reduce large arguments with a t
 read at a run-time position; its scratch array is in local memory.
 
 How to recognise it. PTX: integer products with the bits of 2/pi are stored in an array of 28 bytes
-(float) or 40 bytes (double). The bits are immediates (1011060801, -614296167, ...) or come from the
-tables ``__cudart_i2opi_f`` and ``__cudart_i2opi_d``; of double arguments this is the function
-``__internal_trig_reduction_slowpathd``.
+(float) or 40 bytes (double). The bits are immediates (1011060801, -614296167, ...) or come from
+``__cudart_i2opi_f`` or, for double, ``__internal_trig_reduction_slowpathd`` and
+``__cudart_i2opi_d``.
 
 What it costs. Nothing for small arguments: the path is taken only above about 105615 (float) or
-2^31 (double). Its registers and its code are there always.
+2^31 (double). Its registers and code are always there.
 
-How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is written as pi times
-something: at least as accurate, and without the slow path (``tan`` has no such version). For float,
-``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` where their accuracy is enough; double has
-no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
-(2e9 for double) before the call: outside of that range the result is then wrong. It has no effect
-in a loop that is unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that
-is the same in all turns of a loop and is promised inside. In functions that are compiled for the
-host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Neither is right for an argument
-that is made of a power, or, of floats, of more integers than it is divided by
-(``2 * pi * i * j / n``): integers are reduced exactly before, ``(i * j) % n``.
+How to remove it. For pi times something, use ``sinpi``, ``cospi`` or ``sincospi``, which are as
+accurate and have no slow path (``tan`` has no such version). For float, use ``__sinf``, ``__cosf``,
+``__tanf`` or ``--use_fast_math`` if their accuracy suffices. Or promise small arguments with
+``__builtin_assume(fabs(x) < 1e5)`` (2e9 for double) before the call: outside that range the result
+is wrong. In a partially unrolled loop the promise has no effect (add ``#pragma unroll 1``), nor for
+a loop-invariant argument inside a loop. In ``__host__ __device__`` functions, put it and ``__sinf``
+inside ``#ifdef __CUDA_ARCH__``. Use neither for an argument that contains a power or, for float,
+more integers than it is divided by (``2 * pi * i * j / n``): reduce the integers exactly first,
+``(i * j) % n``.
 
 When to leave it. When arguments are small: the path is never taken.
 """

@@ -1,17 +1,16 @@
 r"""A kernel parameter passed by value is copied to local memory.
 
-What it is. Parameters live in constant memory. When one that holds an array is indexed at run
-time, changed, or has its address taken, the compiler copies it to each thread's stack frame first.
+What it is. Parameters are in constant memory. If one is indexed at run time, modified, or has its
+address taken, the compiler first copies it to each thread's stack frame.
 
 How to recognise it. PTX: ``ld.param`` and ``st.local`` of the same words at the same distances, at
 the kernel's beginning.
 
 What it costs. The copy by every thread, then the indexed accesses.
 
-How to remove it. Where the kernel only reads it: declare the parameter ``const __grid_constant__``
-(sm_70 and newer); it is then read in place. Where the kernel changes it, that is an error: copy
-only the part that changes into a variable of its own. Or index it with constants, or pass a
-pointer.
+How to remove it. If the kernel only reads it, declare the parameter ``const __grid_constant__``
+(sm_70 and newer): it is read in place. If the kernel modifies it, copy only the modified part to a
+variable. Or index it with constants, or pass a pointer.
 
 When to leave it. Small structures in long kernels.
 """

@@ -1,22 +1,19 @@
-r"""The arguments of printf or assert are handed over in memory.
+r"""The arguments of printf or assert are passed in memory.
 
-What it is. Each call writes its arguments to a small buffer in the stack frame, whose address goes
-to the run-time function.
+What it is. Each call writes its arguments to a small buffer in the stack frame and passes its
+address to the run-time function.
 
 How to recognise it. PTX: the object's address goes to ``vprintf`` or ``__assertfail``. SASS: STL
 only, no LDL.
 
-What it costs. One store per argument, only when the message is printed. The call itself costs
-registers around it.
+What it costs. One store per argument, only when the message is printed.
 
 How to remove it. Compile it out of release builds: ``assert`` with ``-DNDEBUG``, ``printf`` between
-``#ifndef NDEBUG`` and ``#endif``, together with an ``if`` or ``else`` that has no braces. The calls
-of a function share one buffer: it goes when all that have arguments are compiled out. A
-variable that is not alive at the call may have its place: then the frame stays as it is. Text in a
-local array that is printed with ``%s`` is in memory for its address: see address-taken.
+``#ifndef NDEBUG`` and ``#endif``, with an ``if`` or ``else`` that has no braces. The calls of a
+function share one buffer, so compile out all of them. For a local array printed with ``%s`` see
+address-taken.
 
-When to leave it. Nearly always: a frame that is not touched costs nothing. A kernel that does
-nothing but print is left as it is.
+When to leave it. Nearly always: a frame that is not accessed costs nothing.
 """
 
 from __future__ import annotations

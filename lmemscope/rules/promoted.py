@@ -1,13 +1,13 @@
 r"""An array that is local in PTX was kept in registers by ptxas.
 
-What it is. The PTX declares ``.local`` memory and accesses it, but ptxas found that all indices can
-be resolved, or selects among registers. Nothing of it is left in the machine code.
+What it is. The PTX declares and accesses ``.local`` memory, but ptxas resolved all indices, or
+selects among registers. The SASS has no local memory.
 
 How to recognise it. A depot in PTX; a frame of 0; no LDL/STL.
 
 What it costs. Nothing in memory; perhaps some select instructions.
 
-How to remove it. There is nothing to remove. Tools that read PTX only report it wrongly.
+How to remove it. There is nothing to remove. Tools that only read PTX report it wrongly.
 
 When to leave it. Always; but a small change of the source can bring it back.
 """

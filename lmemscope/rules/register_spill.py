@@ -1,29 +1,24 @@
 r"""Registers are spilled to local memory.
 
-What it is. More values are alive at once than the kernel may have registers, so ptxas writes some
-to the stack frame (STL) and reads them back (LDL).
+What it is. More values are live at once than the kernel has registers, so ptxas stores some in the
+stack frame (STL) and loads them back (LDL).
 
-How to recognise it. ptxas -v reports spill stores and loads; in SASS the instructions are marked
+How to recognise it. ptxas -v reports spill stores and loads; SASS marks the instructions as
 SpillRefill; the PTX has no local access there.
 
-What it costs. Every spilled word is an extra instruction and an access of the L1 cache; addresses
-are the same in all lanes, so a 4-byte access moves 4 sectors. Spills outside loops are often free.
+What it costs. An instruction and an L1 access per spilled word, 4 sectors for 4 bytes. Spills
+outside loops are often free.
 
-How to remove it. Find what set the cap: ``__launch_bounds__``, ``-maxrregcount``, or the
-architecture's 255. Loosen the first two, at the price of fewer threads in flight; looser launch
-bounds are offered only where they leave more than now. A minimum of one block is written out, since
-ptxas may otherwise leave room for more. Under 255 the kernel itself must hold less at once: smaller
-tiles, less unrolling, values recomputed or staged in shared memory. ptxas may also spill below
-every cap. Where launch bounds give no minimum of blocks, it may spare registers for several, and a
-minimum of one gives them to the kernel; around calls no limit is in the way. From CUDA 13,
+How to remove it. Loosen ``__launch_bounds__`` or ``-maxrregcount``, at the cost of occupancy. At
+the architecture's 255, keep fewer values live: smaller tiles, less unrolling, values recomputed or
+in shared memory. Without a minimum of blocks in the launch bounds, ptxas may save registers for
+several: a minimum of one prevents that. From CUDA 13,
 ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel spills to
-shared memory; it wants no dynamic shared memory and no ``-rdc=true``. From ``__launch_bounds__``
-ptxas knows how many threads share it, without them it keeps room for as many as find registers,
-1024 at most. ptxas takes no more than a block has while the multiprocessor is full of threads, on
-sm_90 19 KB of 256 threads, less what the kernel uses already: beside 24 KB that are static it moves
-nothing.
+shared memory. It excludes dynamic shared memory and ``-rdc=true``. ptxas divides a block's share of
+shared memory at full occupancy (on sm_90 19 KB for 256 threads) by the threads that
+``__launch_bounds__`` allow, without them up to 1024.
 
-When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
+When to leave it. A few bytes outside the hot loop, where occupancy matters more.
 """
 
 from __future__ import annotations

@@ -1,22 +1,19 @@
 r"""A loop over an array was not unrolled, so its index is not a constant.
 
-What it is. The array is indexed only by counters of loops whose trip count is constant. Fully
-unrolled, every index would be a constant and the array could live in registers.
+What it is. The array is indexed only by counters of loops with constant trip counts. Fully
+unrolled, every index would be a constant and the array could be in registers.
 
 How to recognise it. PTX: the address advances by a constant step inside a loop that compares its
 counter with a constant.
 
-What it costs. As for any index at run time; the index is the same in all lanes, so 4 sectors per
-request.
+What it costs. As for a uniform dynamic index: 4 sectors per request.
 
-How to remove it. ``#pragma unroll`` before the loop and before every other loop that indexes the
-array (in place of ``#pragma unroll 1``). It takes trip counts that are compile-time constants and
-an array that fits the registers that the kernel does not use. A loop that may end earlier, by
-``break`` or ``return``, can be unrolled as well.
-A table that nothing changes can be one copy for all threads.
-Otherwise compare with each index, or use shared memory, as for any index at run time.
+How to remove it. ``#pragma unroll`` before every loop that indexes the array (in place of
+``#pragma unroll 1``). Trip counts must be compile-time constants, and the array must fit in the
+free registers. Loops with ``break`` or ``return`` can be unrolled too. Share a constant table.
+Otherwise see dynamic-index.
 
-When to leave it. When unrolling makes the code too large, or the array too many registers.
+When to leave it. When unrolling makes the code too large, or the array needs too many registers.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ What it is. Accesses or frame bytes that no evidence explains. They are shown, n
 
 How to recognise it. No line information, or an address that cannot be followed.
 
-What it costs. Not known.
+What it costs. Unknown.
 
-How to remove it. Where line information is missing: give the source instead of a cubin, or compile
-with ``-lineinfo``. Where it is there, nothing can be advised.
+How to remove it. Without line information: analyse the source instead of a cubin, or compile with
+``-lineinfo``. Otherwise there is no advice.
 
 When to leave it. Please report the kernel: an unexplained byte is a gap in lmemscope.
 """

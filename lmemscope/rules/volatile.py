@@ -1,18 +1,16 @@
 r"""A local variable is declared volatile.
 
-What it is. ``volatile`` demands a memory access for every use, so the variable cannot live in a
+What it is. ``volatile`` demands a memory access for every use, so the variable cannot be in a
 register.
 
 How to recognise it. PTX: ``ld.volatile.local``, ``st.volatile.local``.
 
 What it costs. A store and a load for every use.
 
-How to remove it. Drop ``volatile``: no other thread can see a local variable. Where a template
-deduces it from an argument, ``std::remove_volatile_t`` drops it. ``c ? a : b`` is volatile where
-one of both is, and so is a plain variable in it: choose its value there, ``+b``. A number that
-should be computed though nobody uses it has to be used, such as stored to global memory under a
-condition that no compiler can decide: an empty assembly statement keeps it in PTX alone, and ptxas
-drops what nothing uses. An array that is also indexed at run time stays in memory all the same.
+How to remove it. Drop ``volatile``: no other thread can access a local variable. If a template
+deduces it, use ``std::remove_volatile_t``. ``c ? a : b`` is volatile if either operand is: choose
+values, ``+b``. To keep a benchmark's result alive, store it to global memory under a condition that
+the compiler cannot evaluate.
 
 When to leave it. When the memory traffic is the purpose, as in micro-benchmarks.
 """

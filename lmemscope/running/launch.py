@@ -13,18 +13,10 @@ from typing import IO, NamedTuple
 
 from lmemscope.environment import cleaned, import_path
 from lmemscope.errors import WorkerCrashError
-from lmemscope.running import scratch
 from lmemscope.tools.lifeline import Lifeline
 
-UNITS = "lmemscope.pipeline:load"
-"""What a worker that analyses units calls before the first arrives."""
-
-COMPILED_UNITS = "lmemscope.pipeline:load_compiler"
-"""The same, where the first unit is expected to need NVRTC."""
-
-NVCC_UNITS = "lmemscope.pipeline:load_nvcc"
-"""The same, where it is expected to need nvcc."""
-
+UNITS = "lmemscope.app.worker"
+"""What a worker that analyses units imports before the first arrives."""
 
 _ENDING_SECONDS = 5.0
 _POLL_SECONDS = 0.01
@@ -71,30 +63,19 @@ class Launched(NamedTuple):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-        with contextlib.suppress(ValueError):
-            _alive.remove(self)
 
 
-started_early: list[Launched] = []
-"""Workers that the program started before it knew what for."""
+def start(preload: str | None, directory: str | None = None) -> Launched:
+    """Start a worker that imports a module before it takes tasks.
 
-_alive: list[Launched] = []
-
-
-def kill_all() -> None:
-    """End every worker of this process."""
-    for launched in tuple(_alive):
-        launched.kill()
-
-
-def start(preload: str | None) -> Launched:
-    """Start a worker that calls ``module:function`` before it takes tasks.
+    Args:
+        preload: the module.
+        directory: for its temporary files; without one, the system's.
 
     Raises:
         WorkerCrashError: no process can be started.
-        LmemscopeError: there is no place for temporary files.
     """
-    environment = worker_environment()
+    environment = worker_environment(directory)
     lifeline = Lifeline()
     # The path is set from inside: PYTHONPATH stays as the user has it, for a user's file that a
     # worker may have to run.
@@ -119,7 +100,7 @@ def start(preload: str | None) -> Launched:
             "worker",
             f"no worker process can be started: {error.strerror}",
             hint="a limit of processes, files or memory is reached, or there is no room for "
-            f"temporary files in {os.path.dirname(environment['TMPDIR'])}",
+            f"temporary files in {tempfile.gettempdir()}",
         ) from error
     return launched(process, stderr, lifeline)
 
@@ -127,15 +108,9 @@ def start(preload: str | None) -> Launched:
 def launched(process: subprocess.Popen[bytes], stderr: IO[bytes], lifeline: Lifeline) -> Launched:
     """Take charge of a worker that leads a group of its own."""
     lifeline.tie(process.pid)
-    made = Launched(process, stderr, lifeline)
-    _alive.append(made)
-    return made
+    return Launched(process, stderr, lifeline)
 
 
-def worker_environment() -> dict[str, str]:
-    """This process's, with temporary files in the run's directory.
-
-    Raises:
-        LmemscopeError: there is no place for temporary files.
-    """
-    return {**cleaned(), "TMPDIR": scratch.directory()}
+def worker_environment(directory: str | None) -> dict[str, str]:
+    """This process's, with temporary files in a directory."""
+    return {**cleaned(), "TMPDIR": directory or tempfile.gettempdir()}

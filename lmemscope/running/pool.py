@@ -21,23 +21,22 @@ import pickle
 import queue
 import selectors
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import IO, Any, Protocol
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError, WorkerCrashError
-from lmemscope.model import Unit
-from lmemscope.running.launch import Launched, start, started_early
+from lmemscope.running.launch import Launched, start
 from lmemscope.running.limited import Deadline, Limited, limit_of
-from lmemscope.running.memory import Admission, Needs, free_memory
 from lmemscope.running.serve import LENGTH, send
 
 _CRASH_TAIL = 2000
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 _Task = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
-_Answer = tuple[bool, Any, int | None]
-"""Whether it succeeded; the result or the exception; bytes of memory that it took."""
+_Answer = tuple[bool, Any]
+"""Whether it succeeded; the result or the exception."""
 
 
 class Progress(Protocol):
@@ -63,8 +62,7 @@ class WorkerPool(Executor):
     Args:
         max_workers: number of processes.
         timeout: seconds that one task may take, or None.
-        preload: ``module:function`` that a worker calls before its first task.
-        needs: what units take; a task whose first argument is one starts when it fits.
+        preload: module that a worker imports before its first task.
 
     Raises:
         ValueError: there would be no process.
@@ -76,15 +74,13 @@ class WorkerPool(Executor):
         *,
         timeout: float | None = None,
         preload: str | None = None,
-        needs: Needs | None = None,
     ) -> None:
         if max_workers < 1:
             raise ValueError(f"a pool of {max_workers} processes would never do a task")
         self._max_workers = max_workers
         self._timeout = timeout
         self._preload = preload
-        self._needs = needs
-        self._admission = Admission(free_memory)
+        self._temporary = tempfile.TemporaryDirectory(prefix="lmemscope-tmp-")
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._spare: list[_Worker] = []
@@ -93,16 +89,16 @@ class WorkerPool(Executor):
         self._closed = self._ended = False
         self._submitted = 0
 
-    def prestart(self) -> None:
-        """Start one process now, unless the program already did.
+    def prestart(self, early: Launched | None = None) -> None:
+        """Have one process ready now.
+
+        Args:
+            early: one that the program started before it knew what for.
 
         Raises:
             WorkerCrashError: none can be started.
         """
-        while started_early:
-            self._spare.append(_Worker(started_early.pop()))
-        if not self._spare:
-            self._spare.append(_Worker(start(self._preload)))
+        self._spare.append(self._new_worker() if early is None else _Worker(early))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args)``; ``fn`` must be importable by name and everything picklable."""
@@ -124,7 +120,6 @@ class WorkerPool(Executor):
         self._closed = True
         if cancel_futures:
             self._ended = True
-            self._admission.close()
             with contextlib.suppress(queue.Empty):
                 while True:
                     task = self._tasks.get_nowait()
@@ -140,8 +135,11 @@ class WorkerPool(Executor):
                 thread.join()
         while self._spare:
             self._spare.pop().close()
-        if self._needs is not None:
-            self._needs.save()
+        if wait:
+            self._temporary.cleanup()
+
+    def _new_worker(self) -> _Worker:
+        return _Worker(start(self._preload, self._temporary.name))
 
     def _take_worker(self) -> _Worker:
         with self._lock:
@@ -149,7 +147,7 @@ class WorkerPool(Executor):
         if spare is not None and not spare.alive():
             spare.close()
             spare = None
-        worker = spare if spare is not None else _Worker(start(self._preload))
+        worker = spare if spare is not None else self._new_worker()
         with self._lock:
             self._running.add(worker)
             # It was not among them when `shutdown` stopped all.
@@ -160,16 +158,8 @@ class WorkerPool(Executor):
     def _serve_slot(self) -> None:
         worker: _Worker | None = None
         while (task := self._tasks.get()) is not None:
-            future, _, args = task
-            ticket = self._admission.enter(self._need(args))
-            if ticket is None:
-                future.cancel()
-                continue
-            try:
-                if future.set_running_or_notify_cancel():
-                    worker = self._do(task, worker)
-            finally:
-                self._admission.leave(ticket)
+            if task[0].set_running_or_notify_cancel():
+                worker = self._do(task, worker)
         if worker is not None:
             self._retire(worker)
 
@@ -180,15 +170,13 @@ class WorkerPool(Executor):
         """
         future, fn, args = task
         try:
-            worker, (ok, value, peak) = self._attempt(fn, args, worker)
+            worker, (ok, value) = self._attempt(fn, args, worker)
         except LmemscopeError as error:
             future.set_exception(error)
             return None
         except Exception as error:  # noqa: BLE001 - handed on, not swallowed
             future.set_exception(InternalError.of(error))
             return None
-        if self._needs is not None and args and isinstance(args[0], Unit):
-            self._needs.note(args[0], value, peak)
         future.set_result(value) if ok else future.set_exception(value)
         return worker
 
@@ -225,12 +213,6 @@ class WorkerPool(Executor):
             except BaseException:
                 self._retire(worker)
                 raise
-
-    def _need(self, args: tuple[Any, ...]) -> int:
-        """Bytes to wait for; only units take much, and one at a time never waits."""
-        if self._needs is None or self._max_workers == 1:
-            return 0
-        return self._needs.of(args[0]) if args and isinstance(args[0], Unit) else 0
 
     def _retire(self, worker: _Worker) -> None:
         with self._lock:

@@ -1,8 +1,7 @@
 """The worker process's side of `lmemscope.running.pool`; imports as little as it can.
 
 Protocol: 8 bytes of length, little endian, then a pickle; ``(function, arguments)`` one way,
-``(True, result, bytes)`` or ``(False, exception, bytes)`` the other, with the most memory that the
-task took, or None. Nothing else uses these pipes: the worker
+``(True, result)`` or ``(False, exception)`` the other. Nothing else uses these pipes: the worker
 points file descriptor 1 at its standard error, because libraries print.
 """
 
@@ -16,7 +15,6 @@ import sys
 from typing import IO
 
 from lmemscope.errors import InternalError
-from lmemscope.running.peak import Peak
 from lmemscope.tools import lifeline
 
 LENGTH = 8
@@ -33,7 +31,7 @@ def serve(preload: str | None, lifeline_end: int | None = None) -> None:
     """The worker's main loop: answer tasks from standard input until it closes.
 
     Args:
-        preload: ``module:function`` to call first.
+        preload: a module to import first.
         lifeline_end: the descriptor by which the kernel ends this group with the parent.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -44,8 +42,7 @@ def serve(preload: str | None, lifeline_end: int | None = None) -> None:
     if preload is not None:
         import importlib
 
-        module, _, function = preload.partition(":")
-        getattr(importlib.import_module(module), function)()
+        importlib.import_module(preload)
     # What a task makes lives to its end, and looking through it for garbage again and again costs a
     # tenth of the time. It is looked for between tasks, in what the last one left.
     gc.disable()
@@ -53,7 +50,6 @@ def serve(preload: str | None, lifeline_end: int | None = None) -> None:
     tasks = sys.stdin.buffer
     while header := tasks.read(LENGTH):
         fn, args = pickle.loads(tasks.read(int.from_bytes(header, "little")))
-        peak = Peak()
         try:
             answer = (True, fn(*args))
         except Exception as error:  # noqa: BLE001 - sent home, where it is raised again
@@ -61,11 +57,11 @@ def serve(preload: str | None, lifeline_end: int | None = None) -> None:
         except BaseException as error:  # noqa: BLE001 - there it would end the whole run
             answer = (False, InternalError.of(error))
         try:
-            send(answers, (*answer, peak.taken()))
+            send(answers, answer)
         except (OSError, EOFError):
             raise  # nobody is there to tell
         except Exception as error:  # noqa: BLE001 - what cannot be pickled, or only too deep down
-            send(answers, (False, InternalError.of(error), None))
+            send(answers, (False, InternalError.of(error)))
         del answer
         gc.collect()
         gc.freeze()

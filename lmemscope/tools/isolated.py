@@ -24,7 +24,7 @@ from typing import IO, Any, Generic, TypeVar
 
 from lmemscope.environment import cleaned, import_path
 from lmemscope.errors import InternalError, WorkerCrashError
-from lmemscope.tools import lifeline, process
+from lmemscope.tools import lifeline
 from lmemscope.tools.lifeline import Lifeline
 
 T = TypeVar("T")
@@ -56,8 +56,11 @@ def call(
     try:
         running = begin(function, *arguments)
         if meanwhile is not None:
-            with running.ended_by_errors():
+            try:
                 meanwhile()
+            except BaseException:
+                running.end()
+                raise
         return running.finish()
     except _KilledError:
         # It may be what the system ends when memory is short: that says nothing of the program.
@@ -101,7 +104,6 @@ class Running(Generic[T]):
     ) -> None:
         self._number: int | None = number
         self._answer, self._errors, self._own = answer, errors, own
-        self._before = process.take_peak()
 
     def finish(self) -> T:
         """Wait for the result.
@@ -110,15 +112,17 @@ class Running(Generic[T]):
             WorkerCrashError: the process died.
             Exception: what the function raised.
         """
-        with self.ended_by_errors():
+        try:
             assert self._number is not None
-            code = process.wait(self._number, beside=True)
+            _, status = os.waitpid(self._number, 0)
             self._number = None
+            code = os.waitstatus_to_exitcode(status)
             if code != 0:
                 raise self._crash(code)
             self._answer.seek(0)
             succeeded, value = pickle.load(self._answer)
-        self.end()
+        finally:
+            self.end()
         if not succeeded:
             raise value
         result: T = value
@@ -132,22 +136,11 @@ class Running(Generic[T]):
                 os.kill(number, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(number, 0)
-        process.put_peak(self._before)
-        self._before = 0
         self._answer.close()
         self._errors.close()
         if self._own is not None:
             self._own.release()
             self._own = None
-
-    @contextlib.contextmanager
-    def ended_by_errors(self) -> Any:
-        """While this lasts, whatever is raised ends the process too."""
-        try:
-            yield
-        except BaseException:
-            self.end()
-            raise
 
     def _crash(self, code: int) -> WorkerCrashError:
         self._errors.seek(0)

@@ -6,6 +6,7 @@ compiled.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
@@ -13,18 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmemscope.environment import for_tools
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import process
-from lmemscope.tools.nvcc_steps import Steps, cicc_command, read_steps, same_text, without_steps
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, missing_header_hint
 
 INSTANTIATING = "instantiate.cu"
 """Name of the file that forces instantiations, as it stands in messages."""
 
-_FOR_CICC = ("NVVMIR_LIBRARY_DIR",)
 _NO_HOST_COMPILER = (
     "Failed to preprocess host compiler properties",
     "No such file or directory\nnvcc fatal",
@@ -34,20 +32,13 @@ _NO_HOST_COMPILER = (
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings.
-
-    Attributes:
-        source: file that was compiled.
-        steps: nvcc's own, where it kept what they made; None without.
-    """
+    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings."""
 
     ptx: bytes
     log: str
     command: str
     options: tuple[str, ...]
     tool: Tool
-    source: str
-    steps: Steps | None
 
 
 def options_for(
@@ -68,7 +59,7 @@ def options_for(
 
 
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of a compilation turned into those of its debug twin."""
+    """The options of a compilation turned into those of its debug compilation."""
     dropped = ("-lineinfo", "-maxrregcount")
     return (*(option for option in options if not option.startswith(dropped)), "-G")
 
@@ -78,7 +69,6 @@ def compile_to_ptx(
     flags: Sequence[str],
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
-    keep: str | None = None,
     meanwhile: process.Meanwhile | None = None,
 ) -> NvccResult:
     """Run nvcc's device passes on a file.
@@ -91,8 +81,7 @@ def compile_to_ptx(
         flags: as `options_for` makes them.
         name_expressions: template instantiations to force.
         toolchain: whose nvcc.
-        keep: directory for the preprocessed text, for `debug_step`; None to keep nothing.
-        meanwhile: called while nvcc runs.
+        meanwhile: called while it runs.
 
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
@@ -100,60 +89,28 @@ def compile_to_ptx(
             option could not be given to it.
     """
     _check_for_shell(path, flags)
-    nvcc = toolchain.tool("nvcc")
-    assert nvcc.path is not None
+    nvcc = toolchain.find("nvcc")
+
+    def beside() -> None:
+        # To ask the tools for their versions takes as long as to assemble a small file.
+        toolchain.tool("nvcc")
+        with contextlib.suppress(ToolMissingError):
+            toolchain.tool("ptxas")
+        if meanwhile is not None:
+            meanwhile()
+
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source = path
         if name_expressions:
-            source = os.path.join(keep or directory, INSTANTIATING)
+            source = os.path.join(directory, INSTANTIATING)
             Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
         target = Path(directory, "output.ptx")
-        kept = _keeping(keep) if keep is not None else ()
-        command = [nvcc.path, *flags, "-x", "cu", source, "-o", str(target)]
-        done = process.run([*command, *kept], meanwhile=meanwhile)
-        steps = read_steps(done.output) if kept else None
-        done = process.Completed(tuple(command), done.returncode, without_steps(done.output))
+        command = [nvcc, *flags, "-x", "cu", source, "-o", str(target)]
+        done = process.run(command, meanwhile=beside).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
-        return NvccResult(
-            target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc, source, steps
-        )
-
-
-def _keeping(directory: str) -> tuple[str, ...]:
-    return ("-v", "--keep", "--keep-dir", directory)
-
-
-def debug_step(
-    compiled: NvccResult, kept: str, toolchain: Toolchain
-) -> tuple[list[str], dict[str, str], str] | None:
-    """How to compile once more with ``-G``, from the preprocessed text of an earlier compilation.
-
-    Args:
-        compiled: by `compile_to_ptx`, which kept it.
-        kept: the directory.
-        toolchain: whose nvcc.
-
-    Returns:
-        cicc's command, its environment and the file that it writes; None where the text of a debug
-        compilation may be another, or where nvcc's steps are not understood.
-
-    Raises:
-        ToolMissingError: nvcc cannot be started.
-    """
-    target = os.path.join(kept, "debug.ptx")
-    flags = (*debug_options(compiled.options), "--dryrun", *_keeping(kept))
-    path = toolchain.find("nvcc")
-    done = process.run([path, *flags, "-x", "cu", compiled.source, "-o", target])
-    steps = read_steps(done.output)
-    if done.returncode != 0 or steps is None or compiled.steps is None:
-        return None
-    command = cicc_command(steps)
-    text = next((word for word in command or () if word.endswith(".ii")), None)
-    if command is None or text is None or not same_text(compiled.steps, steps, text):
-        return None
-    library = {name: steps.variables[name] for name in _FOR_CICC if name in steps.variables}
-    return command, {**for_tools(), **library}, target
+        tool = toolchain.tool("nvcc")
+        return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), tool)
 
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:
@@ -177,7 +134,7 @@ def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolc
     command += ["-fatbin", "-gencode", f"arch=compute_{number},code=lto_{number}"]
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         target = Path(directory, "output.fatbin")
-        done = process.run([*command, "-x", "cu", path, "-o", str(target)])
+        done = process.run([*command, "-x", "cu", path, "-o", str(target)]).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
         return target.read_bytes()

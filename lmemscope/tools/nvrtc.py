@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
 from lmemscope.tools import cupy_binding, isolated
+from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import (
     INSTALLED,
     Toolchain,
@@ -113,7 +114,7 @@ def compile_program(
     options: Sequence[str],
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
-    meanwhile: Callable[[], object] | None = None,
+    meanwhile: Meanwhile | None = None,
 ) -> NvrtcResult:
     """Compile one translation unit, in a process of its own.
 
@@ -167,7 +168,7 @@ def defined(
 
 
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of a compilation turned into those of its debug twin, to PTX only."""
+    """The options of a compilation turned into those of its debug compilation, to PTX only."""
     kept = [
         option.replace("--gpu-architecture=sm_", "--gpu-architecture=compute_")
         for option in options
@@ -188,24 +189,9 @@ def compile_to_ptx(
     Raises:
         CompileError, ToolMissingError, WorkerCrashError: as `compile_program`.
     """
-    return begin_to_ptx(source, name, options, name_expressions, toolchain).finish()
-
-
-def begin_to_ptx(
-    source: str,
-    name: str,
-    options: Sequence[str],
-    name_expressions: Sequence[str],
-    toolchain: Toolchain = INSTALLED,
-) -> isolated.Running[bytes]:
-    """Begin what `compile_to_ptx` does; the process that is started gives its result or error.
-
-    Raises:
-        ToolMissingError: NVRTC cannot be loaded.
-    """
     version(toolchain)
     program = (source, name, tuple(options), tuple(name_expressions), toolchain)
-    return isolated.begin(_ptx, *program)
+    return isolated.call(_ptx, *program)
 
 
 def _ptx(

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from lmemscope.environment import for_tools
 from lmemscope.errors import StageTimeoutError, ToolMissingError
@@ -19,39 +18,8 @@ from lmemscope.tools import lifeline
 from lmemscope.tools.lifeline import Lifeline
 
 _MOST_ERRORS = 1 << 16
-Meanwhile: TypeAlias = Callable[[], object]
-"""What is called while a tool runs."""
-_peak = 0
-
-
-def take_peak() -> int:
-    """Bytes that the largest process since the last call took; 0 where none ran."""
-    global _peak
-    taken, _peak = _peak, 0
-    return taken
-
-
-def put_peak(other: int) -> None:
-    """Let `take_peak` give at least so many bytes."""
-    global _peak
-    _peak = max(_peak, other)
-
-
-def wait(number: int, *, beside: bool = False) -> int:
-    """Wait for a child process; its memory is added to what `take_peak` gives.
-
-    Args:
-        number: of the process.
-        beside: whether what has run since `take_peak` was last asked ran beside it.
-
-    Returns:
-        Its exit code, or its signal's number, negative.
-    """
-    global _peak
-    _, status, usage = os.wait4(number, 0)
-    own = usage.ru_maxrss * 1024
-    _peak = own + _peak if beside else max(_peak, own)
-    return os.waitstatus_to_exitcode(status)
+Meanwhile = Callable[[], object]
+"""What is called while a tool runs, such as importing what reads its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +34,12 @@ class Completed:
     def command_line(self) -> str:
         """The invocation, quoted so that a person can paste it into a shell."""
         return shlex.join(self.command)
+
+    def without(self, directory: str) -> Completed:
+        """The same without the name of a temporary directory, which is another one in each run."""
+        prefix = os.path.join(directory, "")
+        command = tuple(word.replace(prefix, "") for word in self.command)
+        return Completed(command, self.returncode, self.output.replace(prefix, ""))
 
 
 def run(
@@ -99,7 +73,7 @@ def run(
             own.tie(process.pid)
         if meanwhile is not None:
             meanwhile()
-        output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
+        output = process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired as error:
         _kill(process, group=True)
         name = Path(command[0]).name
@@ -112,49 +86,6 @@ def run(
         if own is not None:
             own.release()
     return Completed(tuple(command), process.returncode, output)
-
-
-class Running:
-    """A tool that runs beside this process, until it is waited for or ended."""
-
-    def __init__(
-        self, command: tuple[str, ...], process: subprocess.Popen[str], own: Lifeline | None
-    ) -> None:
-        self._command, self._process, self._own = command, process, own
-        self._before = take_peak()
-
-    def finish(self) -> Completed:
-        """Wait for its end."""
-        output = ""
-        try:
-            output = _ended(self._process, beside=True)
-        finally:
-            self.end()
-        return Completed(self._command, self._process.returncode, output)
-
-    def end(self) -> None:
-        """End it now, if it still runs."""
-        _kill(self._process, group=self._own is not None)
-        put_peak(self._before)
-        self._before = 0
-        if self._own is not None:
-            self._own.release()
-            self._own = None
-
-
-def start(
-    command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
-) -> Running:
-    """Start a tool as `run` does, and do not wait for it.
-
-    Raises:
-        ToolMissingError: the program cannot be started.
-    """
-    own = None if lifeline.inherited else Lifeline()
-    process = _popen(command, cwd, env, own)
-    if own is not None:
-        own.tie(process.pid)
-    return Running(tuple(command), process, own)
 
 
 def _popen(
@@ -189,15 +120,6 @@ def _kill(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, group: bo
         process.wait()
     if process.stdout is not None:
         process.stdout.close()
-
-
-def _ended(process: subprocess.Popen[str], *, beside: bool = False) -> str:
-    """All that a process prints, when it has ended; `beside` as for `wait`."""
-    assert process.stdout is not None
-    with process.stdout:
-        output = process.stdout.read()
-    process.returncode = wait(process.pid, beside=beside)
-    return output
 
 
 @dataclass(frozen=True, slots=True)

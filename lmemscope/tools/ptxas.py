@@ -40,7 +40,6 @@ def assemble(
     name: str,
     flags: Sequence[str],
     toolchain: Toolchain = INSTALLED,
-    meanwhile: process.Meanwhile | None = None,
 ) -> PtxasResult:
     """Assemble PTX text.
 
@@ -49,7 +48,6 @@ def assemble(
         name: the input's name, for messages only.
         flags: as `options_for` builds them.
         toolchain: whose ptxas.
-        meanwhile: called while it runs.
 
     Raises:
         CompileError: ptxas refused it; ``log`` is what it printed.
@@ -60,11 +58,9 @@ def assemble(
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source, target = Path(directory, "input.ptx"), Path(directory, "output.cubin")
         source.write_bytes(ptx)
-        done = process.run(
-            [ptxas.path, *flags, str(source), "-o", str(target)], meanwhile=meanwhile
-        )
+        done = process.run([ptxas.path, *flags, str(source), "-o", str(target)])
         log = done.output.replace(str(source), name)
-        command = done.command_line.replace(str(source), name)
+        command = done.command_line.replace(str(source), name).replace(str(target), target.name)
         if done.returncode != 0 or not target.exists():
             raise _refusal(name, log, command, ptxas, toolchain)
         return PtxasResult(target.read_bytes(), log, command, ptxas)

@@ -32,8 +32,8 @@ def test_each_command_has_help(command: str) -> None:
     assert finished.out.startswith("Usage:")
 
 
-def test_the_readme_shows_options_that_exist() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_readme_and_usage_show_options_that_exist() -> None:
+    readme = "".join((ROOT / name).read_text() for name in ("README.md", "docs/usage.md"))
     commands = (
         "scan", "dump", "doctor", "explain", "rules", "check", "baseline", "report", "diff", "fix"
     )  # fmt: skip
@@ -42,9 +42,9 @@ def test_the_readme_shows_options_that_exist() -> None:
     lines = re.findall(r"^lmemscope (\w+)(.*)$", shown, re.MULTILINE)
     assert len(lines) >= 5
     for command, rest in lines:
-        assert command in known, f"README shows an unknown command {command}"
+        assert command in known, f"the docs show an unknown command {command}"
         for option in re.findall(r"(?<!\S)(--[\w-]+)", rest):
-            assert option in known[command], f"README: {command} has no {option}"
+            assert option in known[command], f"the docs: {command} has no {option}"
 
 
 def test_unknown_options_and_commands_are_usage_errors() -> None:

@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from lmemscope.gate.difference import difference
+from lmemscope.model import Difference
 from tests.support.builders import judged, report
 from tests.support.program import ROOT, run_program
 
 
 def test_equal_reports_do_not_differ() -> None:
-    assert difference(report(judged("k")), report(judged("k"))) == ()
+    assert difference(report(judged("k")), report(judged("k"))) == Difference((), ())
 
 
 def test_added_removed_worse_and_better_with_their_causes() -> None:
     old = report(judged("gone"), judged("worse"), judged("better", "volatile"))
     new = report(judged("new"), judged("worse", "dynamic-index"), judged("better"))
-    found = {one.kernel: one for one in difference(old, new)}
+    found = {one.kernel: one for one in difference(old, new).kernels}
     assert {name: one.change for name, one in found.items()} == {
         "gone": "removed",
         "worse": "worse",
@@ -33,8 +34,8 @@ def test_added_removed_worse_and_better_with_their_causes() -> None:
 
 def test_architectures_match_only_when_asked() -> None:
     old, new = report(judged("k"), arch="sm_80"), report(judged("k", "volatile"), arch="sm_90")
-    assert {one.change for one in difference(old, new)} == {"added", "removed"}
-    (one,) = difference(old, new, ignore_arch=True)
+    assert {one.change for one in difference(old, new).kernels} == {"added", "removed"}
+    (one,) = difference(old, new, ignore_arch=True).kernels
     assert (one.change, one.arch) == ("worse", "sm_80 → sm_90")
 
 

@@ -175,7 +175,7 @@ def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
     sites = SiteClass(2, 1, 8, 4)
     made = dataclasses.replace(
         made,
-        lines=(LineUse(place, "local-object", sites),),
+        lines=(LineUse.of(place, "local-object", sites),),
         causes=(CauseShare("dynamic-index", 0, 80, sites),),
     )
     kept = "`scan --format json --accesses` keeps them"
@@ -191,7 +191,7 @@ def test_a_line_names_a_cause_only_where_one_alone_can_be_meant() -> None:
     def noted(kind: SiteKind, *causes: Cause) -> str:
         sites = SiteClass(1, 0, 4, 0)
         shares = tuple(CauseShare(cause, None, 0, sites) for cause in causes)
-        use = LineUse(SourceLocation("a.cu", 20), kind, sites)
+        use = LineUse.of(SourceLocation("a.cu", 20), kind, sites)
         text = explained(shown_kernel(facts(lines=(use,), causes=shares)))
         return next(line.partition("^ ")[2] for line in text.splitlines() if "^ " in line)
 

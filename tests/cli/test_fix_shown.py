@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from lmemscope import pipeline
+from lmemscope.app import worker
+from lmemscope.app.session import Session
 from lmemscope.commands import trying
 from lmemscope.config.settings import Settings, from_flags
-from lmemscope.exporters.fix_table import render
+from lmemscope.exporters import render
 from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attach import with_fixes
 from lmemscope.fixing.rank import ranked
@@ -88,7 +89,7 @@ def test_each_unit_is_analysed_once(rings: Path, monkeypatch: pytest.MonkeyPatch
 
     def here(settings: Settings, work: Callable[..., T], interrupted: None = None) -> T:
         with workers:
-            return work(workers, None)
+            return work(Session(settings, workers), None)
 
     monkeypatch.setattr(trying, "in_workers", here)
     settings = from_flags({"arch": ("sm_90",), "kernels": ("*<20>",)}).settings
@@ -96,7 +97,7 @@ def test_each_unit_is_analysed_once(rings: Path, monkeypatch: pytest.MonkeyPatch
     report = trying.gathered_with_fixes(
         ["ring.cu"], settings, trying.Fixes(tries=True, saved=None, block=None)
     )
-    assert workers.asked.count(pipeline.analyse_unit) == 1
+    assert workers.asked.count(worker.analyse_unit) == 1
     # Trials need all kernels; who asked for one gets that one, with what was asked of it.
     ((kernel,),) = [unit.kernels for unit in report.units]
     assert kernel.facts.demangled.startswith("void ring<20>")
@@ -112,7 +113,7 @@ def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     settings = from_flags({"arch": ("sm_90",)}).settings
     with Here() as executor:
         _, found = fix(
-            ["ring.cu"], settings, executor, Asked(), lambda *said: told.append(said[:3])
+            ["ring.cu"], Session(settings, executor), Asked(), lambda *said: told.append(said[:3])
         )
     tried = len({one.rewriting.edits for one in found.trials})
     assert told[:2] == [(0, 1, "ring.cu"), (1, 1, "ring.cu")]
@@ -209,7 +210,7 @@ def a_trial(kernel: str, line: int, verdict: TrialVerdict = "removed", **more: A
 
 def shown(*trials: Trial) -> str:
     report = FixReport("0", trials, (), Chosen((), (), ""), kernels=(3, 3))
-    return render(report, color=False, width=None, unsafe=False)
+    return render(report, "table")
 
 
 def test_spills_of_instances_on_other_lines_are_one_entry(snapshot: SnapshotAssertion) -> None:
@@ -455,7 +456,7 @@ def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program(
     (shown,) = with_fixes(report, tried).units[0].kernels[0].findings
     assert shown.advice[-1].text == snapshot
     assert "select" not in shown.advice[-1].text
-    assert render(tried, color=False, width=200, unsafe=False) == snapshot
+    assert render(tried, "table", width=200) == snapshot
     # Where it is said already that nothing does, that is enough.
     (kernel,) = unit.kernels
     nothing = (Advice("Nothing removes it without a rewrite.", is_none=True),)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope import collect
+from lmemscope.app import execute
+from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.model import Unit, UnitReport, Wanted
 from tests.support.program import ROOT, run_program
@@ -47,10 +48,10 @@ def test_what_was_done_comes_with_the_interruption(
         if done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(collect, "analyse_unit", analysed)
+    monkeypatch.setattr(execute, "analyse_unit", analysed)
     settings = Settings(archs=("sm_90",))
-    with ThreadPoolExecutor(1) as executor, pytest.raises(collect.Interrupted) as caught:
-        collect.run([str(tmp_path)], settings, executor, progress=stop)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(execute.Interrupted) as caught:
+        execute.run([str(tmp_path)], Session(settings, executor), progress=stop)
     assert caught.value.total == 3
     assert 2 <= caught.value.done == len(caught.value.report.units) <= 3
 

@@ -13,10 +13,11 @@ import pytest
 from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters import formats, render
 from lmemscope.exporters.json import load_report, parse_report
+from lmemscope.model import Report
 from tests.support.builders import judged, report
 from tests.support.program import DATA, ROOT, Finished, run_program
 
-FORMATS = tuple(row.name for row in formats.FORMATS)
+FORMATS = tuple(formats.formats_of(Report))
 
 
 class Balanced(HTMLParser):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import resource
@@ -11,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +17,7 @@ import pytest
 
 from lmemscope import whole
 from lmemscope.commands import output, streams
-from lmemscope.commands.streams import Channel
+from lmemscope.commands.streams import HeldOutput
 from lmemscope.errors import OutputError, UsageError
 from lmemscope.exporters.json import render_json
 from lmemscope.model import Report
@@ -52,34 +49,15 @@ def shell(redirected: str, code: str = PROGRAM, **environment: str) -> tuple[int
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_channel_without_a_reader_takes_everything() -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    channel = Channel(writer)
-    assert channel.write(b"x" * 100_000) == 100_000
-    assert channel.lost is None
-    os.close(writer)
-
-
-@full
-def test_a_channel_remembers_what_it_lost() -> None:
-    descriptor = os.open("/dev/full", os.O_WRONLY)
-    channel = Channel(descriptor)
-    assert (channel.write(b""), channel.lost) == (0, None)
-    assert channel.write(b"xyz") == 3
-    assert channel.lost == os.strerror(errno.ENOSPC)
-    os.close(descriptor)
-
-
-def test_a_channel_waits_for_a_slow_reader() -> None:
+def test_held_output_waits_for_a_slow_reader() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     code = f"import os, sys, time; time.sleep(0.1)\nwhile os.read({reader}, 65536): pass"
     slow = subprocess.Popen([sys.executable, "-Sc", code], pass_fds=(reader,))
     os.close(reader)
-    channel = Channel(writer)
-    assert channel.write(b"x" * 300_000) == 300_000
-    assert channel.lost is None
+    held = HeldOutput(is_closed=False)
+    held.write(b"x" * 300_000)
+    assert held.pass_on(writer) is None
     os.close(writer)
     assert slow.wait(20) == 0
 
@@ -245,30 +223,6 @@ def test_a_shells_process_substitution_is_an_output(tmp_path: Path) -> None:
     os.set_blocking(reading, True)
     with open(reading, "rb") as stream:
         assert json.loads(stream.read())["units"] == []
-
-
-def test_leftovers_of_killed_writers_go_and_others_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = str(tmp_path / "report")
-    # Killed in the middle: neither renamed nor removed.
-    monkeypatch.setattr(os, "replace", lambda *_: None)
-    whole.write(file, b"first")
-    whole.write(file, b"second")
-    monkeypatch.undo()
-    abandoned, held = sorted(tmp_path.glob(".lmemscope-*"))
-    for path in (abandoned, held):
-        os.utime(path, (0, 0))
-    with held.open("rb") as stream:
-        fcntl.flock(stream, fcntl.LOCK_SH)
-        recent = tmp_path / (held.name[:-8] + "recent00")
-        recent.write_bytes(b"")
-        other = tmp_path / ".lmemscope-00000000-00000000"
-        other.write_bytes(b"")
-        os.utime(other, (time.time() - 1000,) * 2)
-        whole.write(file, b"third")
-        assert {*tmp_path.iterdir()} == {Path(file), held, recent, other}
-    assert Path(file).read_bytes() == b"third"
 
 
 def test_names_that_are_no_utf8_are_written_visibly(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ BY_PYTHON_ITSELF = frozenset(
 
 OTHERS = (
     "click rich cupy cupy_backends numpy elftools msgspec cuda numba sitecustomize usercustomize "
-    "conftest pygments"
+    "conftest pygments jinja2 markupsafe"
 ).split()
 PACKAGES = frozenset({"rich", "cupy", "cupy_backends", "cuda", "importlib", "lmemscope"})
 

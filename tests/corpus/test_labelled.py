@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.model import KernelReport, Unit, Wanted
-from lmemscope.pipeline import analyse_unit
 from tests.conftest import Once
 from tests.support.labels import Label, files, read
 from tests.support.scoring import COLUMNS, REQUIRED, Item, base_name, score, tallies

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.formats.ptxas_log import parse_ptxas_log
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, KernelFacts, Unit, Wanted
-from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolchain import INSTALLED
 from tests.conftest import Once
 from tests.support.program import DATA, ROOT

@@ -211,7 +211,7 @@ def with_object() -> KernelFacts:
         sass=SiteClass(31, 9, 124, 36),
         sites=split,
         own_sites=split,
-        lines=(LineUse(SourceLocation("a.cu", 31), "local-object", share),),
+        lines=(LineUse.of(SourceLocation("a.cu", 31), "local-object", share),),
     )
 
 

@@ -49,26 +49,6 @@ def modules_of_ours() -> set[str]:
     return {name for name in sys.modules if name.startswith("lmemscope.")}
 
 
-def take(_unit: object, own: int, programs: int) -> None:
-    """Take so many MiB here, and so many in a program."""
-    if programs:
-        from lmemscope.tools import process
-
-        process.run([sys.executable, "-Sc", f"bytearray({programs} << 20)"])
-    bytearray(own << 20)
-
-
-def span(_unit: object) -> tuple[float, float]:
-    """When this began and ended."""
-    began = time.monotonic()
-    time.sleep(0.02)
-    return began, time.monotonic()
-
-
-def hang(_unit: object) -> None:
-    time.sleep(600)
-
-
 def run_program_that_starts_another(file: str) -> None:
     """Note this process, a program that it runs, and one that the program runs."""
     from lmemscope.tools import process

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 # One of each kind of command, with what they import when they run.
 _IMPORTED = (
     "lmemscope.__main__",
-    "lmemscope.collect",
+    "lmemscope.app.execute",
     "lmemscope.commands.group",
     "lmemscope.config.file",
     "lmemscope.exporters.gate_text",
@@ -36,7 +36,6 @@ _IMPORTED = (
     "lmemscope.lowering.cuda",
     "lmemscope.lowering.log",
     "lmemscope.lowering.log_sources",
-    "lmemscope.running.marks",
     "lmemscope.running.pool",
     *(
         f"lmemscope.commands.{name}"

@@ -30,6 +30,8 @@ from lmemscope.tools.lifeline import Lifeline
 
 _IMPORTED = (
     "lmemscope.running.serve",
+    "lmemscope.app.log_unit",
+    "lmemscope.app.worker",
     "lmemscope.pipeline",
     "lmemscope.lowering.analysed",
     "lmemscope.lowering.compile_cuda",
@@ -110,8 +112,8 @@ def workers_are_forked() -> None:
             os._exit(0)
     listening.close()
 
-    def start(preload: str | None) -> launch.Launched:
-        given = launch.worker_environment()
+    def start(preload: str | None, directory: str | None = None) -> launch.Launched:
+        given = launch.worker_environment(directory)
         stderr = tempfile.TemporaryFile(dir=given["TMPDIR"])  # noqa: SIM115 - the worker's
         lifeline = Lifeline()
         request = {

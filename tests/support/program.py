@@ -22,6 +22,7 @@ import click
 from click import formatting
 from click.testing import CliRunner
 
+from lmemscope.app import session
 from lmemscope.commands import running, streams
 from lmemscope.commands.group import cli
 from lmemscope.errors import LmemscopeError
@@ -126,7 +127,7 @@ def invoke(
     with (
         contextlib.chdir(cwd or ROOT),
         mock.patch.dict(os.environ, environment),
-        mock.patch.object(running, "WorkerPool", Here),
+        mock.patch.object(session, "open_workers", Here),
     ):
         result = runner.invoke(_Program("lmemscope"), arguments, input=given)
     error = result.exception

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lmemscope.analysis.groups import groups
+from lmemscope.analysis.selection import parted
 from lmemscope.exporters import render
 from lmemscope.exporters.json import parse_report
-from lmemscope.exporters.selection import parted
 from tests.support.program import Finished
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

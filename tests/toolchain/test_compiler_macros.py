@@ -13,7 +13,6 @@ from lmemscope.lowering import toolkit_names
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources.compiler_macros import ALWAYS, DIFFERENT, SAME, is_different, may_differ
 from lmemscope.tools import nvcc, nvrtc
-from lmemscope.tools.nvcc_steps import read_steps
 from lmemscope.tools.toolchain import INSTALLED
 
 _DEFINED = re.compile(r"^#define (\w+)(\([^)]*\))?", re.MULTILINE)
@@ -34,9 +33,8 @@ def preprocessed(text: str, directory: Path, std: str | None, arch: str, *more: 
     flags = nvcc.options_for(arch, CompileOptions(std=std))
     command = [INSTALLED.find("nvcc"), *flags, "--dryrun", "-x", "cu", str(source)]
     done = subprocess.run([*command, "-o", "a.ptx"], capture_output=True, text=True, check=True)
-    steps = read_steps(done.stderr)
-    assert steps is not None
-    step = re.sub(r' -o "[^"]*"', "", steps.preprocessing)
+    (preprocessing,) = [line[3:] for line in done.stderr.splitlines() if " -E " in line]
+    step = re.sub(r' -o "[^"]*"', "", preprocessing)
     done = subprocess.run([*_words(step), *more], capture_output=True, text=True, check=True)
     return done.stdout
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.model import CompileOptions, Unit
-from lmemscope.pipeline import analyse_unit
 from lmemscope.tools import nvcc
 from lmemscope.tools.toolchain import Toolchain
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.running.pool import WorkerPool
@@ -35,7 +36,7 @@ def test_what_stays_is_not_removed_by_what_removes_a_larger_one(tmp_path: Path) 
     path.write_text(BUFFER_AND_SCHEDULE)
     with WorkerPool(1) as pool:
         settings = from_flags({"arch": ("sm_90",)}).settings
-        _, outcome = fix([str(path)], settings, pool, Asked(block=64))
+        _, outcome = fix([str(path)], Session(settings, pool), Asked(block=64))
     verdicts = {
         (one.object, len(one.rewriting.edits)): one.verdict
         for one in outcome.trials

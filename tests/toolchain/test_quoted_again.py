@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.discover.project import Projects
 from lmemscope.lowering import analysed
 from lmemscope.model import Unit, Wanted
-from lmemscope.pipeline import analyse_unit
 
 SOURCE = """
 extern "C" __global__ void k(float *x, const int *at, int n) {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.worker import analyse_unit
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.lowering import compile_cuda
 from lmemscope.lowering.refusals import first_error, is_users_own
 from lmemscope.model import Artifacts, CompileOptions, Unit, Wanted
-from lmemscope.pipeline import analyse_unit
 from tests.support.program import run_program
 
 
@@ -179,3 +179,6 @@ def test_a_missing_header_behind_host_code_is_what_is_wrong(tmp_path: Path) -> N
     done = run_program("scan", "a.cu", "--format", "json", cwd=tmp_path)
     assert done.code == 3
     assert "missing.h" in done.document["units"][0]["failure"]["message"]
+    # The same in every run, whatever its temporary directory was called.
+    again = run_program("scan", "a.cu", "--format", "json", "--no-cache", cwd=tmp_path)
+    assert again.document == done.document

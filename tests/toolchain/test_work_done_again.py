@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.collect import run
+from lmemscope.app.execute import run
+from lmemscope.app.session import Session
 from lmemscope.commands.checkout import BuildCopy, written_out
 from lmemscope.config.settings import Settings
 from lmemscope.lowering import store as stores
@@ -65,7 +66,7 @@ class Project:
 
     def scan(self) -> Report:
         with WorkerPool(1) as pool:
-            return run(["build"], Settings(archs=("sm_90",), cache=self.store), pool)
+            return run(["build"], Session(Settings(archs=("sm_90",), cache=self.store), pool))
 
     def at(self, revision: str) -> Report:
         """A scan of a revision, as `diff --git` makes it."""
@@ -75,7 +76,7 @@ class Project:
             os.chdir(checkout.directory)
             try:
                 with WorkerPool(1) as pool:
-                    return run(["build"], checkout.mapped(settings), pool)
+                    return run(["build"], Session(checkout.mapped(settings), pool))
             finally:
                 os.chdir(self.top)
 

@@ -1,1 +1,1 @@
-"""The parts of the HTML page; `lmemscope.exporters.html` puts them together."""
+"""The templates of the HTML page, and what they are given; see `lmemscope.exporters.html`."""

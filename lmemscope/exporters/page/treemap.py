@@ -1,22 +1,23 @@
-"""What costs most: file, template, cause, by modelled cost, as static SVG."""
+"""What costs most: file, template, cause, by modelled cost, as boxes."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
-from lmemscope.exporters.escape_html import NOTHING, Html, element
 from lmemscope.exporters.page.boxes import Box, squarified
 from lmemscope.model import traits_of
 
-_WIDE = Box(0, 0, 1160, 300)
-_NARROW = Box(0, 0, 388, 380)
-_PRINTED = Box(0, 0, 690, 300)
-"""As wide as paper, so that its letters are as large as the text's."""
+_AREAS = {
+    "wide-map": Box(0, 0, 1160, 300),
+    "narrow-map": Box(0, 0, 388, 380),
+    "print-map": Box(0, 0, 690, 300),
+}
+"""The last is as wide as paper, so that its letters are as large as the text's."""
 _MOST_FILES = 24
 _MOST_TEMPLATES = 16
 _TITLE, _MARGIN = 17.0, 2.0
@@ -54,8 +55,57 @@ class _File:
         return sum(one.size for one in self.templates)
 
 
-def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
-    """The map, for wide pages and for narrow ones; nothing where it would be a single box.
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cause of a template on the map."""
+
+    box: Box
+    cause: str
+    title: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateBox:
+    """A template on the map; ``anchor`` is where the page describes it, or None."""
+
+    box: Box
+    label: str
+    anchor: str | None
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileBox:
+    """A file on the map."""
+
+    box: Box
+    label: str
+    templates: tuple[TemplateBox, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """The map for pages of one width.
+
+    Attributes:
+        name: of its style.
+        width, height: in pixels.
+        label: all of it in words.
+        files: largest first; labels are empty where there is no room for them.
+        small: templates without a label; empty where all have one.
+    """
+
+    name: str
+    width: str
+    height: str
+    label: str
+    files: tuple[FileBox, ...]
+    small: str
+
+
+def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> list[Map]:
+    """The map, for wide and narrow pages and for paper; nothing where it would be a single box.
 
     Args:
         groups: worst first.
@@ -63,20 +113,9 @@ def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
     """
     files = _files(groups, anchors)
     if sum(len(one.leaves) for file in files for one in file.templates) < _WORTH_A_MAP:
-        return NOTHING
+        return []
     label = "Cost: " + "; ".join(f"{file.path} {file.size}" for file in files)
-    return element(
-        "figure",
-        *_drawn(files, _WIDE, "wide-map", label),
-        *_drawn(files, _NARROW, "narrow-map", label),
-        *_drawn(files, _PRINTED, "print-map", label),
-        element(
-            "figcaption",
-            "File, template and cause; areas are modelled cycles per warp of each template's "
-            "costliest instance.",
-        ),
-        class_="map",
-    )
+    return [_drawn(files, area, name, label) for name, area in _AREAS.items()]
 
 
 def _files(groups: Sequence[Group], anchors: dict[int, str]) -> list[_File]:
@@ -134,35 +173,23 @@ def _merged(name: str, templates: list[_Template], anchor: str | None = None) ->
     return _Template(name, anchor, tuple(sorted(leaves, key=lambda leaf: -leaf.size)))
 
 
-def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Iterable[Html]:
-    parts: list[Html] = []
+def _drawn(files: list[_File], area: Box, name: str, label: str) -> Map:
     small: list[_Template] = []
-    for file, box in zip(files, squarified([f.size for f in files], area), strict=True):
-        parts += _file(file, box, small)
-    yield element(
-        "svg",
-        *parts,
-        viewBox=f"0 0 {area.width:g} {area.height:g}",
-        class_=class_,
-        role="group",
-        aria_label=label,
-    )
-    if small:
-        small.sort(key=lambda one: -one.size)
-        named = ", ".join(f"{one.name} {one.size}" for one in small[:_MOST_LISTED])
-        more = f" and {len(small) - _MOST_LISTED} more" if len(small) > _MOST_LISTED else ""
-        yield element("p", f"Too small for a name: {named}{more}.", class_=f"{class_} dim")
+    boxes = squarified([file.size for file in files], area)
+    drawn = tuple(_file(file, box, small) for file, box in zip(files, boxes, strict=True))
+    small.sort(key=lambda one: -one.size)
+    named = ", ".join(f"{one.name} {one.size}" for one in small[:_MOST_LISTED])
+    more = f" and {len(small) - _MOST_LISTED} more" if len(small) > _MOST_LISTED else ""
+    return Map(name, f"{area.width:g}", f"{area.height:g}", label, drawn, f"{named}{more}")
 
 
-def _file(file: _File, box: Box, small: list[_Template]) -> list[Html]:
-    parts = [_rect(box, "f"), *_text(_texts(file.path), box, "ft", _BOLD)]
+def _file(file: _File, box: Box, small: list[_Template]) -> FileBox:
     inner = box.inside(_TITLE if box.height > 2 * _TITLE else _MARGIN, _MARGIN)
     boxes = squarified([one.size for one in file.templates], inner)
-    for template, place in zip(file.templates, boxes, strict=True):
-        parts.append(_template(file, template, place))
-        if not _titled(place):
-            small.append(template)
-    return parts
+    placed = list(zip(file.templates, boxes, strict=True))
+    small += [template for template, place in placed if not _titled(place)]
+    label = _fitting((file.path, file.path.rpartition("/")[2]), box, _BOLD)
+    return FileBox(box, label, tuple(_template(file, *one) for one in placed))
 
 
 def _titled(box: Box) -> bool:
@@ -170,51 +197,31 @@ def _titled(box: Box) -> bool:
     return box.height > 2 * _TITLE and _room(box, _CHAR) >= _LEAST
 
 
-def _template(file: _File, template: _Template, box: Box) -> Html:
+def _template(file: _File, template: _Template, box: Box) -> TemplateBox:
     titled = _titled(box)
     inner = box.inside(_TITLE if titled else 0, 0)
-    parts: list[Html] = [_rect(box, "t")]
-    if titled:
-        parts += _text((template.name, template.name.rpartition("::")[2]), box, "tt")
     boxes = squarified([leaf.size for leaf in template.leaves], inner)
-    for leaf, place in zip(template.leaves, boxes, strict=True):
-        parts.append(
-            element(
-                "g",
-                element("title", f"{file.path}: {template.name}: {leaf.cause}, {leaf.size} cycles"),
-                _rect(place, f"c {leaf.cause}"),
-                *_text((f"{leaf.cause} {leaf.size}", leaf.cause), place, "ct"),
-            )
+    name = template.name
+    cells = tuple(
+        Cell(
+            place,
+            leaf.cause,
+            f"{file.path}: {name}: {leaf.cause}, {leaf.size} cycles",
+            _fitting((f"{leaf.cause} {leaf.size}", leaf.cause), place),
         )
-    if template.anchor is None:
-        return element("g", *parts)
-    return element("a", *parts, href=f"#{template.anchor}")
-
-
-def _rect(box: Box, class_: str) -> Html:
-    return element(
-        "rect",
-        x=f"{box.x:.1f}",
-        y=f"{box.y:.1f}",
-        width=f"{max(box.width, 0.5):.1f}",
-        height=f"{max(box.height, 0.5):.1f}",
-        class_=class_,
+        for leaf, place in zip(template.leaves, boxes, strict=True)
     )
+    label = _fitting((name, name.rpartition("::")[2]), box) if titled else ""
+    return TemplateBox(box, label, template.anchor, cells)
 
 
-def _texts(path: str) -> tuple[str, str]:
-    """A path, and what to show of it where there is no room."""
-    return path, path.rpartition("/")[2]
-
-
-def _text(texts: Sequence[str], box: Box, class_: str, pixels: float = _CHAR) -> list[Html]:
-    """The first text that fits; the last one cut where none does."""
+def _fitting(texts: Sequence[str], box: Box, pixels: float = _CHAR) -> str:
+    """The first text that fits, the last one cut where none does; empty where nothing has room."""
     room = _room(box, pixels)
     if room < _LEAST or box.height < _TITLE - 3:
-        return []
+        return ""
     fitting = next((text for text in texts if len(text) <= room), None)
-    shown = fitting if fitting is not None else f"{texts[-1][: room - 1]}…"
-    return [element("text", shown, x=f"{box.x + 4:.1f}", y=f"{box.y + 13:.1f}", class_=class_)]
+    return fitting if fitting is not None else f"{texts[-1][: room - 1]}…"
 
 
 def _room(box: Box, pixels: float) -> int:

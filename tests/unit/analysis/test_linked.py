@@ -13,7 +13,8 @@ from lmemscope.analysis.linked import Described, ObjectFunctions, describe, with
 from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import linked_graph
 from lmemscope.analysis.linked_units import with_linked_stacks, with_run_time_stacks
-from lmemscope.collect import run
+from lmemscope.app.execute import run
+from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings, from_flags
 from lmemscope.discover.link_steps import link_steps
 from lmemscope.discover.links import plan_links, split_binaries
@@ -549,7 +550,7 @@ def test_the_gate_does_not_pass_over_a_group_of_no_file(
 ) -> None:
     settings = Settings(root=str(tmp_path), link=(LinkGroup("app", inputs),))
     with ThreadPoolExecutor(1) as executor:
-        report = run([str(tmp_path)], settings, executor)
+        report = run([str(tmp_path)], Session(settings, executor))
     verdict, _, missing = gate(replace(report, units=unit_report().units))
     assert verdict == "undecided"
     assert f"[link] group app: {told}" in missing

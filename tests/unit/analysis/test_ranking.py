@@ -11,11 +11,11 @@ import pytest
 
 from lmemscope.analysis.groups import groups, templates
 from lmemscope.analysis.ranking import cost_of, is_negligible, worst_first
+from lmemscope.analysis.selection import listed, selected
 from lmemscope.exporters.explanation import Explainer
 from lmemscope.exporters.explanations import explanations
 from lmemscope.exporters.formats import Presentation, render
 from lmemscope.exporters.json import parse_report, render_json
-from lmemscope.exporters.selection import listed, selected
 from lmemscope.exporters.terminal import render as render_table
 from lmemscope.model import (
     Cause,

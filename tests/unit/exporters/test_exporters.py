@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
+from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from lmemscope.exporters import layout, render
-from lmemscope.exporters.formats import FORMATS, Exporter, Format
+from lmemscope.exporters.formats import Document, formats_of
 from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.gate.compare import compare
+from lmemscope.gate.difference import difference
 from lmemscope.model import (
+    Checked,
+    Chosen,
     CubinFacts,
     Disagreement,
+    FixReport,
     Gap,
     KernelFacts,
+    Policy,
     PtxasFacts,
     PtxFacts,
     Report,
@@ -27,15 +34,30 @@ from lmemscope.rules.verdict import judge
 from tests.support.builders import NOTHING, facts, report_of, spilling, with_object
 
 
-@pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
-def test_the_module_of_a_format_renders(row: Format) -> None:
-    wanted = list(inspect.signature(Exporter.render).parameters)[1:]
-    assert list(inspect.signature(row.exporter.render).parameters) == wanted
-    assert "ring" in render(report_of(with_object()), row.name)
+def everything() -> Iterator[Document]:
+    """One document of each kind, all about one kernel."""
+    report = report_of(with_object())
+    yield report
+    yield Checked(report, compare(report, Policy(), None))
+    yield difference(Report("0", (), ()), report)
+    yield FixReport("0", (), (), Chosen((), (), "ring"))
 
 
-def test_no_ending_stands_for_two_formats() -> None:
-    endings = [ending for row in FORMATS for ending in row.endings]
+@pytest.mark.parametrize(
+    "document", list(everything()), ids=lambda document: type(document).__name__
+)
+def test_every_command_has_its_formats_from_the_table(document: Document) -> None:
+    rows = formats_of(type(document))
+    assert {"json", "table" if "table" in rows else "text"} <= rows.keys()
+    for name in rows:
+        written = render(document, name)
+        text = written.decode() if isinstance(written, bytes) else written
+        assert "ring" in text, name
+
+
+@pytest.mark.parametrize("document", get_args(Document), ids=lambda document: document.__name__)
+def test_no_ending_stands_for_two_formats_of_a_command(document: type[Document]) -> None:
+    endings = [ending for row in formats_of(document).values() for ending in row.endings]
     assert len(set(endings)) == len(endings)
 
 

@@ -14,9 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 from lmemscope.exporters import render
-from lmemscope.exporters.difference import render_difference
 from lmemscope.exporters.explanation import Explainer
-from lmemscope.exporters.formats import FORMATS
+from lmemscope.exporters.formats import formats_of
 from lmemscope.exporters.gate_markdown import render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
@@ -25,7 +24,7 @@ from lmemscope.exporters.junit import render_junit
 from lmemscope.exporters.sarif import render_sarif
 from lmemscope.formats.codec import encode
 from lmemscope.gate import compare
-from lmemscope.gate.difference import difference, toolchain_changes
+from lmemscope.gate.difference import difference
 from lmemscope.model import GateResult, Policy, Report
 from tests.support.hostile import TEXTS, document, hostile, strings_of
 from tests.support.program import run_program, start_program
@@ -66,8 +65,8 @@ def gate(report: Report) -> GateResult:
 
 def outputs(report: Report) -> Iterator[tuple[str, str]]:
     """Whatever the program can make of a report, with what it is."""
-    for format_ in FORMATS:
-        yield format_.name, render(report, format_.name, verbose=True)
+    for name in formats_of(Report):
+        yield name, render(report, name, verbose=True)
     yield "table 80", render(report, "table", verbose=True, width=80)
     yield "json with accesses", render_json(report, with_accesses=True)
     explainer = Explainer(color=False, width=100)
@@ -80,9 +79,8 @@ def outputs(report: Report) -> Iterator[tuple[str, str]]:
     yield "gate junit", render_junit(report, result)
     yield "gate sarif", render_sarif(report, result)
     other = parse_report(document("x"))
-    found, tools = difference(report, other), toolchain_changes(report, other)
     for name in ("table", "markdown", "json"):
-        yield f"difference {name}", render_difference(found, name, tools)
+        yield f"difference {name}", render(difference(report, other), name)
 
 
 @each_text

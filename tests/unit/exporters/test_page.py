@@ -7,6 +7,7 @@ import html
 import json
 import math
 import re
+from typing import get_args
 
 import pytest
 
@@ -15,6 +16,7 @@ from lmemscope.exporters import layout, render
 from lmemscope.exporters.layout import names_of
 from lmemscope.exporters.page.boxes import Box, squarified
 from lmemscope.model import (
+    VERDICT_KINDS,
     Cause,
     CauseShare,
     Failure,
@@ -31,6 +33,7 @@ from lmemscope.model import (
 )
 from lmemscope.rules.verdict import judge
 from tests.support.builders import judged, report
+from tests.support.program import ROOT
 
 
 def page_of(made: Report) -> str:
@@ -56,6 +59,16 @@ def many(count: int, clean: int) -> Report:
     """So many kernels with local memory, no two of one template, and so many clean ones."""
     kernels = [using(f"kernel_{n}") for n in range(count)]
     return report(*kernels, *(judged(f"void clean_{n % 50}<{n}>(int)") for n in range(clean)))
+
+
+@pytest.mark.parametrize("word", [*get_args(Cause), *(kind.name for kind in VERDICT_KINDS)])
+def test_the_style_sheet_has_a_colour_for_each_cause_and_verdict(word: str) -> None:
+    sheet = (ROOT / "lmemscope/exporters/page/style.css").read_text()
+    if word in get_args(Cause):
+        assert f".map rect.{word}{{fill:#" in sheet
+        assert f".bar .{word}{{background:#" in sheet
+    else:
+        assert f"\n.{word}{{color:var(--" in sheet
 
 
 def first_table(page: str) -> str:
@@ -127,7 +140,7 @@ def test_machine_code_stands_beside_its_source_line() -> None:
     kernel = using("k")
     place = SourceLocation("a.cu", 7)
     facts = dataclasses.replace(
-        kernel.facts, lines=(LineUse(place, "local-object", SiteClass(1, 0, 4, 0)),)
+        kernel.facts, lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),)
     )
     quotes = Quotes(sass=("0x0010  LDL R1,[R2]", "… 3 more"), sass_at=(place, None))
     made = report(dataclasses.replace(kernel, facts=facts, quotes=quotes))
@@ -265,7 +278,9 @@ def test_bars_and_chips_count_kernels_in_one_order() -> None:
     newer = dataclasses.replace(made.units[0], arch="sm_100")
     page = page_of(dataclasses.replace(made, units=(newer, older)))
     assert "; sm_75, sm_100. " in page
-    bars = re.findall(r"<tr><td>([\w-]+)</td>.*?(\d+) kernels?</td></tr>", page)
+    table = re.search(r'<table class="causes">.*?</table>', page, re.DOTALL)
+    assert table is not None
+    bars = re.findall(r"<tr>\s*<td>([\w-]+)</td>.*?(\d+) kernels?</td>", table[0], re.DOTALL)
     assert bars == [("register-spill", "1"), ("dynamic-index", "2")]
     chips = re.search(r'data-causes="([^"]*)"', page)
     assert chips is not None

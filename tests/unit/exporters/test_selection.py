@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from lmemscope.analysis.selection import MANY, listed, selected, settled
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.layout import MANY
-from lmemscope.exporters.selection import listed, selected, settled
 from lmemscope.exporters.terminal import render
 from lmemscope.model import KernelReport, Report, View
 from tests.support.builders import judged, report

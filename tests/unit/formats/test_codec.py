@@ -42,7 +42,7 @@ from lmemscope.model import (
 from tests.support.builders import report_of, spilling, with_object
 from tests.support.program import ROOT, Finished, run_program
 
-FORMATS = tuple(row.name for row in formats.FORMATS)
+FORMATS = tuple(formats.formats_of(Report))
 FIXED: dict[str, Any] = {
     "tie": "function",
     "others@LocalAccess": (0,),

@@ -15,11 +15,12 @@ from xml.etree import ElementTree
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.collect import plan_units
+from lmemscope.app.plan import plan_units
+from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.errors import UsageError
-from lmemscope.exporters.difference import render_difference
+from lmemscope.exporters import render
 from lmemscope.exporters.gate_markdown import render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
@@ -666,7 +667,7 @@ def test_a_kernel_on_two_architectures_is_one_kernel() -> None:
     both = dataclasses.replace(DIRTY_PROJECT, units=tuple(units))
     assert summary(both).startswith("2 kernels on 2 architectures in 1 file, 1 with local memory")
     assert summary(DIRTY_PROJECT).startswith("1 kernel in 1 file, 1 with local memory")
-    differing = render_difference(difference(project(), both), "table")
+    differing = render(difference(project(), both), "table")
     assert differing.endswith("2 kernels differ on 2 architectures.\n")
 
 
@@ -733,5 +734,5 @@ def test_the_gpu_of_whoever_runs_it_does_not_choose_the_architecture(
             (Settings(default_archs=("sm_80",)), "sm_80"),
             (Settings(default_archs=("sm_80",), archs=("sm_100",)), "sm_100"),
         ):
-            units, _ = plan_units([str(tmp_path / "k.cu")], settings, executor)
+            units, _ = plan_units([str(tmp_path / "k.cu")], Session(settings, executor))
             assert [unit.arch for unit in units] == [arch]

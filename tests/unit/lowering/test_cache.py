@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from lmemscope.analysis import layers
+from lmemscope.app.worker import analyse_unit
 from lmemscope.discover.project import Projects
 from lmemscope.errors import ToolMissingError
 from lmemscope.lowering import analysed
 from lmemscope.lowering import store as stores
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Tool, Unit, Wanted
-from lmemscope.pipeline import analyse_unit
 from lmemscope.sources import includes
 from lmemscope.tools import nvcc, nvrtc
 from tests.support.program import ROOT, run_program
@@ -59,7 +59,7 @@ def forbid_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module, function in (
         (nvrtc, "compile_program"),
-        (nvrtc, "begin_to_ptx"),
+        (nvrtc, "compile_to_ptx"),
         (nvcc, "compile_to_ptx"),
     ):
         monkeypatch.setattr(module, function, refuse)

@@ -34,7 +34,7 @@ def test_endings_of_inputs_are_written_down_in_one_place() -> None:
         *(ROOT / "lmemscope" / "lowering").glob("*.py"),
         *(ROOT / "lmemscope" / "commands").glob("*.py"),
         *(ROOT / "lmemscope" / "gate").glob("*.py"),
-        ROOT / "lmemscope" / "collect.py",
+        *(ROOT / "lmemscope" / "app").glob("*.py"),
     ]
     for module in modules:
         code = [line for line in module.read_text().splitlines() if "ending ==" in line]

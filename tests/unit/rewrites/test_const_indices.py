@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope import rules
+from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
@@ -203,7 +204,9 @@ def test_a_permutation_leaves_local_memory(rolled: str, edits: int, tmp_path: Pa
     path = tmp_path / "a.cu"
     path.write_text(KECCAK.replace("ROLLED", rolled))
     with WorkerPool(1) as pool:
-        _, outcome = fix([str(path)], from_flags({"arch": ("sm_90",)}).settings, pool, Asked())
+        _, outcome = fix(
+            [str(path)], Session(from_flags({"arch": ("sm_90",)}).settings, pool), Asked()
+        )
     removed = [
         one
         for one in outcome.trials

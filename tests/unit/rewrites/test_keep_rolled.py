@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import InlineFrame, SourceLocation
@@ -138,7 +139,9 @@ def test_a_kernel_that_spills_for_its_turns_spills_nothing_with_one_at_a_time(
     path = tmp_path / "a.cu"
     path.write_text(SPILLING)
     with WorkerPool(1) as pool:
-        _, outcome = fix([str(path)], from_flags({"arch": ("sm_90",)}).settings, pool, Asked())
+        _, outcome = fix(
+            [str(path)], Session(from_flags({"arch": ("sm_90",)}).settings, pool), Asked()
+        )
     assert not outcome.failures
     inner = next(one for one in outcome.trials if "-#pragma unroll\n" in (one.patch or ""))
     assert inner.verdict == "removed"

@@ -10,6 +10,7 @@ import pytest
 
 from docs.generate_rewrites import TARGET, whole
 from lmemscope import rules
+from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.edits import together
 from lmemscope.fixing.run import Asked, fix
@@ -1484,7 +1485,7 @@ def tried(
     path.write_text(text)
     settings = from_flags({"arch": ("sm_90",)}).settings
     with WorkerPool(1) as pool:
-        _, outcome = fix([str(path)], settings, pool, Asked())
+        _, outcome = fix([str(path)], Session(settings, pool), Asked())
     assert not outcome.failures
     order = ("removed", "reduced", "no-effect", "worse", "failed")
     found: Expected = {}

@@ -18,7 +18,10 @@ from typing import Any
 import pytest
 
 import lmemscope
-from lmemscope import collect, pipeline
+from lmemscope.app import worker
+from lmemscope.app.execute import run
+from lmemscope.app.plan import plan_units
+from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.errors import CompileError, UsageError
 from lmemscope.model import CompileOptions, Unit
@@ -63,12 +66,12 @@ def unit(tree: Path) -> Unit:
 @pytest.mark.toolchain
 class TestAmongForeignPaths:
     def test_the_report_is_that_of_an_analysis_here(self, unit: Unit, tree: Path) -> None:
-        here = pipeline.analyse_unit(unit)
+        here = worker.analyse_unit(unit)
         luggage = remote.pack(unit)
         assert {os.path.basename(path) for path, _ in luggage.files} == {"pick03.cu", "bins.h"}
         hidden = tree.rename(tree.parent / f"{tree.name}-hidden")
         try:
-            there = remote.perform(luggage, pipeline.analyse_unit, (unit,))
+            there = remote.perform(luggage, worker.analyse_unit, (unit,))
         finally:
             hidden.rename(tree)
             os.chdir(tree / "work")
@@ -78,9 +81,9 @@ class TestAmongForeignPaths:
     def test_a_refusal_speaks_of_the_paths_here(self, unit: Unit, tree: Path) -> None:
         Path(unit.path).write_text("__global__ void k( {}\n")
         with pytest.raises(CompileError) as there:
-            remote.perform(remote.pack(unit), pipeline.analyse_unit, (unit,))
+            remote.perform(remote.pack(unit), worker.analyse_unit, (unit,))
         with pytest.raises(CompileError) as here:
-            pipeline.analyse_unit(unit)
+            worker.analyse_unit(unit)
         assert there.value.message == here.value.message
         assert there.value.log == here.value.log
 
@@ -92,7 +95,7 @@ class TestAmongForeignPaths:
         unit = replace(unit, options=CompileOptions(nvrtc_args=arguments))
         luggage = remote.pack(unit)
         forced.unlink()
-        report = remote.perform(luggage, pipeline.analyse_unit, (unit,))
+        report = remote.perform(luggage, worker.analyse_unit, (unit,))
         assert report.kernels[0].facts.stack_frame == 4 * (40 + 3) + 4
 
 
@@ -135,7 +138,7 @@ def test_python_files_are_looked_into_by_workers_here(
 
     monkeypatch.setattr(python, "read_programs", read_elsewhere)
     settings = Settings(archs=("sm_90",), executor="dask://there:1", timeout=timeout)
-    units, errors = collect.plan_units([str(tmp_path / "k.py")], settings, NoExecutor())
+    units, errors = plan_units([str(tmp_path / "k.py")], Session(settings, NoExecutor()))
     assert [unit.program or None for unit in units] == programs
     assert errors == ()
 
@@ -214,7 +217,7 @@ class TestCluster:
             options=CompileOptions(include_dirs=(str(tree / "elsewhere"),)),
             executor=cluster.url,
         )
-        report = collect.run(["src"], settings, executor, progress=progress)
+        report = run(["src"], Session(settings, executor), progress=progress)
         executor.shutdown()
         assert doomed.wait(timeout=10) == -signal.SIGKILL
         assert [unit.failure for unit in report.units] == [None] * 6

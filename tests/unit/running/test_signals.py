@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from lmemscope.errors import InternalError, WorkerCrashError
-from lmemscope.running import scratch
 from lmemscope.running.pool import WorkerPool
 from lmemscope.tools import lifeline
 from tests.support import crashing
@@ -33,13 +31,6 @@ from tests.support import crashing
 pool = WorkerPool(1)
 pool.submit(crashing.run_program_that_starts_another, sys.argv[1])
 time.sleep(600)
-"""
-SCRATCH = """
-import os, sys
-from lmemscope.running import scratch
-print(scratch.directory(), flush=True)
-open(os.path.join(scratch.directory(), "file"), "w").close()
-sys.stdin.read()
 """
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs F_SETSIG")
 
@@ -206,7 +197,7 @@ def test_a_signal_ends_the_program_with_its_code(tmp_path: Path, number: signal.
         text=True,
     )
     deadline = time.monotonic() + SECONDS
-    while not list(tmp_path.glob("lmemscope-run-*")):
+    while not list(tmp_path.glob("lmemscope-tmp-*")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     log.send_signal(number)
@@ -214,7 +205,7 @@ def test_a_signal_ends_the_program_with_its_code(tmp_path: Path, number: signal.
     out, err = log.communicate()
     said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
     assert (out, err) == ("", f"{said[number]}\n")
-    assert not list(tmp_path.glob("lmemscope-run-*"))
+    assert not list(tmp_path.glob("lmemscope-tmp-*"))
 
 
 def test_a_signal_while_the_directory_is_made_leaves_none(tmp_path: Path) -> None:
@@ -291,47 +282,6 @@ def test_what_was_tried_before_the_end_is_shown(tmp_path: Path) -> None:
     (note,) = [one for one in found["notes"] if one.startswith("interrupted")]
     assert note.endswith("rewrites tried, and no patch made of them")
     assert ended.stderr.startswith("terminated: ")
-
-
-def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
-    place = {"TMPDIR": str(tmp_path)}
-    with started(SCRATCH, **place) as alive, started(SCRATCH, **place) as killed:
-        assert alive.stdout is not None
-        assert killed.stdout is not None
-        held, abandoned = Path(alive.stdout.readline().strip()), Path(killed.stdout.readline()[:-1])
-        killed.kill()
-        killed.wait()
-        assert abandoned.exists()
-        foreign = tmp_path / "lmemscope-of-somebody"
-        foreign.mkdir()
-        with started(SCRATCH, **place) as following:
-            assert following.stdout is not None
-            own = Path(following.stdout.readline().strip())
-            assert {*tmp_path.iterdir()} == {held, own, foreign}
-            following.communicate("")
-        assert {*tmp_path.iterdir()} == {held, foreign}
-
-
-@linux
-def test_a_directory_that_another_run_takes_for_abandoned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten runs that start at once met it: between making a directory and locking it."""
-    made: list[str] = []
-    make = tempfile.mkdtemp
-
-    def taken_away(prefix: str, dir: str) -> str:
-        made.append(make(prefix=prefix, dir=dir))
-        if len(made) == 1:
-            os.rmdir(made[0])
-        return made[-1]
-
-    scratch.remove()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(tempfile, "mkdtemp", taken_away)
-    assert scratch.directory() == made[1]
-    assert len(made) == 2
-    scratch.remove()
 
 
 def test_a_tool_that_the_program_runs_itself_ends_with_it(tmp_path: Path) -> None:

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope import pipeline
+from lmemscope.app import worker
 from lmemscope.environment import import_path
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit, Wanted
-from lmemscope.running import marks as marks_left
-from lmemscope.running.launch import COMPILED_UNITS, UNITS
+from lmemscope.running.launch import UNITS
 from lmemscope.running.limited import Limited
 from lmemscope.running.pool import WorkerPool
 from lmemscope.running.processor_time import seconds_of
@@ -131,45 +130,14 @@ def test_a_pool_without_processes_is_refused(jobs: int) -> None:
 def test_a_worker_loads_beforehand_what_a_known_unit_needs(shared_store: str) -> None:
     path = ROOT / "kernels" / "running_mean.cu"
     unit = Unit(str(path), str(path), "nvrtc", "sm_90")
-    first = pipeline.analyse_unit(unit, Wanted(cache=shared_store))
+    first = worker.analyse_unit(unit, Wanted(cache=shared_store))
     with WorkerPool(1, preload=UNITS) as pool:
         before = pool.submit(crashing.modules_of_ours).result()
-        again = pool.submit(pipeline.analyse_unit, unit, Wanted(cache=shared_store)).result()
+        again = pool.submit(worker.analyse_unit, unit, Wanted(cache=shared_store)).result()
         later = pool.submit(crashing.modules_of_ours).result() - before
     assert again == first
     assert not later
     assert not any("lmemscope.analysis" in name for name in before)
-
-
-@pytest.mark.toolchain
-def test_a_worker_that_will_compile_loads_nvrtc_beforehand() -> None:
-    with WorkerPool(1, preload=COMPILED_UNITS) as pool:
-        assert "lmemscope.tools.nvrtc" in pool.submit(crashing.modules_of_ours).result()
-
-
-def test_a_missing_compiler_is_the_first_units_business() -> None:
-    with WorkerPool(1, preload=COMPILED_UNITS) as pool:
-        assert pool.submit(crashing.double, 21).result() == 42
-
-
-def test_a_mark_is_left_by_commands_that_the_cache_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu"])
-    assert marks_left.expects_compiler()
-    assert marks_left.preload(toolkit_named=False) == COMPILED_UNITS
-    assert marks_left.preload(toolkit_named=True) == UNITS
-    marks_left.note(cached=True)
-    assert marks_left.preload(toolkit_named=False) == UNITS
-    assert not marks_left.expects_compiler()
-    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "b.cu"])
-    assert marks_left.expects_compiler(), "it is the mark of another command"
-    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu", "--no-cache"])
-    assert marks_left.expects_compiler()
-    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu"])
-    marks_left.note(cached=False)
-    assert marks_left.expects_compiler()
 
 
 @pytest.fixture

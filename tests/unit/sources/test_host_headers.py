@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from lmemscope.errors import CompileError
 from lmemscope.lowering import compile_cuda
 from lmemscope.model import CompileOptions, Unit
-from lmemscope.running import marks
-from lmemscope.running.launch import COMPILED_UNITS, NVCC_UNITS
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.host_headers import HOST_HEADERS, refused_for
 from lmemscope.tools import nvrtc
@@ -95,29 +92,3 @@ def test_where_nvcc_refuses_too_both_are_heard_and_nvcc_is_asked_once(
     assert "nvcc refused a.cu" in caught.value.message
     assert "NVRTC refused it too: NVRTC refused a.cu: line 1: " in (caught.value.hint or "")
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("texts", "wanted"),
-    [
-        (("#include <stdio.h>\n",), NVCC_UNITS),
-        (("#include <cstdlib>\n", "#include <iostream>\n"), NVCC_UNITS),
-        (("#include <stdio.h>\n", KERNEL), COMPILED_UNITS),
-        ((KERNEL,), COMPILED_UNITS),
-        ((), COMPILED_UNITS),
-    ],
-)
-def test_workers_load_what_the_named_files_look_like(
-    texts: tuple[str, ...], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = [tmp_path / f"{number}.cu" for number in range(len(texts))]
-    for file, text in zip(files, texts, strict=True):
-        file.write_text(text)
-    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "--no-cache", *map(str, files)])
-    assert marks.preload(False) == wanted
-
-
-def test_a_pipe_is_not_opened_for_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.mkfifo(tmp_path / "a.cu")
-    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "--no-cache", str(tmp_path / "a.cu")])
-    assert marks.preload(False) == COMPILED_UNITS

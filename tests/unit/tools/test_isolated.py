@@ -17,7 +17,7 @@ import pytest
 from lmemscope.errors import CompileError, InternalError, WorkerCrashError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Unit
-from lmemscope.tools import isolated, nvrtc, process
+from lmemscope.tools import isolated, nvrtc
 from lmemscope.tools.isolated import is_single_threaded
 from tests.support.program import ROOT, run_program
 
@@ -194,21 +194,6 @@ def test_nothing_runs_on_once_it_is_ended() -> None:
     running.end()
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
-    with pytest.raises(ZeroDivisionError):
-        isolated.call(endless, meanwhile=lambda: 1 / 0)
-
-
-def test_meanwhile_is_done_here() -> None:
-    seen: list[int] = []
-    number, _ = isolated.call(number_and, 1, meanwhile=lambda: seen.append(os.getpid()))
-    assert seen == [os.getpid()]
-    assert number != os.getpid()
-
-
-def test_its_memory_is_counted() -> None:
-    process.take_peak()
-    isolated.call(largest, 200 << 20)
-    assert process.take_peak() > 200 << 20
 
 
 def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.groups import Group, Row, distinct_kernels, group_severity, grouped
-from lmemscope.exporters.layout import MANY
 from lmemscope.model import (
     Cause,
     InputId,
@@ -17,6 +16,9 @@ from lmemscope.model import (
     count,
     verdict_kind,
 )
+
+MANY = 40
+"""Kernels; beyond that a table shows groups, and of these the ones that use local memory."""
 
 
 def settled(report: Report, view: View) -> View:

@@ -1,0 +1,1 @@
+"""From what the user typed to one report: session, plan, execute, assemble."""

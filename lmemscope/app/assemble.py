@@ -1,0 +1,201 @@
+"""From the reports of units and links to the report of a run: gaps, notes, failures, tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+from lmemscope import __version__
+from lmemscope.app.plan import Plan, globs_of
+from lmemscope.config.settings import Settings
+from lmemscope.discover.headers import uninstantiated, unseen
+from lmemscope.errors import (
+    InternalError,
+    LmemscopeError,
+    StageTimeoutError,
+    UncompiledError,
+    WorkerCrashError,
+)
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches, nearest_names
+from lmemscope.model import (
+    Failure,
+    Gap,
+    GapKind,
+    Link,
+    Report,
+    Tool,
+    Unit,
+    UnitReport,
+    count,
+    distinct_tools,
+)
+
+
+def assemble(
+    planned: Plan,
+    reports: Sequence[UnitReport],
+    links: Sequence[Link],
+    paths: Sequence[str],
+    settings: Settings,
+) -> Report:
+    """The report of a run.
+
+    Args:
+        planned: what was to be analysed.
+        reports: of the units that ended, in the order of the inputs.
+        links: of the programs that were linked.
+        paths: as the user typed them.
+        settings: what was asked for.
+    """
+    done, total = len(reports), len(planned.units)
+    if planned.found.compilers and any(report.failure is not None for report in reports):
+        from lmemscope.discover.build_notes import with_own_toolkit
+
+        reports = [with_own_toolkit(report, planned.found.compilers) for report in reports]
+    used = (*(report.tools for report in reports), *(link.tools for link in links))
+    toolchain = distinct_tools(tool for tools in used for tool in tools)
+    # What no unit instantiates is known when all have been asked.
+    over_all = _of_all_units(planned, reports, toolchain, paths, settings) if done == total else ()
+    left_out = (*planned.left_out, *over_all)
+    if done < total:
+        # Who reads it later must not take it for all: a gate finds evidence missing.
+        left_out += (
+            Gap("run", f"interrupted: {done} of {count(total, 'input')} done", "evidence"),
+        )
+    failed = (UnitReport(path, "auto", "", (), _failure(error)) for path, error in planned.errors)
+    reports = [*reports, *failed]
+    told = filter(_is_worth_a_line, left_out)
+    notes = (one if isinstance(one, str) else one.reason for one in told)
+    return Report(
+        version=__version__,
+        toolchain=toolchain,
+        units=_units_with(reports, links),
+        links=_links_with(links, reports, settings.kernels),
+        default_arch=planned.default_arch,
+        notes=(*notes, *_unmatched(settings.kernels, reports)),
+        gaps=tuple(one for one in left_out if isinstance(one, Gap)),
+        filters=(*settings.filters, *(() if settings.causes else ("--no-causes",))),
+    )
+
+
+def result_of(unit: Unit, future: Future[UnitReport]) -> UnitReport:
+    """A unit's report; where its worker raised, one with the failure."""
+    try:
+        return future.result()
+    except LmemscopeError as error:
+        # Parsers and workers do not know whose bytes they read.
+        if unit.input not in error.message:
+            error.message = f"{unit.input}: {error.message}"
+        return _failed(unit, error)
+    except Exception as error:  # noqa: BLE001 - a mistake of ours, and of this unit alone
+        return UnitReport(
+            unit.name, unit.frontend, unit.arch, (), _failure(InternalError.of(error))
+        )
+
+
+def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
+    """What is left of a unit: why there is no more, and the launches that its source shows."""
+    # Most scans meet no failure, and need none of this.
+    from lmemscope.sources.uncompiled import launches_of
+
+    # What a worker ran out of time or died of is not read again here, where nothing limits it.
+    was_ended = isinstance(error, StageTimeoutError | WorkerCrashError)
+    readable = unit.excerpt is None and not was_ended
+    launches = launches_of(unit.path, unit.input) if readable else ()
+    return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error), launches=launches)
+
+
+def _units_with(reports: Sequence[UnitReport], links: Sequence[Link]) -> tuple[UnitReport, ...]:
+    """Units with what their programs say of them."""
+    if not links:
+        return tuple(reports)
+    from lmemscope.analysis.linked_units import with_linked_stacks
+
+    return tuple(with_linked_stacks(reports, links))
+
+
+def _links_with(
+    links: Sequence[Link], reports: Sequence[UnitReport], globs: Sequence[str]
+) -> tuple[Link, ...]:
+    """Links with what their units say of them, and with the kernels that were asked for."""
+    if not links:
+        return ()
+    from lmemscope.analysis.linked_units import with_run_time_stacks
+
+    return tuple(
+        replace(
+            link,
+            kernels=tuple(
+                one
+                for one in link.kernels
+                if matches(globs, one.function.name, one.function.demangled)
+            ),
+        )
+        for link in with_run_time_stacks(links, reports)
+    )
+
+
+def _of_all_units(
+    planned: Plan,
+    reports: Sequence[UnitReport],
+    toolchain: Sequence[Tool],
+    paths: Sequence[str],
+    settings: Settings,
+) -> Iterator[str | Gap]:
+    """What only all units together tell: gaps and notes."""
+    # A name that a macro makes is not seen in an include; a kernel of the header is.
+    seen = {os.path.abspath(file) for file in _files_of_kernels(reports)}
+    headers = [path for path in planned.found.headers if os.path.abspath(path) not in seen]
+    yield from unseen(headers, planned.compiled)
+    # What is not looked at may instantiate what it reads.
+    spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
+    gaps, notes = uninstantiated(reports, spoken_for, paths, globs_of(settings))
+    yield from gaps
+    yield from notes
+    bare = {found.path for found in planned.found.inputs if found.options is None}
+    logs = [
+        (unit.path, report.failure.log)
+        for unit, report in zip(planned.units, reports, strict=True)
+        if report.failure is not None and report.failure.log is not None and unit.path in bare
+    ]
+    if not logs and not planned.found.compilers:
+        return
+    # Most commands meet no build and no failure, and need none of this.
+    from lmemscope.discover import build_notes
+    from lmemscope.tools.toolchain import missing_header
+
+    if settings.toolkit is None:
+        yield from build_notes.other_toolkits(planned.found.compilers, toolchain)
+    missing = ((path, missing_header(log)) for path, log in logs)
+    yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
+
+
+def _is_worth_a_line(left_out: str | Gap) -> bool:
+    """Whether everybody is told; what holds nothing of a project's only the gate accounts for."""
+    return isinstance(left_out, str) or left_out.kind != "note"
+
+
+def _files_of_kernels(reports: Iterable[UnitReport]) -> Iterator[str]:
+    for report in reports:
+        for kernel in report.kernels:
+            if kernel.facts.location is not None:
+                yield kernel.facts.location.file
+
+
+def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:
+    """Sentences on globs that no kernel matches, with what they may have been meant for."""
+    kernels = [kernel.facts for report in reports for kernel in report.kernels]
+    for glob in dict.fromkeys(globs):
+        if not any(matches((glob,), facts.name, facts.demangled) for facts in kernels):
+            others = {name for report in reports for name in report.others}
+            near = nearest_names(glob, [*others, *(short_name(one.demangled) for one in kernels)])
+            known = f"; the nearest names are {', '.join(near)}" if near else ""
+            yield f"no kernel matches {glob}{known}"
+
+
+def _failure(error: LmemscopeError) -> Failure:
+    kind: GapKind = "uninstantiated" if isinstance(error, UncompiledError) else "evidence"
+    return Failure(error.stage, error.message, error.hint, error.command, error.log, kind)

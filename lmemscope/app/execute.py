@@ -1,0 +1,156 @@
+"""plan → units, handed to the workers → one report.
+
+This is the parent's half of a scan; what happens to one unit is `lmemscope.app.worker`. The parent
+imports none of the analysis, and a worker none of this. One unit's trouble is that unit's
+`Failure`; the others go on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future, as_completed
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lmemscope.app.assemble import assemble, result_of
+from lmemscope.app.plan import Narrow, links_of, make_plan
+from lmemscope.app.session import Session
+from lmemscope.app.worker import analyse_unit
+from lmemscope.discover.links import split_binaries
+from lmemscope.errors import LmemscopeError, Stopped
+from lmemscope.model import Link, LinkRequest, Report, Unit, UnitReport, Wanted
+
+if TYPE_CHECKING:
+    from lmemscope.running.pool import Progress
+
+
+class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
+    """A run that the user ended.
+
+    Attributes:
+        report: of the units that were done.
+        done, total: units.
+        number: of the signal.
+    """
+
+    def __init__(self, report: Report, done: int, total: int, number: int) -> None:
+        super().__init__(f"{done} of {total} done")
+        self.report, self.done, self.total, self.number = report, done, total, number
+
+
+Analysed = tuple[tuple[Unit, UnitReport], ...]
+"""The units that could be analysed, each with its report as its worker drew it up."""
+
+
+def run(
+    paths: Sequence[str],
+    session: Session,
+    *,
+    progress: Progress | None = None,
+    narrow: Narrow | None = None,
+) -> Report:
+    """Analyse inputs; the report holds one entry per unit, and per path that is no input.
+
+    Args:
+        paths: files and directories, as the user typed them.
+        session: how to compile, what to keep, and where units run.
+        progress: told as each unit ends.
+        narrow: chooses among the inputs; without it all are analysed.
+
+    Raises:
+        UsageError: the request is wrong whatever the inputs hold.
+        Interrupted: by the user, while units ran; it holds what was done by then.
+    """
+    settings = session.settings
+    wanted = Wanted(settings.kernels, settings.causes, settings.quotes)
+    return _run(paths, session, wanted, progress, narrow)[0]
+
+
+def run_whole(
+    paths: Sequence[str], session: Session, progress: Progress | None = None
+) -> tuple[Report, Analysed]:
+    """As `run`, with what trials of rewrites compare: all kernels, their causes and their work.
+
+    Raises:
+        UsageError, Interrupted: as `run`.
+    """
+    return _run(paths, session, Wanted(quotes=session.settings.quotes, work=True), progress)
+
+
+def _run(
+    paths: Sequence[str],
+    session: Session,
+    wanted: Wanted,
+    progress: Progress | None = None,
+    narrow: Narrow | None = None,
+) -> tuple[Report, Analysed]:
+    settings = session.settings
+    binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
+    planned = make_plan(others, session, narrow)
+    linking = links_of(planned, binaries, others, settings, narrowed=narrow is not None)
+    planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
+    wanted = replace(wanted, cache=session.store, moved=session.moved)
+    futures = _submitted(planned.units, wanted, session)
+    links: list[Link] = []
+
+    def gathered(done: Collection[Future[UnitReport]]) -> Report:
+        reports = [result_of(unit, one) for unit, one in futures if one in done]
+        return assemble(planned, reports, links, paths, settings)
+
+    total = len(futures)
+    unit_of = {future: unit for unit, future in futures}
+    try:
+        if progress is not None and futures:
+            progress(0, total, futures[0][0].name)
+        failed = 0
+        for done, future in enumerate(as_completed(unit_of), start=1):
+            failed += future.exception() is not None
+            if progress is not None:
+                progress(done, total, unit_of[future].name, failed)
+        links += _linked(linking.requests, session)
+        report = gathered(unit_of)
+    except (KeyboardInterrupt, Stopped) as stop:
+        ended = {future for future in unit_of if future.done() and not future.cancelled()}
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        raise Interrupted(gathered(ended), len(ended), total, number) from stop
+    return report, tuple((u, made.result()) for u, made in futures if made.exception() is None)
+
+
+def _submitted(
+    units: Sequence[Unit], wanted: Wanted, session: Session
+) -> list[tuple[Unit, Future[UnitReport]]]:
+    """Units with their results to come, in the order of the inputs.
+
+    The largest source starts first, so that no worker is left alone with it at the end.
+    """
+    futures = {
+        index: session.workers.submit(analyse_unit, units[index], wanted)
+        for index in sorted(range(len(units)), key=lambda index: -_size(units[index]))
+    }
+    return [(unit, futures[index]) for index, unit in enumerate(units)]
+
+
+def _size(unit: Unit) -> int:
+    if unit.excerpt is not None:
+        return 0
+    try:
+        return os.stat(unit.path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _linked(requests: Sequence[LinkRequest], session: Session) -> Iterator[Link]:
+    """The links, in worker processes of this machine; the units they link are in its cache."""
+    if not requests:
+        return
+    from lmemscope.linking import failed, link_program
+
+    with session.readers() as workers:
+        futures = [workers.submit(link_program, request) for request in requests]
+        for request, future in zip(requests, futures, strict=True):
+            try:
+                yield future.result()
+            except LmemscopeError as error:
+                yield failed(request, error)

@@ -1,0 +1,140 @@
+"""A worker's half of a scan: from one unit to its `UnitReport`, found in the store or made now.
+
+Only the report crosses the pipe. The analysis is imported when no report is found: a cached run
+needs none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import ModuleType
+
+from lmemscope import files
+from lmemscope.discover.project import Projects
+from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.lowering.analysed import (
+    Mentioning,
+    keep_report,
+    known_report,
+    known_without_quotes,
+    lowered,
+    slot_of,
+)
+from lmemscope.lowering.store import Slot
+from lmemscope.model import Artifacts, Unit, UnitReport, Wanted
+from lmemscope.sources import includes
+
+EVERYTHING = Wanted()
+"""All kernels with their causes, compiled anew."""
+
+_importing = threading.Lock()
+"""A user's own executor may have several threads here at once, and of two that import modules
+which import each other, one may get a module half made."""
+
+
+def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
+    """Take one unit from its input to its report.
+
+    Args:
+        unit: what to analyse.
+        wanted: what the report is to hold.
+
+    Raises:
+        LmemscopeError: it cannot be analysed; `lmemscope.app.assemble` makes that its `Failure`.
+    """
+    with _ours(unit):
+        if unit.excerpt is not None:
+            from lmemscope.app.log_unit import report_of_log
+
+            return report_of_log(unit, wanted)
+        slot, projects = slot_of(unit, wanted), Projects()
+        known = known_report(slot, unit, wanted, projects.mentioning)
+        known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
+        if known is not None:
+            return _with_digests(known, unit, wanted)
+        artifacts = lowered(unit, wanted, meanwhile=_pipeline)
+        read: set[str] = set()
+        report, key = _pipeline().report_of(artifacts, wanted, read, projects.mentioning)
+        # A file that was edited since has another key, and an unkeyed input may follow from more.
+        if slot is not None and slot.key == key:
+            keep_report(slot, unit, wanted, report, read, projects.asked)
+        return _with_digests(report, unit, wanted)
+
+
+def _pipeline() -> ModuleType:
+    """The analysis, imported now: it takes as long as compiling a small file."""
+    with _importing:
+        from lmemscope import pipeline
+
+        return pipeline
+
+
+def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
+    """A unit's artefacts: the first step of an analysis, and all that `dump` wants.
+
+    Raises:
+        LmemscopeError: as `analyse_unit`.
+    """
+    from lmemscope.lowering.lower import lower
+
+    with _ours(unit):
+        return lower(unit, cache_directory)
+
+
+def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
+    """A report with what tells later whether its files are still what it was made of."""
+    report = replace(report, source_digest=files.digest_of(unit.path, unit.options.max_file_size))
+    if report.frontend not in ("nvrtc", "nvcc") or wanted.moved is not None:
+        return report
+    try:
+        paths = includes.closure(unit.path, unit.options).files
+        found = {_spelled(path): includes.digest(path) for path in paths}
+    except OSError:
+        # Some of them, or none, would pass for all of them.
+        return report
+    return replace(report, sources=found)
+
+
+def _spelled(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
+
+
+def _with_quotes(
+    slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning
+) -> UnitReport | None:
+    """The report of a run that wanted the same but its quotes, with them; None where there is none.
+
+    The artefacts are read again, and nothing is concluded again.
+    """
+    known = known_without_quotes(slot, unit, wanted, mentioning)
+    if slot is None or known is None:
+        return None
+    from lmemscope.analysis.layers import parse
+    from lmemscope.lowering.disassembly import quoted
+
+    report, read, asked = known
+    artifacts = lower_unit(unit, wanted.cache)
+    layers = parse(artifacts, os.getcwd())
+    quotes, gaps = quoted(layers, [kernel.facts for kernel in report.kernels], wanted.quotes)
+    if gaps or slot.key != artifacts.key:
+        return None
+    kernels = tuple(replace(one, quotes=quotes.get(one.facts.name)) for one in report.kernels)
+    report = replace(report, kernels=kernels, cached=artifacts.cached)
+    keep_report(slot, unit, wanted, report, read, asked)
+    return report
+
+
+@contextmanager
+def _ours(unit: Unit) -> Iterator[None]:
+    """A mistake of ours must not take the other inputs down, nor pass as the user's."""
+    try:
+        yield
+    except LmemscopeError:
+        raise
+    except Exception as error:
+        raise InternalError.of(error, f"on {unit.input}") from error

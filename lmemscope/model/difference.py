@@ -1,0 +1,57 @@
+"""What differs between two reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Change = Literal["added", "removed", "worse", "better", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDifference:
+    """One kernel that is not the same in both reports.
+
+    Attributes:
+        kernel: name, shortened; ``input`` and ``arch`` of the newer side, else of the older.
+        change: what happened on the whole.
+        figures: name, before, after of those that differ; None where not known or not there.
+        appeared, vanished: causes with their object, in words.
+        why: the finding's sentence for each cause that appeared.
+    """
+
+    kernel: str
+    input: str
+    arch: str
+    change: Change
+    figures: tuple[tuple[str, int | None, int | None], ...]
+    appeared: tuple[str, ...]
+    vanished: tuple[str, ...]
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """A tool that has another version on the newer side.
+
+    Attributes:
+        name: of the tool.
+        before, after: versions on the older and on the newer side; None where not known.
+    """
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two reports compared.
+
+    Attributes:
+        toolchain: tools of both sides whose versions differ, by name.
+        kernels: those that differ, worst first.
+    """
+
+    toolchain: tuple[ToolChange, ...]
+    kernels: tuple[KernelDifference, ...]
