@@ -174,7 +174,9 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     if skipped:
         from lmemscope.discover.skipped import account
 
-        result.gaps += account(skipped, [found.path for found in result.inputs], globs.admit)
+        unwalked = account(skipped, [found.path for found in result.inputs], globs.admit)
+        result.gaps += unwalked.gaps
+        result.headers += map(shown_path, unwalked.headers)
     if result.headers:
         taken = {found.path for found in result.inputs}
         # Those that somebody named are inputs.

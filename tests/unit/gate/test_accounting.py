@@ -291,6 +291,19 @@ class TestWalk:
         assert self.lacking(self.found(tree)) == [name]
         assert self.lacking(self.found(tree, f"{name}/*")) == []
 
+    @pytest.mark.parametrize("name", ["k.cuh", "k.inl", "k.cpp"])
+    @pytest.mark.parametrize("directory", [".hidden", "CMakeFiles"])
+    def test_headers_in_one_are_judged_as_elsewhere(
+        self, tree: Path, directory: str, name: str
+    ) -> None:
+        hidden = self.hide(tree, directory)
+        (hidden / "k.cu").rename(hidden / name)
+        assert [Path(one).name for one in self.found(tree).headers] == [name]
+        self.git(tree, "init")
+        self.git(tree, "add", "-A")
+        assert [Path(one).name for one in self.found(tree).headers] == [name]
+        assert self.found(tree, f"{directory}/*").headers == []
+
     def test_pyvenv_cfg_takes_no_directory_out(self, tree: Path) -> None:
         (self.hide(tree, "kernels") / "pyvenv.cfg").write_text("home = /usr\n")
         assert self.lacking(self.found(tree)) == ["kernels"]
