@@ -6,6 +6,7 @@ first, then the baseline.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -116,7 +117,7 @@ class _Gate:
         self._partial, self._chosen = partial, chosen
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
-        self._beyond: dict[Allowance, int] = {}
+        self._beyond: dict[Allowance, float] = {}
         self._idle: dict[Allowance, str] = {}
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
@@ -281,7 +282,7 @@ class _Gate:
 
     def _allowed(self, item: Item, ruling: Ruling) -> Allowance | None:
         """The allowance that accepts what limits forbid; others that mean it are remembered."""
-        bytes_ = item.finding.bytes
+        size = _largest_size(item)
         beyond = []
         for allowance in self._allowances:
             if (
@@ -292,13 +293,13 @@ class _Gate:
                 continue
             if ruling.answer not in ("forbidden", "unknown"):
                 self._idle[allowance] = ruling.by or "no limit forbids it"
-            elif allowance.bytes is not None and bytes_ > allowance.bytes:
+            elif allowance.bytes is not None and size > allowance.bytes:
                 beyond.append(allowance)
             else:
                 self._used.add(allowance)
                 return allowance
         for allowance in beyond:
-            self._beyond[allowance] = max(bytes_, self._beyond.get(allowance, 0))
+            self._beyond[allowance] = max(size, self._beyond.get(allowance, 0))
         return None
 
     @staticmethod
@@ -359,9 +360,8 @@ class _Gate:
             if allowance.expires is not None and allowance.expires < self._today:
                 said.append(f"{what} expired on {allowance.expires}")
             elif largest is not None:
-                said.append(
-                    f"{what} accepts {count(allowance.bytes or 0, 'byte')}, and there are {largest}"
-                )
+                most = f"there are {largest}" if largest != math.inf else "no bound is known"
+                said.append(f"{what} accepts {count(allowance.bytes or 0, 'byte')}, and {most}")
             elif (why := self._doubt(allowance)) != "":
                 said.append(f"{what} accepts nothing: {why}")
             elif allowance in self._idle:
@@ -393,6 +393,15 @@ def _described(item: Item) -> str:
     finding = item.finding
     named = f" `{finding.object}`" if finding.object is not None else ""
     return f"{finding.cause}{named}, {count(finding.bytes, 'byte')}"
+
+
+def _largest_size(item: Item) -> float:
+    """Bytes of a finding; infinite where only running the kernel tells how many there are."""
+    calls = item.kernel.facts.calls
+    is_recursion = item.finding.cause == "call-frame" and calls is not None and calls.recursive
+    if item.finding.cause == "alloca" or is_recursion:
+        return math.inf
+    return item.finding.bytes
 
 
 def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:
