@@ -22,7 +22,7 @@ from lmemscope.gate.comments import doubtful, holds_for
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
+from lmemscope.gate.limits import MAYBE_UNBOUNDED, Ruling, bounds, lets_all_pass, rule, unexplained
 from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item
 from lmemscope.gate.policy import (
@@ -398,10 +398,10 @@ def _described(item: Item) -> str:
 def _largest_size(item: Item) -> float:
     """Bytes of a finding; infinite where only running the kernel tells how many there are."""
     calls = item.kernel.facts.calls
-    is_recursion = item.finding.cause == "call-frame" and calls is not None and calls.recursive
-    if item.finding.cause == "alloca" or is_recursion:
-        return math.inf
-    return item.finding.bytes
+    is_bounded = item.finding.cause not in MAYBE_UNBOUNDED or (
+        item.finding.cause == "call-frame" and not (calls is not None and calls.recursive)
+    )
+    return item.finding.bytes if is_bounded else math.inf
 
 
 def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:
