@@ -161,6 +161,7 @@ def _run(
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
             filters=(*settings.filters, *(() if settings.causes else ("--no-causes",))),
+            paths=tuple(paths),
         )
 
     total = count(len(units), "input")
