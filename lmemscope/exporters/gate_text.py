@@ -9,7 +9,6 @@ from lmemscope.exporters.accounts import left_out, looked_at
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
-from lmemscope.gate.limits import MAYBE_UNBOUNDED
 from lmemscope.model import Checked, GateFailure, GateResult, Written, count, is_library
 
 _WIDTH = 100
@@ -110,7 +109,7 @@ def _acceptance(failure: GateFailure) -> str:
     place = failure.location
     if failure.route not in ("nvrtc", "nvcc") or (place is not None and is_library(place.file)):
         return "[[allowances]] in the configuration, or lmemscope baseline"
-    size = "" if finding.cause in MAYBE_UNBOUNDED else f" {finding.bytes}"
+    size = f" {finding.bytes}" if failure.is_bounded else ""
     return (
         f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel, '
         "or lmemscope baseline"

@@ -22,7 +22,7 @@ from lmemscope.gate.comments import doubtful, holds_for
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import MAYBE_UNBOUNDED, Ruling, bounds, lets_all_pass, rule, unexplained
+from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
 from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item
 from lmemscope.gate.policy import (
@@ -282,7 +282,7 @@ class _Gate:
 
     def _allowed(self, item: Item, ruling: Ruling) -> Allowance | None:
         """The allowance that accepts what limits forbid; others that mean it are remembered."""
-        size = _largest_size(item)
+        size = item.finding.bytes if _is_bounded(item.finding, item.kernel) else math.inf
         beyond = []
         for allowance in self._allowances:
             if (
@@ -334,6 +334,7 @@ class _Gate:
                 why,
                 location,
                 unit.frontend,
+                why is None or _is_bounded(why, kernel),
             )
         )
 
@@ -395,13 +396,11 @@ def _described(item: Item) -> str:
     return f"{finding.cause}{named}, {count(finding.bytes, 'byte')}"
 
 
-def _largest_size(item: Item) -> float:
-    """Bytes of a finding; infinite where only running the kernel tells how many there are."""
-    calls = item.kernel.facts.calls
-    is_bounded = item.finding.cause not in MAYBE_UNBOUNDED or (
-        item.finding.cause == "call-frame" and not (calls is not None and calls.recursive)
-    )
-    return item.finding.bytes if is_bounded else math.inf
+def _is_bounded(finding: Finding, kernel: KernelReport) -> bool:
+    """Whether a finding's bytes are all there can be: not of ``alloca``, nor of recursive calls."""
+    calls = kernel.facts.calls
+    is_recursive = calls is not None and bool(calls.recursive)
+    return finding.cause != "alloca" and not (finding.cause == "call-frame" and is_recursive)
 
 
 def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:

@@ -18,9 +18,6 @@ from lmemscope.model import Cause, Finding, KernelReport, Limit, count
 SPILLS: Final[frozenset[Cause]] = frozenset({"register-spill", "callee-save"})
 """Causes whose bytes ptxas counts as spill stores and loads."""
 
-MAYBE_UNBOUNDED = frozenset(("alloca", "call-frame"))
-"""Causes whose size may follow from a run: of ``alloca``, and of calls that are recursive."""
-
 Ruled = Literal["forbidden", "accepted", "indifferent", "unknown"]
 
 
