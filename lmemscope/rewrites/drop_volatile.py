@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import is_plain
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, counters
 from lmemscope.rewrites.steady import place_of, reads
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
@@ -88,7 +88,11 @@ def _says(target: Target, node: Node) -> bool:
 
 
 def _is_own(target: Target, declared: Declared) -> bool:
-    """Whether every variable of the declaration is the thread's, and used by plain code alone."""
+    """Whether every variable of the declaration is the thread's, and its value alone is used.
+
+    Raises:
+        DeclinedError: a use of one is no reading, and does not set it.
+    """
     syntax = target.syntax
     head = syntax.text(declared.statement).split()
     if target.meanings.has(_TOLD):
@@ -108,11 +112,14 @@ def _is_own(target: Target, declared: Declared) -> bool:
             return False
         if target.meanings.is_in_macro(name):
             return False
-    return all(
-        _is_read(use, made, target) and not _is_waited_for(use, target)
-        for made in _variables(declared, target)
-        for use in syntax.uses(made.name, made.scope)
-    )
+    for made in _variables(declared, target):
+        for use in syntax.uses(made.name, made.scope):
+            line = use.start_point.row + 1
+            if not _is_read(use, made, target):
+                raise DeclinedError(f"line {line} may tell that it is volatile")
+            if _is_waited_for(use, target):
+                raise DeclinedError(f"line {line} waits for it")
+    return True
 
 
 def _variables(declared: Declared, target: Target) -> Iterator[Declared]:
