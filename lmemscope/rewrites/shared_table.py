@@ -25,6 +25,7 @@ from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.shared_room import has_own_lanes
 from lmemscope.rewrites.static_table import can_be_const
+from lmemscope.rewrites.unevaluated import asks_type
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import in_arguments, is_continued
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
@@ -101,8 +102,7 @@ def _plain_array(target: Target) -> LocalArray:
     if array.is_volatile or array.values is None:
         raise DeclinedError("it is volatile" if array.is_volatile else "its list has directives")
     check_address_space(target)
-    uses = array.syntax.uses(array.declared.name, array.declared.scope)
-    if any(True for use in uses for _ in around(use, "decltype")):
+    if asks_type(array.name, array.declared.scope, array.syntax):
         raise DeclinedError("its type is asked for, which becomes that of a reference")
     return array
 
