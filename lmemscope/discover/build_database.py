@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +20,16 @@ from typing import Any
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
+from lmemscope.formats.repeated_keys import Repeating, telling_repeated
 from lmemscope.formats.shell_words import shell_words
-from lmemscope.model import kind_of
+from lmemscope.model import CompileOptions, kind_of
+from lmemscope.sources.host_options import PASSED_ALIKE
+from lmemscope.sources.includes import closure
+from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
 
 _CUDA_LANGUAGES = ("cu", "cuda")
+_HOST_LANGUAGES = ("c", "c++", "c-header", "c++-header", "cpp-output", "c++-cpp-output")
+"""As which a file holds no kernel."""
 _CUDA_WORD = re.compile(r"(?:-x|--language)[ =]?\s*[\"']?cu(?:da)?\b")
 _TARGET = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/")
 _LARGEST = 1 << 30
@@ -108,7 +115,7 @@ def read_database(
     entries: list[tuple[int, Entry]] = []
     # What an entry leaves out is named also where it compiles as an earlier one does.
     flags: list[tuple[int, BuildFlags]] = []
-    seen: set[tuple[Any, ...]] = set()
+    seen: dict[tuple[Any, ...], set[tuple[str, ...]]] = {}
     broken: dict[tuple[int, str], str | None] = {
         (number, why): source
         for number, why, source in records.broken
@@ -128,9 +135,10 @@ def read_database(
                 continue
             doubts.update(((number, why), source) for why in _doubts(entry))
             flags.append((number, entry.flags))
-            key = (entry.path, entry.flags.options, entry.flags.archs)
-            if key not in seen:
-                seen.add(key)
+            options, words = _without_host_words(entry.flags.options)
+            compiled = seen.setdefault((entry.path, options, entry.flags.archs), set())
+            if not compiled or (words not in compiled and _asked(entry, True, True) is not None):
+                compiled.add(words)
                 entries.append((number, entry))
     entries.sort(key=lambda item: item[0])
     found = tuple(entry for _, entry in entries)
@@ -151,8 +159,44 @@ def _doubts(entry: Entry) -> Iterator[str]:
     if not _is_compiler(entry.compiler.path, entry.flags.language):
         program = entry.compiler.path or "an empty command"
         yield f"how {program} compiles {name} is not known, for it is no compiler of CUDA"
-    for word in entry.flags.may_define:
+    flags = entry.flags
+    for word in flags.may_define:
         yield f"what {word} means for {name} is not known"
+    program = _program(entry.compiler.path)
+    is_nvcc = "nvcc" in program
+    hosts = {word: word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word)}
+    refused = (word for word in flags.refused if word not in hosts or not _is_ours(hosts[word]))
+    left = (*(() if is_nvcc else (program,)), *refused, *flags.unknown, *flags.unsaid)
+    if not left:
+        return
+    is_gcc = all(_SYSTEM_COMPILER.fullmatch(_program(host)) for host in hosts.values())
+    asked = _asked(entry, is_nvcc, is_gcc)
+    if asked is not None:
+        yield f"{name} asks for {asked}, and what {left[0]} makes of it is not known"
+
+
+def _without_host_words(options: CompileOptions) -> tuple[CompileOptions, tuple[str, ...]]:
+    """Options, and those of them that change nothing but a host compiler's own macros."""
+    given = options.nvcc_args
+    words = tuple(word for word in given if PASSED_ALIKE.fullmatch(word.removeprefix(_HANDED)))
+    return replace(options, nvcc_args=tuple(w for w in given if w not in words)), words
+
+
+def _asked(entry: Entry, is_nvcc: bool, is_gcc: bool) -> str | None:
+    """What of an entry's source depends on its compiler, as `asked_of_compiler` says."""
+    try:
+        read = closure(entry.path, entry.flags.options)
+    except OSError:
+        return None  # Compiling meets it too, and says so.
+    return PASTED if read.asked == PASTED else asked_of_compiler(read.uses, is_nvcc, is_gcc)
+
+
+def _is_ours(host: str) -> bool:
+    """Whether a host compiler is the one that nvcc takes here; it is looked at, not run."""
+    found, ours = shutil.which(host), shutil.which("gcc")
+    if found is None or ours is None:
+        return False
+    return os.path.realpath(found).replace("g++", "gcc") == os.path.realpath(ours)
 
 
 def sources(path: str) -> frozenset[str]:
@@ -161,7 +205,9 @@ def sources(path: str) -> frozenset[str]:
     Raises:
         InputError: as `read_database`.
     """
-    return frozenset(_records_of(path).by_path)
+    records = _records_of(path)
+    unread = (source for _, _, source in records.broken if source is not None)
+    return frozenset((*records.by_path, *unread))
 
 
 def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
@@ -215,7 +261,8 @@ def _records_of(path: str) -> _Records:
 @functools.lru_cache(maxsize=4)
 def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
     """A database's entries; large ones are parsed once per command."""
-    document = json.loads(read_input(path).decode("utf-8", "surrogateescape"))
+    text = read_input(path).decode("utf-8", "surrogateescape")
+    document = json.loads(text, object_pairs_hook=telling_repeated)
     if not isinstance(document, list):
         raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
     by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
@@ -224,13 +271,22 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
         try:
             _check(record)
         except InputError as error:
-            broken.append((number, error.message, _cuda_source(record, path)))
+            broken += [(number, error.message, source) for source in _cuda_sources(record, path)]
             continue
         source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
         maybe = _may_be_cuda(source, record)
         if maybe:
             by_path.setdefault(source, []).append((number, record))
     return _Records(by_path, tuple(broken))
+
+
+def _cuda_sources(record: object, database: str) -> Iterator[str | None]:
+    """What an entry that is none may compile; a source that is not known is None."""
+    yield _cuda_source(record, database)
+    if isinstance(record, Repeating):
+        for name, value in record.pairs:
+            if name == "file" and value != record["file"]:
+                yield _cuda_source({**record, "file": value}, database)
 
 
 def _cuda_source(record: object, database: str) -> str | None:
@@ -253,6 +309,8 @@ def _check(record: object) -> None:
     """
     if not isinstance(record, dict):
         raise InputError("plan", f"it is {_json_kind(record)}, not an object")
+    if isinstance(record, Repeating):
+        raise InputError("plan", f"it has {record.repeated} more than once")
     for key in ("directory", "file"):
         if key not in record:
             raise InputError("plan", f"it has no {key}")
@@ -311,12 +369,14 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     program = taken.program
     flags = read_flags(taken.arguments, directory, trust=trust)
     stray = _stray(source, directory, (*taken.before, *flags.stray))
-    unsure = (*stray, *flags.unknown, *flags.refused)
+    unsure = (*stray, *flags.unknown, *flags.refused, *flags.unsaid)
     flags = replace(flags, stray=stray, may_define=tuple(filter(_MAY_DEFINE.search, unsure)))
     kind = kind_of(source)
     is_cuda = kind is not None and kind.is_cuda and flags.language is None
     if not is_cuda and flags.language not in _CUDA_LANGUAGES:
-        return None
+        if kind is None or not kind.is_cuda or flags.language in _HOST_LANGUAGES:
+            return None
+        raise InputError("plan", f"{program} compiles it as {flags.language}, which is not CUDA")
     named = record.get("output")
     output = named if isinstance(named, str) and named else flags.output
     target = _TARGET.search(output)
@@ -416,8 +476,11 @@ def _program(word: str) -> str:
 
 _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
 _SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
+_HANDED = "-Xcompiler="
+_HOST_COMPILER = re.compile(r"-(?:ccbin|compiler-bindir)=")
 _MAY_DEFINE = re.compile(
-    r"[$`]|(?:^|[\s,=])@|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
+    r"[$`]|(?:^|[\s,=])@|-charset=|^-(?:traditional|undef|fpreprocessed)"
+    r"|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
     r"|(?:^|[\s,=])-{1,2}(?:D|U|include|imacros|define-macro|undefine-macro|Wp,|Xpreprocessor)"
 )
 """Words that are left out and that may say which macros are defined, or which headers are read."""

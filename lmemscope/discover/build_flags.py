@@ -15,6 +15,7 @@ from lmemscope.discover import option_tables as tables
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
+from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
 from lmemscope.sources.includes import holds_toolkit
 from lmemscope.sources.response_files import Words
 
@@ -42,6 +43,7 @@ class BuildFlags:
         linked: options for optimising device code while linking, which happens in no one file.
         responses: files of options that were read, absolute.
         may_define: of the words that are left out, those that may say which macros are defined.
+        unsaid: options that are left out by no name, and may change a compiler's own macros.
     """
 
     options: CompileOptions
@@ -56,6 +58,7 @@ class BuildFlags:
     linked: tuple[str, ...]
     responses: tuple[str, ...] = ()
     may_define: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -85,6 +88,7 @@ class _Reading:
     inputs: list[str] = field(default_factory=list)
     refused: dict[str, bool] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    unsaid: dict[str, None] = field(default_factory=dict)
     stray: dict[str, None] = field(default_factory=dict)
     linked: dict[str, None] = field(default_factory=dict)
 
@@ -122,7 +126,8 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
             reading.add_input(word)
     _read_host_words(reading)
     _read_ptxas_words(reading)
-    return replace(_finished(reading), responses=tuple(dict.fromkeys(words.files)))
+    responses = tuple(dict.fromkeys(words.files))
+    return replace(_finished(reading), responses=responses, unsaid=tuple(reading.unsaid))
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
@@ -174,6 +179,10 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
         _preprocessor(reading, kind, f"-{name}", value)
     elif kind == "ptxas":
         reading.for_ptxas += _split(value)
+    elif kind == "optimize":
+        reading.host.append(f"-O{value}")
+    elif kind == "elsewhere":
+        reading.unsaid[f"--{name}={value}"] = None
     elif kind == "host-words":
         reading.host += _split(value)
     elif kind == "registers":
@@ -289,6 +298,8 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
         _host_word(reading, value, words)
     elif kind == "refused":
         _refused_host_word(reading, (word, value))
+    elif kind == "elsewhere":
+        reading.unsaid[f"{word} {value}"] = None
     elif kind is not None:
         if kind != "dropped":
             _preprocessor(reading, kind, word.removesuffix(value).removesuffix("="), value)
@@ -296,12 +307,16 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
         reading.host_std = word.removeprefix("-std=").replace("gnu++", "c++")
     elif tables.HOST_REFUSED.match(word):
         _refused_host_word(reading, (word,))
-    elif tables.HOST_KEPT.fullmatch(word):
+    elif PASSED_ALIKE.fullmatch(word) or PASSED.fullmatch(word):
         reading.nvcc.append(f"-Xcompiler={word}")
         if word == "-fopenmp":
             reading.nvrtc.append("-D_OPENMP")
-    elif tables.HOST_NAMED.match(word) or not tables.HOST_DROPPED.match(word):
+    elif DROPPED.fullmatch(word):
+        return
+    elif tables.HOST_NAMED.match(word) or not tables.HOST_UNSAID.match(word):
         reading.unknown[word if word.startswith("-") else f"-Xcompiler {word}"] = None
+    else:
+        reading.unsaid[word] = None
 
 
 def _host_value(word: str, words: Iterator[str]) -> tuple[str | None, str]:

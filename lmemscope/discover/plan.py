@@ -129,6 +129,8 @@ def make_units(
             settings.toolkit,
             launched.get(found.path, ()),
             variant=found.variant,
+            one_of_archs=_are_several(found.archs)
+            or ((bool(settings.archs) or not found.archs) and _are_several(archs)),
         )
         of_build = () if settings.archs else _of_build(found.archs, supported, archs, left_out)
         asked = Asked(
@@ -143,6 +145,10 @@ def make_units(
         notes.update(dict.fromkeys(expansion.notes))
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
+
+
+def _are_several(archs: Sequence[str]) -> bool:
+    return len(set(archs)) > 1 or "all-major" in archs
 
 
 def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:

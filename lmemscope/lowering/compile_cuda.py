@@ -64,7 +64,7 @@ def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
         source,
         lambda: _lower_cuda(unit, text, source, cache_directory),
     )
-    gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source))
+    gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source), *_list_gaps(unit))
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
 
 
@@ -74,6 +74,14 @@ def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
         return ()
     reason = f"{source.by_name} may decide what {unit.input} is compiled to, and its build names it"
     return (Gap("compile", f"{reason}: that name is not known here", "evidence"),)
+
+
+def _list_gaps(unit: Unit) -> tuple[Gap, ...]:
+    """Whether the build may compile other code, because it compiles for more architectures."""
+    if not unit.one_of_archs or not toolkit_names.names_arch_list(unit):
+        return ()
+    reason = f"{unit.input} asks for __CUDA_ARCH_LIST__, which has other architectures in its build"
+    return (Gap("compile", f"{reason}: here each is compiled alone", "evidence"),)
 
 
 def _lower_cuda(

@@ -216,6 +216,8 @@ class Unit:
         program: which of the programs in a Python file this is, by name, or None.
         variant: what tells units of one file apart in reports, or an empty string.
         excerpt: of a build log, the unit's part; None for what is compiled or read.
+        one_of_archs: whether the build compiles the file for other architectures at once, so that
+            ``__CUDA_ARCH_LIST__`` is longer there.
     """
 
     input: str
@@ -228,6 +230,7 @@ class Unit:
     program: str | None = None
     variant: str = ""
     excerpt: LogExcerpt | None = None
+    one_of_archs: bool = False
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
 from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
+from lmemscope.sources.host_options import unshared
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
 from lmemscope.sources.unlike_macros import (
@@ -67,7 +68,8 @@ class Closure:
         crossed: directories that names of headers go back from by ``..``, whether they exist or
             not: only through one that exists is anything found.
         asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
-            else of the text NVRTC reads otherwise; or None.
+            else of the text or of the options NVRTC reads otherwise; or None.
+        uses: of macros in the texts and the options.
     """
 
     files: tuple[str, ...]
@@ -76,6 +78,7 @@ class Closure:
     computed: bool
     crossed: tuple[str, ...]
     asked: str | None
+    uses: tuple[MacroUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +211,11 @@ def closure(path: str, options: CompileOptions) -> Closure:
     if is_once and len(set(digests)) < len(digests):
         otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
-    asked = asked or environment_arguments()
+    asked = asked or environment_arguments() or unshared(arguments.host)
     unfound = frozenset(missing)
-    return Closure(tuple(files), tuple(system), unfound, computed, tuple(crossed), asked)
+    return Closure(
+        tuple(files), tuple(system), unfound, computed, tuple(crossed), asked, tuple(uses)
+    )
 
 
 def _codes(paths: Iterable[str]) -> Iterator[bytes]:
