@@ -8,31 +8,36 @@ would, and nothing is ever given to a shell.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lmemscope.discover.build_doubts import (
+    CUDA_LANGUAGES,
+    asks_host_compiler,
+    doubts,
+    program_name,
+    without_host_words,
+)
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
 from lmemscope.formats.repeated_keys import Repeating, telling_repeated
 from lmemscope.formats.shell_words import shell_words
-from lmemscope.model import CompileOptions, kind_of
-from lmemscope.sources.host_options import PASSED_ALIKE
-from lmemscope.sources.includes import closure
-from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
+from lmemscope.model import kind_of
 
-_CUDA_LANGUAGES = ("cu", "cuda")
 _HOST_LANGUAGES = ("c", "c++", "c-header", "c++-header", "cpp-output", "c++-cpp-output")
 """As which a file holds no kernel."""
 _CUDA_WORD = re.compile(r"(?:-x|--language)[ =]?\s*[\"']?cu(?:da)?\b")
 _TARGET = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/")
 _LARGEST = 1 << 30
+_MOST_NAMED = 10
+"""Files, and directories, of an entry that names several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def read_database(
         for number, why, source in records.broken
         if source is None or wanted(source)
     }
-    doubts: dict[tuple[int, str], str | None] = {}
+    unsure: dict[tuple[int, str], str | None] = {}
     for source, numbered in records.by_path.items():
         if not wanted(source):
             continue
@@ -133,70 +138,29 @@ def read_database(
                 continue
             if entry is None:
                 continue
-            doubts.update(((number, why), source) for why in _doubts(entry))
+            found_doubts = doubts(source, entry.compiler.path, entry.flags)
+            unsure.update(((number, why), source) for why in found_doubts)
+            for other in filter(_is_cuda, entry.flags.inputs):
+                if other != source and os.path.isfile(other) and wanted(other):
+                    unsure[number, f"it compiles {other} too"] = other
             flags.append((number, entry.flags))
-            options, words = _without_host_words(entry.flags.options)
+            options, words = without_host_words(entry.flags.options)
             compiled = seen.setdefault((entry.path, options, entry.flags.archs), set())
-            if not compiled or (words not in compiled and _asked(entry, True, True) is not None):
-                compiled.add(words)
-                entries.append((number, entry))
+            if compiled and (words in compiled or not asks_host_compiler(source, options)):
+                continue
+            compiled.add(words)
+            entries.append((number, entry))
     entries.sort(key=lambda item: item[0])
     found = tuple(entry for _, entry in entries)
     notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
     flags.sort(key=lambda item: item[0])
     unclear = tuple(
         (source, f"entry {number}: {why}")
-        for (number, why), source in sorted({**broken, **doubts}.items())
+        for (number, why), source in sorted({**broken, **unsure}.items())
         if source is not None
     )
     left_out = _left_out([one for _, one in flags], trust)
     return BuildDatabase(path, found, (*notes, *left_out), unclear)
-
-
-def _doubts(entry: Entry) -> Iterator[str]:
-    """Why the build may compile a source otherwise than its entry says here."""
-    name = os.path.basename(entry.path)
-    if not _is_compiler(entry.compiler.path, entry.flags.language):
-        program = entry.compiler.path or "an empty command"
-        yield f"how {program} compiles {name} is not known, for it is no compiler of CUDA"
-    flags = entry.flags
-    for word in flags.may_define:
-        yield f"what {word} means for {name} is not known"
-    program = _program(entry.compiler.path)
-    is_nvcc = "nvcc" in program
-    hosts = {word: word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word)}
-    refused = (word for word in flags.refused if word not in hosts or not _is_ours(hosts[word]))
-    left = (*(() if is_nvcc else (program,)), *refused, *flags.unknown, *flags.unsaid)
-    if not left:
-        return
-    is_gcc = all(_SYSTEM_COMPILER.fullmatch(_program(host)) for host in hosts.values())
-    asked = _asked(entry, is_nvcc, is_gcc)
-    if asked is not None:
-        yield f"{name} asks for {asked}, and what {left[0]} makes of it is not known"
-
-
-def _without_host_words(options: CompileOptions) -> tuple[CompileOptions, tuple[str, ...]]:
-    """Options, and those of them that change nothing but a host compiler's own macros."""
-    given = options.nvcc_args
-    words = tuple(word for word in given if PASSED_ALIKE.fullmatch(word.removeprefix(_HANDED)))
-    return replace(options, nvcc_args=tuple(w for w in given if w not in words)), words
-
-
-def _asked(entry: Entry, is_nvcc: bool, is_gcc: bool) -> str | None:
-    """What of an entry's source depends on its compiler, as `asked_of_compiler` says."""
-    try:
-        read = closure(entry.path, entry.flags.options)
-    except OSError:
-        return None  # Compiling meets it too, and says so.
-    return PASTED if read.asked == PASTED else asked_of_compiler(read.uses, is_nvcc, is_gcc)
-
-
-def _is_ours(host: str) -> bool:
-    """Whether a host compiler is the one that nvcc takes here; it is looked at, not run."""
-    found, ours = shutil.which(host), shutil.which("gcc")
-    if found is None or ours is None:
-        return False
-    return os.path.realpath(found).replace("g++", "gcc") == os.path.realpath(ours)
 
 
 def sources(path: str) -> frozenset[str]:
@@ -271,7 +235,9 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
         try:
             _check(record)
         except InputError as error:
-            broken += [(number, error.message, source) for source in _cuda_sources(record, path)]
+            broken.append((number, error.message, _cuda_source(record, path)))
+            for other in _other_sources(record, path):
+                broken.append((number, f"{error.message}, and may be of {other}", other))
             continue
         source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
         maybe = _may_be_cuda(source, record)
@@ -280,13 +246,22 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
     return _Records(by_path, tuple(broken))
 
 
-def _cuda_sources(record: object, database: str) -> Iterator[str | None]:
-    """What an entry that is none may compile; a source that is not known is None."""
-    yield _cuda_source(record, database)
-    if isinstance(record, Repeating):
-        for name, value in record.pairs:
-            if name == "file" and value != record["file"]:
-                yield _cuda_source({**record, "file": value}, database)
+def _is_cuda(path: str) -> bool:
+    kind = kind_of(path)
+    return kind is not None and kind.is_cuda
+
+
+def _other_sources(record: object, database: str) -> Iterator[str]:
+    """CUDA sources that an entry with a repeated key may name, beside its last."""
+    if not isinstance(record, Repeating):
+        return
+    last = _cuda_source(record, database)
+    files = [value for name, value in record.pairs if name == "file"]
+    directories = [value for name, value in record.pairs if name == "directory"]
+    for file, directory in itertools.product(files[:_MOST_NAMED], directories[:_MOST_NAMED]):
+        source = _cuda_source({"file": file, "directory": directory}, database)
+        if source is not None and source != last:
+            yield source
 
 
 def _cuda_source(record: object, database: str) -> str | None:
@@ -346,11 +321,10 @@ def _directory(record: Mapping[str, Any], database: str) -> str:
 
 def _may_be_cuda(source: str, record: Mapping[str, Any]) -> bool:
     """Whether an entry is worth taking apart: splitting thousands of commands takes seconds."""
-    kind = kind_of(source)
-    if kind is not None and kind.is_cuda:
+    if _is_cuda(source):
         return True
     words, command = record.get("arguments"), record.get("command")
-    languages = (*_CUDA_LANGUAGES, "-xcu", "-xcuda")
+    languages = (*CUDA_LANGUAGES, "-xcu", "-xcuda")
     if words is not None and any(language in words for language in languages):
         return True
     return isinstance(command, str) and _CUDA_WORD.search(command) is not None
@@ -371,10 +345,9 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     stray = _stray(source, directory, (*taken.before, *flags.stray))
     unsure = (*stray, *flags.unknown, *flags.refused, *flags.unsaid)
     flags = replace(flags, stray=stray, may_define=tuple(filter(_MAY_DEFINE.search, unsure)))
-    kind = kind_of(source)
-    is_cuda = kind is not None and kind.is_cuda and flags.language is None
-    if not is_cuda and flags.language not in _CUDA_LANGUAGES:
-        if kind is None or not kind.is_cuda or flags.language in _HOST_LANGUAGES:
+    is_cuda = _is_cuda(source)
+    if flags.language not in ((None, *CUDA_LANGUAGES) if is_cuda else CUDA_LANGUAGES):
+        if not is_cuda or flags.language in _HOST_LANGUAGES:
             return None
         raise InputError("plan", f"{program} compiles it as {flags.language}, which is not CUDA")
     named = record.get("output")
@@ -453,8 +426,8 @@ def _taken_apart(words: Sequence[str]) -> _Command:
                 before.append(word)
             elif name in ("-C", "--chdir"):
                 before.append(word if equals else " ".join(words[position - 1 : position + 1]))
-        elif _program(word) in _LAUNCHERS:
-            valued, launched = _LAUNCHERS[_program(word)], True
+        elif program_name(word) in _LAUNCHERS:
+            valued, launched = _LAUNCHERS[program_name(word)], True
         else:
             break
         position += 1
@@ -462,22 +435,6 @@ def _taken_apart(words: Sequence[str]) -> _Command:
     return _Command(program, [*first, *words[position + 1 :], *last], tuple(before))
 
 
-def _is_compiler(program: str, language: str | None) -> bool:
-    name = _program(program)
-    if _CUDA_COMPILER.fullmatch(name):
-        return True
-    # Clang under the system's name; GCC knows no such language.
-    return language in _CUDA_LANGUAGES and _SYSTEM_COMPILER.fullmatch(name) is not None
-
-
-def _program(word: str) -> str:
-    return os.path.basename(word).removesuffix(".exe")
-
-
-_CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
-_SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
-_HANDED = "-Xcompiler="
-_HOST_COMPILER = re.compile(r"-(?:ccbin|compiler-bindir)=")
 _MAY_DEFINE = re.compile(
     r"[$`]|(?:^|[\s,=])@|-charset=|^-(?:traditional|undef|fpreprocessed)"
     r"|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
