@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.discover import option_tables as tables
@@ -16,7 +16,7 @@ from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
-from lmemscope.sources.includes import holds_toolkit
+from lmemscope.sources.includes import ARCH_LIST, holds_toolkit
 from lmemscope.sources.response_files import Words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
@@ -85,6 +85,7 @@ class _Reading:
     output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
+    virtual: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     refused: dict[str, bool] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
@@ -213,6 +214,7 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
 def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
     code = value
     if kind == "gencode":
+        reading.virtual += _archs(value.partition("arch=")[2].partition(",")[0])
         code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
     found = _archs(code)
     if not found:
@@ -388,7 +390,19 @@ def _archs(value: str) -> list[str]:
     return list(found)
 
 
+def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
+    """The option that gives nvcc a longer ``__CUDA_ARCH_LIST__`` than its one architecture.
+
+    Args:
+        archs: all that a source is compiled for at once; for one no option is needed.
+    """
+    numbers = sorted({int(re.sub(r"\D", "", arch)) * 10 for arch in archs})
+    listed = "\\,".join(map(str, numbers))
+    return (f"-D{ARCH_LIST}={listed}",) if len(numbers) > 1 else ()
+
+
 def _finished(reading: _Reading) -> BuildFlags:
+    reading.nvcc += arch_list(arch for arch in reading.virtual if arch.startswith("sm_"))
     if not reading.codes and reading.arch is not None:
         reading.codes = _archs(reading.arch)
     if reading.separate:

@@ -32,6 +32,7 @@ from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
 from lmemscope.sources.host_headers import refused_for
+from lmemscope.sources.includes import ARCH_LIST, closure, names_arch_list
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -77,11 +78,11 @@ def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
 
 
 def _list_gaps(unit: Unit) -> tuple[Gap, ...]:
-    """Whether the build may compile other code, because it compiles for more architectures."""
-    if not unit.one_of_archs or not toolkit_names.names_arch_list(unit):
+    """Whether the build may compile other code, because it lists architectures unknown here."""
+    if not unit.one_of_archs or not names_arch_list(closure(unit.path, unit.options).files):
         return ()
-    reason = f"{unit.input} asks for __CUDA_ARCH_LIST__, which has other architectures in its build"
-    return (Gap("compile", f"{reason}: here each is compiled alone", "evidence"),)
+    reason = f"{unit.input} asks for {ARCH_LIST}, and which architectures its build lists there"
+    return (Gap("compile", f"{reason} is not known", "evidence"),)
 
 
 def _lower_cuda(

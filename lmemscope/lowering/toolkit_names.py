@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from lmemscope.errors import CompileError, ToolMissingError
@@ -19,9 +18,6 @@ from lmemscope.sources.toolkit_macros import (
 )
 from lmemscope.tools import nvrtc
 from lmemscope.tools.toolchain import Toolchain
-
-_LIST = re.compile(rb"(?:(?:__CUDA_)?ARCH)?_?LIST__")
-"""``__CUDA_ARCH_LIST__``, or its end where macros put it together."""
 
 
 def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
@@ -43,17 +39,6 @@ def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
     except (OSError, CompileError, ToolMissingError):
         return None  # Compiling meets it too, and says so.
     return next((name for name in names if name not in known), None)
-
-
-def names_arch_list(unit: Unit) -> bool:
-    """Whether a unit's texts or options name the macro that lists all architectures of a build."""
-    if _LIST.search(" ".join(unit.options.defines).encode()):
-        return True
-    try:
-        paths = closure(unit.path, unit.options).files
-    except OSError:
-        return False  # Compiling meets it too, and says so.
-    return any(_LIST.fullmatch(word) for path in paths for word in words_of(path))
 
 
 def named(unit: Unit, directories: Sequence[str], cache_directory: str | None) -> str | None:

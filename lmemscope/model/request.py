@@ -216,8 +216,8 @@ class Unit:
         program: which of the programs in a Python file this is, by name, or None.
         variant: what tells units of one file apart in reports, or an empty string.
         excerpt: of a build log, the unit's part; None for what is compiled or read.
-        one_of_archs: whether the build compiles the file for other architectures at once, so that
-            ``__CUDA_ARCH_LIST__`` is longer there.
+        one_of_archs: whether the build compiles the file for more architectures at once, and
+            which is not known; ``__CUDA_ARCH_LIST__`` has them.
     """
 
     input: str

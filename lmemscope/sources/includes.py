@@ -31,10 +31,15 @@ from lmemscope.sources.unlike_macros import (
 )
 from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
 
+ARCH_LIST = "__CUDA_ARCH_LIST__"
+"""The macro that lists all architectures that a source is compiled for at once."""
+
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
 _BLANKS = rb"[ \t\v\f\r\0]*"
+_NAMES_LIST = re.compile(rb"(?<![\w$])(?:(?:__CUDA_)?ARCH)?_?LIST__(?![\w$])")
+"""That macro, or its end where others put it together."""
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
 _DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
@@ -212,10 +217,18 @@ def closure(path: str, options: CompileOptions) -> Closure:
         otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
     asked = asked or environment_arguments() or unshared(arguments.host)
+    # NVRTC compiles for one architecture, and its list has no other.
+    if any(one.startswith(ARCH_LIST.encode()) for one in defines):
+        asked = asked or (ARCH_LIST if names_arch_list(scanned) else None)
     unfound = frozenset(missing)
     return Closure(
         tuple(files), tuple(system), unfound, computed, tuple(crossed), asked, tuple(uses)
     )
+
+
+def names_arch_list(paths: Iterable[str]) -> bool:
+    """Whether texts name the macro that lists all architectures."""
+    return any(_NAMES_LIST.search(text) is not None for text in _codes(paths))
 
 
 def _codes(paths: Iterable[str]) -> Iterator[bytes]:

@@ -217,23 +217,55 @@ def test_each_file_of_an_entry_with_two_is_meant(tmp_path: Path) -> None:
     assert sorted(found) == [str(tmp_path / "a.cu"), str(tmp_path / "b.cu")]
 
 
+LISTED = r"-D__CUDA_ARCH_LIST__=800\,900"
+
+
 @pytest.mark.parametrize(
-    ("build", "asked", "is_one"),
+    ("line", "passed"),
     [
-        ((), (), False),
-        (("sm_80",), (), False),
-        (("sm_80", "sm_90"), (), True),
-        (("sm_80", "sm_90"), ("sm_90",), True),
-        (("all-major",), (), True),
-        ((), ("sm_80", "sm_90"), True),
-        (("sm_80",), ("sm_80", "sm_90"), True),
-        (("sm_80",), ("sm_90",), False),
+        ("-gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=sm_80", (LISTED,)),
+        ("-gencode arch=compute_80,code=[sm_80,sm_86]", ()),
+        ("-gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90", ()),
+        ("-arch=sm_90", ()),
     ],
 )
-def test_units_know_whether_their_build_has_more_architectures(
-    build: tuple[str, ...], asked: tuple[str, ...], is_one: bool, tmp_path: Path
+def test_nvcc_gets_the_architectures_that_a_build_lists(line: str, passed: tuple[str, ...]) -> None:
+    assert nvcc_args(line) == passed
+
+
+@pytest.mark.parametrize(
+    ("build", "asked", "passed", "is_one"),
+    [
+        ((), (), (), False),
+        (("sm_80",), (), (), False),
+        (("sm_80",), ("sm_90",), (), False),
+        (("all-major",), (), (), True),
+        (("all-major",), ("sm_90",), (), False),
+        ((), ("sm_80", "sm_90"), (LISTED,), False),
+        (("sm_80",), ("sm_90", "sm_80"), (LISTED,), False),
+    ],
+)
+def test_units_have_the_list_of_what_was_asked_for(
+    build: tuple[str, ...],
+    asked: tuple[str, ...],
+    passed: tuple[str, ...],
+    is_one: bool,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "k.cu").write_text(PLAIN)
     found = Found("k.cu", str(tmp_path / "k.cu"), CompileOptions(), build)
     units, _ = make_units([found], asked or ("sm_90",), Settings(archs=asked))
-    assert {unit.one_of_archs for unit in units} == {is_one}
+    assert {(unit.options.nvcc_args, unit.one_of_archs) for unit in units} == {(passed, is_one)}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("__CUDA_ARCH_LIST__", True), ("CAT(__CUDA_ARCH_, LIST__)", True), ("MY_LIST", False)],
+)
+def test_nvcc_decides_where_a_text_names_a_list_of_several(
+    name: str, asked: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "k.cu").write_text(f"__constant__ int archs[] = {{{name}}};\n")
+    path = str(tmp_path / "k.cu")
+    assert (closure(path, CompileOptions(nvcc_args=(LISTED,))).asked is not None) == asked
+    assert closure(path, CompileOptions()).asked is None
