@@ -111,7 +111,8 @@ def _differences(
         options = combined(one.options if one is not None else None, settings.options)
         for option in _lacking(unit, options):
             yield f"without {option}, which is asked for now", file
-        if one is not None:
+        # Without a build only the run that wrote the report says how a file is compiled.
+        if one is not None and one.options is not None:
             for option in _beyond(unit, options):
                 yield f"with {option}, which is not asked for now", file
     for option, file in _never(compiled, settings):

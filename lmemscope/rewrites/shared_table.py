@@ -17,7 +17,6 @@ import re
 from collections.abc import Iterator
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import helper_edits
@@ -101,7 +100,6 @@ def _plain_array(target: Target) -> LocalArray:
         raise DeclinedError("its elements are pointers")
     if array.is_volatile or array.values is None:
         raise DeclinedError("it is volatile" if array.is_volatile else "its list has directives")
-    check_address_space(target)
     if asks_type(array.name, array.declared.scope, array.syntax):
         raise DeclinedError("its type is asked for, which becomes that of a reference")
     return array

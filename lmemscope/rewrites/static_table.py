@@ -58,7 +58,6 @@ def propose(target: Target) -> Iterator[Rewriting]:
     const = _const(target, declared)
     if const is None:
         return
-    check_address_space(target)
     start, align = declared.statement.start_byte, aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
@@ -107,6 +106,9 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     """Whether nothing could change the table but what does not compile once it is const.
 
     Nor may anything tell that it is const.
+
+    Raises:
+        DeclinedError: something may tell in which memory it lies.
     """
     syntax = target.syntax
     name = syntax.text(declared.name)
@@ -128,8 +130,10 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     )
     # Whoever gets a pointer may cast the const away, and what is const may be another thing to an
     # overload, or to a template. A const table can only be asked where it is.
-    if not is_read and not is_const:
-        return False
+    if not is_read:
+        if not is_const:
+            return False
+        check_address_space(target)
     for use in uses:
         if _is_changed(use):
             return False  # It would not compile.

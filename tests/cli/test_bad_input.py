@@ -176,7 +176,7 @@ def test_unwritable_output_is_said_before_anything_is_compiled(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (("check", "x.cu", "-o", "r.html"), "use one of .txt, .json, .sarif, .xml, .md, .markdown"),
+        (("check", "x.cu", "-o", "r.html"), "use one of .txt, .json, .md, .markdown, .sarif, .xml"),
         (("diff", "x.cu", "y.cu", "-o", "r.sarif"), "use one of .txt, .json, .md, .markdown"),
         (("report", "x.cu", "-o", "r.xml"), ".sarif, .html\n"),
         (("check", "x.cu", "-o", "no/r.sarif"), "no directory"),

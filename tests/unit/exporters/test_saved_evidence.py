@@ -16,7 +16,7 @@ from lmemscope.formats import seal
 from lmemscope.gate.consistency import contradictions
 from lmemscope.model import Gap
 from tests.support.builders import judged, report
-from tests.support.program import Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 Document = dict[str, Any]
 
@@ -69,9 +69,11 @@ class TestSeal:
 
 @pytest.mark.toolchain
 class TestPrograms:
-    def check(self, tmp_path: Path, data: bytes, *others: str) -> Finished:
+    def check(
+        self, tmp_path: Path, data: bytes, *others: str, cwd: Path | None = None
+    ) -> Finished:
         (tmp_path / "r.json").write_bytes(data)
-        return run_program("check", *others, "r.json", cwd=tmp_path)
+        return run_program("check", *others, str(tmp_path / "r.json"), cwd=cwd or tmp_path)
 
     def test_reports_of_ours_agree_with_themselves(
         self, shipped: Finished, samples: Finished
@@ -107,11 +109,12 @@ class TestPrograms:
         document["units"] = [unit for unit in document["units"] if kernel in unit["kernels"]]
         document["units"][0]["kernels"] = [kernel]
         document["units"][0].update(gaps=[], directives=[])
-        document.update(gaps=[], notes=[], links=[])
+        document.update(gaps=[], notes=[], links=[], paths=[document["units"][0]["input"]])
         allowed = [word for one in kernel["causes"] for word in ("--allow", one["cause"])]
-        assert self.check(tmp_path, resealed(document), *allowed).code == 0
+        # Where its sources are as they were.
+        assert self.check(tmp_path, resealed(document), *allowed, cwd=ROOT).code == 0
         edit(kernel)
-        done = self.check(tmp_path, resealed(document), *allowed)
+        done = self.check(tmp_path, resealed(document), *allowed, cwd=ROOT)
         assert done.code == 3, done.out
 
     def test_what_an_edit_leaves_out_is_missing_evidence(

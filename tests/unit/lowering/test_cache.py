@@ -187,7 +187,7 @@ class TestReports:
 
         wanted = Wanted(cache=store)
         with monkeypatch.context() as patch:
-            patch.setattr(nvrtc, "begin_to_ptx", refuse)
+            patch.setattr(nvrtc, "compile_to_ptx", refuse)
             first = analyse_unit(unit, wanted)
         assert [gap.stage for gap in first.gaps] == ["names"]
         again = analyse_unit(unit, wanted)
