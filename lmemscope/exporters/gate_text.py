@@ -42,20 +42,20 @@ def render_gate(
         made += [*_failure(failure, color, min(width, _WIDTH)), ""]
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
-        made.append(line(lead, ": the gate lacks evidence:"))
+        made.append(line(lead, ": evidence that the gate needs is missing:"))
         made += [f"  {piece.text}" for piece in result.missing]
         # What a configuration takes away from the gate that option does not accept.
         if not result.complete and any(one.stage != "configuration" for one in result.missing):
-            made.append("  --allow-incomplete accepts this")
+            made.append("  accept that with --allow-incomplete")
         made.append("")
     made += [f"note: {note}" for note in result.notes]
     made += [f"note: {text}" for text in (*result.unused, *left_out(result))]
     for one in result.better:
         entry = one.entry
         made.append(
-            f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} "
-            f"{entry.bytes} → {one.bytes} bytes; "
-            + ("the baseline is updated" if written.ratchet else "--ratchet updates it")
+            f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
+            f"{entry.bytes} bytes and is {one.bytes}; "
+            + ("the baseline has it now" if written.ratchet else "--ratchet takes the new figure")
         )
     for entry in result.gone:
         made.append(

@@ -338,7 +338,7 @@ def test_a_source_that_is_refused_still_shows_its_launches(tmp_path: Any) -> Non
     )
     done = run_program("scan", "a.cu", "--arch", "sm_90", cwd=tmp_path)
     assert done.code == 3
-    assert "a.cu, from its source alone:" in done.out
+    assert "a.cu, from its source only:" in done.out
     assert "└─ child: 2 × 32 threads, line 3" in done.out
 
 

@@ -326,7 +326,7 @@ def test_comments_are_cut_clearly_below_githubs_limit() -> None:
     many = report(*(judged(f"kernel_{i}", "dynamic-index") for i in range(400)))
     text = render_gate_markdown(many, gate(many))
     assert len(text) <= 65_000
-    assert "Cut here" in text
+    assert "Truncated" in text
     assert text.count("<details>") == text.count("</details>")
     assert cut("short") == "short"
 
