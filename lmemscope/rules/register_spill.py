@@ -183,7 +183,7 @@ def _baked_in(case: Case, code: str) -> str:
     shown = [str(number) for number in at[:_SHOWN]]
     more = [f"{len(at) - _SHOWN} more"] if len(at) > _SHOWN else []
     where = f"line{'s' if len(at) > 1 else ''} {listed([*shown, *more])}"
-    return f"{must}: that number stands at {where} too."
+    return f"{must}; the number is also used at {where}."
 
 
 def _lines_with(case: Case, place: SourceLocation, threads: str) -> list[int]:

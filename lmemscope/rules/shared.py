@@ -223,7 +223,7 @@ def too_large(case: Case) -> str:
             f" If only one thread per block needs it, a single copy takes {_amount(size)} there."
         )
     return (
-        " One copy per thread does not fit in shared memory: it takes "
+        " Shared memory cannot hold one copy per thread: that takes "
         f"{_amount(size * threads)} for {f'the {whose} {by_whom}' if launched else whose}, "
         f"and a block has 48 KB{free} (more only as dynamic shared memory, on request).{alone}"
     )

@@ -61,7 +61,7 @@ def test_the_excerpt_in_the_readme_is_the_programs_own() -> None:
     excerpt = readme.partition("lmemscope explain kernels/histogram.cu\n```\n")[2].split("```")[1]
     shown = run_program("explain", "kernels/histogram.cu", "--arch", "sm_90").out.splitlines()
     left = iter(shown)
-    assert "which depends on" in excerpt
+    assert "dynamically indexed by" in excerpt
     for line in excerpt.strip().splitlines():
         assert line in left, line
 
@@ -244,7 +244,7 @@ def test_lanes_differ_for_certain_only_by_the_threads_own_place(
     sources = tuple(IndexSource(kind, None, None, None) for kind in kinds)
     index = IndexFacts("i", sources, uniformity, None)
     text = explained(shown_kernel(kernel_with("dynamic-index", index=index)))
-    said = text[text.index("The index ") :].partition("\n\n")[0]
+    said = text.partition("\n   at a.cu:7\n")[2].partition("\n\n")[0]
     assert (" may " in said) != is_certain
     assert said == snapshot
 

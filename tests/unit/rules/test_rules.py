@@ -137,7 +137,7 @@ def test_the_message_names_what_the_index_is_made_of() -> None:
     message = only(find(kernel("dynamic-index", index=index))).message
     assert "`table` (float[20], 80 bytes)" in message
     assert "`x[i] % n`" in message
-    assert "values loaded from x and the parameter n" in message
+    assert "values loaded from `x` and the parameter `n`" in message
 
 
 def test_small_arrays_may_be_selected_from_and_large_ones_not() -> None:
