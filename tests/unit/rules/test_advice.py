@@ -96,7 +96,7 @@ def test_shared_memory_is_offered_where_it_fits(
         assert "in shared memory" not in said(facts)
         assert any(one.is_none for one in advice(facts))
         takes = "48.5 KB for 128" if size == 388 else "192.5 KB for 128"
-        assert f"takes {takes} threads, and a block has 48 KB (more only where it is" in said(facts)
+        assert f"takes {takes} threads, and a block has 48 KB (more only as" in said(facts)
     else:
         assert shown in said(facts)
 
@@ -529,8 +529,8 @@ def test_dynamic_shared_memory_comes_on_top() -> None:
     facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
     facts = dataclasses.replace(facts, location=HERE)
     source = "extern __shared__ float x[];\nvoid g() {\nkernel<<<1, 64%s>>>(x);\n}"
-    assert "dynamically" not in said(facts, source % ", 0, stream")
-    assert "dynamically" in said(facts, source % ", bytes")
+    assert "Dynamic shared memory" not in said(facts, source % ", 0, stream")
+    assert "Dynamic shared memory" in said(facts, source % ", bytes")
 
 
 def test_a_member_that_its_structure_hands_on_is_passed() -> None:
@@ -985,7 +985,7 @@ def test_nobody_promises_what_a_function_in_another_source_does(type_: str) -> N
     facts = kernel("address-taken", kind=type_)
     facts = dataclasses.replace(facts, calls=CallFacts((), (), False, external=("_Z4leafPf",)))
     assert "The outcome then depends on what it does with the address" in said(facts)
-    assert "`table` stays in memory where it is kept" in said(facts)
+    assert "`table` stays in local memory if the address is stored" in said(facts)
 
 
 @pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "malloc"])
@@ -1561,7 +1561,7 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         )
         assert said(facts).startswith(text)
         (finding,) = find(facts)
-        assert ("a library's" in finding.message) == (subject is not None)
+        assert ("library function" in finding.message) == (subject is not None)
         assert "it is compared with another" in finding.message
 
 
