@@ -253,7 +253,7 @@ def test_every_format_says_what_was_left_out() -> None:
     for text in shown:
         for said in ("sub/b.cu", "not walked: .venv", "--kernel c"):
             assert said.replace(".venv", "") in text.replace("\\", "")
-    assert "Looked at 1 input." in shown[0]
+    assert "Checked 1 input." in shown[0]
 
 
 class TestWalk:
