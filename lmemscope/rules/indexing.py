@@ -190,6 +190,6 @@ def _source(source: IndexSource) -> str:
         return (
             "a loop counter"
             if source.constant_trip
-            else ("the counter of a loop with a run-time trip count")
+            else "the counter of a loop with a run-time trip count"
         )
     return source.name or "a computed value"

@@ -45,7 +45,7 @@ def test_a_routine_of_ptxas_saves_registers_under_a_limit(tmp_path: Path) -> Non
     (routine,) = [one for one in findings if one["kernel"].startswith("__cuda_sm20_div")]
     assert routine["cause"] == "callee-save"
     assert "a CUDA library routine" in said
-    assert "under the limit of 24 registers" in said
+    assert "with a limit of 24 registers" in said
     free, _ = explained(tmp_path, DIVIDES, *limit[:2])
     assert not [one for one in free if one["kernel"].startswith("__cuda_sm20_div")]
 

@@ -591,9 +591,7 @@ def test_an_array_of_the_host_too_is_not_shared() -> None:
     text = kernel("float a[8];", "out[0] = a[n];").replace("__global__", "__host__ __device__")
     found, reasons = proposals(target(text, "a", "float[8]"))
     assert "shared-memory" not in {one.rewrite for one in found}
-    assert any(("its function is the host's, too") in one.reason for one in reasons), (
-        reasons
-    )
+    assert any("its function is the host's, too" in one.reason for one in reasons), reasons
 
 
 def edit(start: int, end: int, text: bytes, *, once: bool = False) -> Edit:

@@ -1032,7 +1032,7 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     # What does not go in registers beside other arguments lies on the stack all the same.
     large = dataclasses.replace(facts, objects=(dataclasses.replace(passed, size=36),), calls=calls)
     assert "pass values" not in said(large)
-    assert (("Do the same for every other function that receives the address") in text) == (
+    assert ("Do the same for every other function that receives the address" in text) == (
         name is not None
     )
 
@@ -1894,7 +1894,7 @@ def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
             16,
             119,
             128,
-            ("take 16 registers, minus those already in registers, and 9 are available below"),
+            "take 16 registers, minus those already in registers, and 9 are available below",
         ),
         (
             64,

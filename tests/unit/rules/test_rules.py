@@ -270,7 +270,7 @@ def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
         (
             "chosen-address null",
             "null on other paths",
-            ("or a reference, together with the condition"),
+            "or a reference, together with the condition",
         ),
     ],
 )
