@@ -149,7 +149,7 @@ class TestMoving:
     def test_a_finding_moves_from_a_file_that_is_gone(self) -> None:
         result = gate(self.COPY)
         assert result.verdict == "passed"
-        assert "sub/b.cu is taken for moved to copy.cu" in result.notes
+        assert "sub/b.cu is treated as moved to copy.cu" in result.notes
 
     def test_a_copy_of_a_file_that_is_there_is_new(self) -> None:
         result = gate(self.COPY, present=frozenset({"sub/b.cu"}))

@@ -314,7 +314,7 @@ def test_github_annotations_are_escaped() -> None:
 def test_a_comment_says_once_what_every_failure_expected() -> None:
     given = report(DIRTY, judged("z", "volatile"))
     text = render_gate_markdown(given, gate(given))
-    assert text.count("no local memory that is not known or allowed") == 1
+    assert text.count("no local memory beyond the baseline and allowances") == 1
     mixed = gate(given, Policy(limits=(Limit("k", max_registers=2), Limit("z", max_registers=1))))
     text = render_gate_markdown(given, mixed)
     for expected in ("max-registers 2 for k", "max-registers 1 for z"):
