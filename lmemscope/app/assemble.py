@@ -78,6 +78,7 @@ def assemble(
         notes=(*notes, *_unmatched(settings.kernels, reports)),
         gaps=tuple(one for one in left_out if isinstance(one, Gap)),
         filters=(*settings.filters, *(() if settings.causes else ("--no-causes",))),
+        paths=tuple(paths),
     )
 
 

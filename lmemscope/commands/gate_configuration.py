@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lmemscope.discover.revision import Revision
     from lmemscope.model import GateResult, Report
 
-_NAMED = 8
 _WEAKER = (
     "a gate may not be weakened by what it judges: merge the configuration first, or give "
     "--trust-configuration"
@@ -64,7 +63,7 @@ def say_of(
         since: the revision of ``--changed``, or None.
         trusted: whether the command line takes the file as it is.
     """
-    accounts = [*_of_file(configuration), *_of_build(configuration, report)]
+    accounts = list(_of_file(configuration))
     if since is None:
         return Said(tuple(accounts))
     accounts += _new_allowances(report, since.revision)
@@ -91,20 +90,6 @@ def _of_file(configuration: Configuration) -> Iterator[Account]:
     if not said:
         yield _account(f"the configuration {name} takes nothing away")
     yield from (_account(f"{name}: {text}") for text in said)
-
-
-def _of_build(configuration: Configuration, report: Report) -> Iterator[Account]:
-    """Macros that neither the command line nor the configuration defines, but a build does."""
-    own = {define.partition("=")[0] for define in configuration.settings.options.defines}
-    names: dict[str, None] = {}
-    for unit in report.units:
-        for word in unit.options:
-            name = word.removeprefix("-D").partition("=")[0]
-            if word.startswith("-D") and name not in own and not name.startswith("__"):
-                names[name] = None
-    if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield _account(f"the build defines {', '.join(list(names)[:_NAMED])}{more}")
 
 
 def _changed_builds(revision: Revision) -> Iterator[Account]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from lmemscope.commands.running import analyse
@@ -44,7 +45,8 @@ def gathered(
     reports = [read(path, settings, verify) for path in saved]
     others = [path for path in paths if not is_saved(path)]
     if others:
-        reports.append(analyse(others, settings, interrupted, narrow))
+        # What was analysed now holds what its paths stand for.
+        reports.append(replace(analyse(others, settings, interrupted, narrow), paths=()))
     return _combined(reports)
 
 
@@ -145,6 +147,7 @@ def _combined(reports: Sequence[Report]) -> Report:
     from lmemscope.model import Report, distinct_tools
 
     whys = {report.default_arch for report in reports}
+    said = [report.paths for report in reports if report.paths is not None]
     return Report(
         version=reports[-1].version,
         toolchain=distinct_tools(tool for report in reports for tool in report.toolchain),
@@ -155,5 +158,6 @@ def _combined(reports: Sequence[Report]) -> Report:
         left_out=tuple(dict.fromkeys(fact for report in reports for fact in report.left_out)),
         filters=tuple(sorted({one for report in reports for one in report.filters})),
         links=tuple(link for report in reports for link in report.links),
+        paths=tuple(chain.from_iterable(said)) if len(said) == len(reports) else None,
         doubts=tuple(doubt for report in reports for doubt in report.doubts),
     )

@@ -1,28 +1,38 @@
-"""Whether saved reports were made as the settings of `check` would make them now."""
+"""Whether saved reports hold what the command would make now: the same inputs, compiled alike.
+
+What a report was given is looked for again, so that files that came since, and build databases that
+changed since, are seen.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError
-from lmemscope.model import CompileOptions, Gap, InputId, UnitReport
+from lmemscope.model import STANDARD_INPUT, CompileOptions, Gap, InputId, UnitReport
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
+    from lmemscope.discover.walk import Found
     from lmemscope.model import Report
 
 _COMPILED = ("nvrtc", "nvcc")
+_DECIDING = tuple(
+    "-D -U -include --include --pre-include -std --std -use_fast_math --use_fast_math "
+    "-maxrregcount --maxrregcount".split()
+)
+"""Beginnings of options that lmemscope gives only where somebody asks for them."""
+_CHOOSING = ("--include", "--exclude")
 
 
 def with_other_options(paths: Sequence[str], report: Report, settings: Settings) -> Report:
-    """A report with a gap for each option of the settings that its saved units were made without.
-
-    What a unit was made with beyond the settings, such as what a build says, is no difference.
+    """A report with a gap for each input and option by which its saved units are not those of now.
 
     Args:
         paths: as typed; where none is a saved report, there is nothing to compare.
@@ -31,42 +41,115 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
     """
     saved = [path for path in paths if is_saved(path)]
     compiled = [unit for unit in report.units if unit.frontend in _COMPILED and not unit.failure]
-    if not saved or not compiled:
+    if not saved:
         return report
+    found = _found_now(report, settings)
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
-    for unit in compiled:
-        for option in _lacking(unit, settings.options):
-            lacking[option][InputId.parse(unit.input).file] = None
-    for option, file in _never(compiled, settings):
-        lacking[option][file] = None
+    if report.paths is None and compiled:
+        lacking["does not say which files and directories it was made of"] = {saved[0]: None}
+    for path in report.paths or ():
+        if path != STANDARD_INPUT and not os.path.exists(path):
+            lacking[f"was made of {path}, which is not on disk"][path] = None
+    if not _is_part(report, settings):
+        for file in _new(report, found, settings):
+            lacking[f"does not hold {file}, which is among its inputs now"][file] = None
+    for option, file in _differences(compiled, found, settings, report.notes):
+        lacking[f"was made {option}"][file] = None
     gaps = tuple(
-        Gap(
-            "read",
-            f"{saved[0]} was made without {option}, which is asked for now",
-            "evidence",
-            file,
-        )
-        for option, files in lacking.items()
+        Gap("read", f"{saved[0]} {reason}", "evidence", file)
+        for reason, files in lacking.items()
         for file in files
     )
     return replace(report, gaps=(*report.gaps, *gaps))
 
 
+def _found_now(report: Report, settings: Settings) -> list[Found]:
+    """The inputs that the report's paths stand for now."""
+    from lmemscope.discover.walk import Builds, Globs, discover
+
+    given = report.paths or ()
+    there = [path for path in given if path != STANDARD_INPUT and os.path.exists(path)]
+    globs = Globs(settings.root, settings.include, settings.exclude)
+    builds = Builds(settings.build_database, settings.trust_build)
+    return discover(there, globs, builds).inputs if there else []
+
+
+def _is_part(report: Report, settings: Settings) -> bool:
+    """Whether the report was made of a part of its inputs, by options that the command has not."""
+    return any(one.startswith(_CHOOSING) and one not in settings.filters for one in report.filters)
+
+
+def _new(report: Report, found: Sequence[Found], settings: Settings) -> list[str]:
+    """Inputs that the report says nothing of, as shown to the user."""
+    from lmemscope.discover.plan import DEFAULT_ARCH, make_units
+
+    names = {unit.input for unit in report.units}
+    names |= {InputId.parse(name).file for name in names}
+    names |= {gap.input for gap in report.gaps if gap.input is not None}
+    new = [one for one in found if str(InputId(one.file, one.variant)) not in names]
+    # Of Python files, those are inputs that hold kernels.
+    units, notes = make_units(new, (DEFAULT_ARCH,), settings)
+    said = {note.input for note in notes if isinstance(note, Gap) and note.kind != "note"}
+    return sorted({unit.name for unit in units} | {name for name in said if name is not None})
+
+
+def _differences(
+    compiled: Sequence[UnitReport],
+    found: Sequence[Found],
+    settings: Settings,
+    notes: Collection[str],
+) -> Iterator[tuple[str, str]]:
+    """How units were made otherwise than they would be now, each with its file."""
+    from lmemscope.discover.plan import combined
+
+    by_name = {str(InputId(one.file, one.variant)): one for one in found}
+    made_for: dict[str, set[str]] = defaultdict(set)
+    for unit in compiled:
+        made_for[unit.input].add(unit.arch)
+        one = by_name.get(unit.input)
+        file = InputId.parse(unit.input).file
+        options = combined(one.options if one is not None else None, settings.options)
+        for option in _lacking(unit, options):
+            yield f"without {option}, which is asked for now", file
+        if one is not None:
+            for option in _beyond(unit, options):
+                yield f"with {option}, which is not asked for now", file
+    for option, file in _never(compiled, settings):
+        yield f"without {option}, which is asked for now", file
+    for name, archs in made_for.items() if not settings.archs else ():
+        for arch in by_name[name].archs if name in by_name else ():
+            is_left_out = any(note.startswith(f"{arch}, which the build") for note in notes)
+            if arch.startswith("sm_") and arch not in archs and not is_left_out:
+                yield f"without {arch}, for which its build compiles now", InputId.parse(name).file
+
+
+def _wanted(unit: UnitReport, options: CompileOptions) -> list[str]:
+    """Words that the unit's compilation would have now."""
+    if unit.frontend == "nvcc":
+        return [*options.words(), *options.nvcc_args, *options.ptxas_args]
+    passed = (f"--ptxas-options={one}" for one in options.ptxas_args)
+    return [*options.words(), *options.nvrtc_args, *passed]
+
+
 def _lacking(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
     """Options that the unit's compilation should have had and had not."""
     had = set(unit.options)
-    wanted = list(options.words())
-    if unit.frontend == "nvcc":
-        wanted += [*options.nvcc_args, *options.ptxas_args]
-    else:
-        wanted += [*options.nvrtc_args]
-        wanted += [f"--ptxas-options={one}" for one in options.ptxas_args]
-    yield from (word for word in wanted if word not in had)
+    yield from (word for word in _wanted(unit, options) if word not in had)
     registers = options.maxrregcount
     if registers is not None and not any(
         word.lstrip("-") == f"maxrregcount={registers}" for word in had
     ):
         yield f"--maxrregcount={registers}"
+
+
+def _beyond(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
+    """Macros, files and limits that the unit's compilation had and should not have had."""
+    wanted = set(_wanted(unit, options))
+    if options.maxrregcount is not None:
+        wanted |= {f"{dash}maxrregcount={options.maxrregcount}" for dash in ("-", "--")}
+    for word in unit.options:
+        if word not in wanted and word.startswith(_DECIDING):
+            yield word
 
 
 def _never(compiled: Sequence[UnitReport], settings: Settings) -> Iterator[tuple[str, str]]:

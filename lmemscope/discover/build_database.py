@@ -8,6 +8,7 @@ would, and nothing is ever given to a shell.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -16,16 +17,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lmemscope.discover.build_doubts import (
+    CUDA_LANGUAGES,
+    asks_host_compiler,
+    doubts,
+    program_name,
+    without_host_words,
+)
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
+from lmemscope.formats.repeated_keys import Repeating, telling_repeated
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import kind_of
 
-_CUDA_LANGUAGES = ("cu", "cuda")
+_HOST_LANGUAGES = ("c", "c++", "c-header", "c++-header", "cpp-output", "c++-cpp-output")
+"""As which a file holds no kernel."""
 _CUDA_WORD = re.compile(r"(?:-x|--language)[ =]?\s*[\"']?cu(?:da)?\b")
 _TARGET = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/")
 _LARGEST = 1 << 30
+_MOST_NAMED = 10
+"""Files, and directories, of an entry that names several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +120,13 @@ def read_database(
     entries: list[tuple[int, Entry]] = []
     # What an entry leaves out is named also where it compiles as an earlier one does.
     flags: list[tuple[int, BuildFlags]] = []
-    seen: set[tuple[Any, ...]] = set()
+    seen: dict[tuple[Any, ...], set[tuple[str, ...]]] = {}
     broken: dict[tuple[int, str], str | None] = {
         (number, why): source
         for number, why, source in records.broken
         if source is None or wanted(source)
     }
-    doubts: dict[tuple[int, str], str | None] = {}
+    unsure: dict[tuple[int, str], str | None] = {}
     for source, numbered in records.by_path.items():
         if not wanted(source):
             continue
@@ -126,33 +138,29 @@ def read_database(
                 continue
             if entry is None:
                 continue
-            doubts.update(((number, why), source) for why in _doubts(entry))
+            found_doubts = doubts(source, entry.compiler.path, entry.flags)
+            unsure.update(((number, why), source) for why in found_doubts)
+            for other in filter(_is_cuda, entry.flags.inputs):
+                if other != source and os.path.isfile(other) and wanted(other):
+                    unsure[number, f"it compiles {other} too"] = other
             flags.append((number, entry.flags))
-            key = (entry.path, entry.flags.options, entry.flags.archs)
-            if key not in seen:
-                seen.add(key)
-                entries.append((number, entry))
+            options, words = without_host_words(entry.flags.options)
+            compiled = seen.setdefault((entry.path, options, entry.flags.archs), set())
+            if compiled and (words in compiled or not asks_host_compiler(source, options)):
+                continue
+            compiled.add(words)
+            entries.append((number, entry))
     entries.sort(key=lambda item: item[0])
     found = tuple(entry for _, entry in entries)
     notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
     flags.sort(key=lambda item: item[0])
     unclear = tuple(
         (source, f"entry {number}: {why}")
-        for (number, why), source in sorted({**broken, **doubts}.items())
+        for (number, why), source in sorted({**broken, **unsure}.items())
         if source is not None
     )
     left_out = _left_out([one for _, one in flags], trust)
     return BuildDatabase(path, found, (*notes, *left_out), unclear)
-
-
-def _doubts(entry: Entry) -> Iterator[str]:
-    """Why the build may compile a source otherwise than its entry says here."""
-    name = os.path.basename(entry.path)
-    if not _is_compiler(entry.compiler.path, entry.flags.language):
-        program = entry.compiler.path or "an empty command"
-        yield f"how {program} compiles {name} is not known, for it is no compiler of CUDA"
-    for word in entry.flags.may_define:
-        yield f"what {word} means for {name} is not known"
 
 
 def sources(path: str) -> frozenset[str]:
@@ -161,7 +169,9 @@ def sources(path: str) -> frozenset[str]:
     Raises:
         InputError: as `read_database`.
     """
-    return frozenset(_records_of(path).by_path)
+    records = _records_of(path)
+    unread = (source for _, _, source in records.broken if source is not None)
+    return frozenset((*records.by_path, *unread))
 
 
 def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
@@ -215,7 +225,8 @@ def _records_of(path: str) -> _Records:
 @functools.lru_cache(maxsize=4)
 def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
     """A database's entries; large ones are parsed once per command."""
-    document = json.loads(read_input(path).decode("utf-8", "surrogateescape"))
+    text = read_input(path).decode("utf-8", "surrogateescape")
+    document = json.loads(text, object_pairs_hook=telling_repeated)
     if not isinstance(document, list):
         raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
     by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
@@ -225,12 +236,32 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
             _check(record)
         except InputError as error:
             broken.append((number, error.message, _cuda_source(record, path)))
+            for other in _other_sources(record, path):
+                broken.append((number, f"{error.message}, and may be of {other}", other))
             continue
         source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
         maybe = _may_be_cuda(source, record)
         if maybe:
             by_path.setdefault(source, []).append((number, record))
     return _Records(by_path, tuple(broken))
+
+
+def _is_cuda(path: str) -> bool:
+    kind = kind_of(path)
+    return kind is not None and kind.is_cuda
+
+
+def _other_sources(record: object, database: str) -> Iterator[str]:
+    """CUDA sources that an entry with a repeated key may name, beside its last."""
+    if not isinstance(record, Repeating):
+        return
+    last = _cuda_source(record, database)
+    files = [value for name, value in record.pairs if name == "file"]
+    directories = [value for name, value in record.pairs if name == "directory"]
+    for file, directory in itertools.product(files[:_MOST_NAMED], directories[:_MOST_NAMED]):
+        source = _cuda_source({"file": file, "directory": directory}, database)
+        if source is not None and source != last:
+            yield source
 
 
 def _cuda_source(record: object, database: str) -> str | None:
@@ -253,6 +284,8 @@ def _check(record: object) -> None:
     """
     if not isinstance(record, dict):
         raise InputError("plan", f"it is {_json_kind(record)}, not an object")
+    if isinstance(record, Repeating):
+        raise InputError("plan", f"it has {record.repeated} more than once")
     for key in ("directory", "file"):
         if key not in record:
             raise InputError("plan", f"it has no {key}")
@@ -288,11 +321,10 @@ def _directory(record: Mapping[str, Any], database: str) -> str:
 
 def _may_be_cuda(source: str, record: Mapping[str, Any]) -> bool:
     """Whether an entry is worth taking apart: splitting thousands of commands takes seconds."""
-    kind = kind_of(source)
-    if kind is not None and kind.is_cuda:
+    if _is_cuda(source):
         return True
     words, command = record.get("arguments"), record.get("command")
-    languages = (*_CUDA_LANGUAGES, "-xcu", "-xcuda")
+    languages = (*CUDA_LANGUAGES, "-xcu", "-xcuda")
     if words is not None and any(language in words for language in languages):
         return True
     return isinstance(command, str) and _CUDA_WORD.search(command) is not None
@@ -311,12 +343,13 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     program = taken.program
     flags = read_flags(taken.arguments, directory, trust=trust)
     stray = _stray(source, directory, (*taken.before, *flags.stray))
-    unsure = (*stray, *flags.unknown, *flags.refused)
+    unsure = (*stray, *flags.unknown, *flags.refused, *flags.unsaid)
     flags = replace(flags, stray=stray, may_define=tuple(filter(_MAY_DEFINE.search, unsure)))
-    kind = kind_of(source)
-    is_cuda = kind is not None and kind.is_cuda and flags.language is None
-    if not is_cuda and flags.language not in _CUDA_LANGUAGES:
-        return None
+    is_cuda = _is_cuda(source)
+    if flags.language not in ((None, *CUDA_LANGUAGES) if is_cuda else CUDA_LANGUAGES):
+        if not is_cuda or flags.language in _HOST_LANGUAGES:
+            return None
+        raise InputError("plan", f"{program} compiles it as {flags.language}, which is not CUDA")
     named = record.get("output")
     output = named if isinstance(named, str) and named else flags.output
     target = _TARGET.search(output)
@@ -393,8 +426,8 @@ def _taken_apart(words: Sequence[str]) -> _Command:
                 before.append(word)
             elif name in ("-C", "--chdir"):
                 before.append(word if equals else " ".join(words[position - 1 : position + 1]))
-        elif _program(word) in _LAUNCHERS:
-            valued, launched = _LAUNCHERS[_program(word)], True
+        elif program_name(word) in _LAUNCHERS:
+            valued, launched = _LAUNCHERS[program_name(word)], True
         else:
             break
         position += 1
@@ -402,22 +435,9 @@ def _taken_apart(words: Sequence[str]) -> _Command:
     return _Command(program, [*first, *words[position + 1 :], *last], tuple(before))
 
 
-def _is_compiler(program: str, language: str | None) -> bool:
-    name = _program(program)
-    if _CUDA_COMPILER.fullmatch(name):
-        return True
-    # Clang under the system's name; GCC knows no such language.
-    return language in _CUDA_LANGUAGES and _SYSTEM_COMPILER.fullmatch(name) is not None
-
-
-def _program(word: str) -> str:
-    return os.path.basename(word).removesuffix(".exe")
-
-
-_CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
-_SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
 _MAY_DEFINE = re.compile(
-    r"[$`]|(?:^|[\s,=])@|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
+    r"[$`]|(?:^|[\s,=])@|-charset=|^-(?:traditional|undef|fpreprocessed)"
+    r"|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
     r"|(?:^|[\s,=])-{1,2}(?:D|U|include|imacros|define-macro|undefine-macro|Wp,|Xpreprocessor)"
 )
 """Words that are left out and that may say which macros are defined, or which headers are read."""

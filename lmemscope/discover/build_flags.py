@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.discover import option_tables as tables
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
-from lmemscope.sources.includes import holds_toolkit
+from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
+from lmemscope.sources.includes import ARCH_LIST, holds_toolkit
 from lmemscope.sources.response_files import Words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
@@ -42,6 +43,7 @@ class BuildFlags:
         linked: options for optimising device code while linking, which happens in no one file.
         responses: files of options that were read, absolute.
         may_define: of the words that are left out, those that may say which macros are defined.
+        unsaid: options that are left out by no name, and may change a compiler's own macros.
     """
 
     options: CompileOptions
@@ -56,6 +58,7 @@ class BuildFlags:
     linked: tuple[str, ...]
     responses: tuple[str, ...] = ()
     may_define: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,9 +85,11 @@ class _Reading:
     output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
+    virtual: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     refused: dict[str, bool] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    unsaid: dict[str, None] = field(default_factory=dict)
     stray: dict[str, None] = field(default_factory=dict)
     linked: dict[str, None] = field(default_factory=dict)
 
@@ -122,7 +127,8 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
             reading.add_input(word)
     _read_host_words(reading)
     _read_ptxas_words(reading)
-    return replace(_finished(reading), responses=tuple(dict.fromkeys(words.files)))
+    responses = tuple(dict.fromkeys(words.files))
+    return replace(_finished(reading), responses=responses, unsaid=tuple(reading.unsaid))
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
@@ -174,6 +180,10 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
         _preprocessor(reading, kind, f"-{name}", value)
     elif kind == "ptxas":
         reading.for_ptxas += _split(value)
+    elif kind == "optimize":
+        reading.host.append(f"-O{value}")
+    elif kind == "elsewhere":
+        reading.unsaid[f"--{name}={value}"] = None
     elif kind == "host-words":
         reading.host += _split(value)
     elif kind == "registers":
@@ -204,6 +214,7 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
 def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
     code = value
     if kind == "gencode":
+        reading.virtual += _archs(value.partition("arch=")[2].partition(",")[0])
         code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
     found = _archs(code)
     if not found:
@@ -289,6 +300,8 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
         _host_word(reading, value, words)
     elif kind == "refused":
         _refused_host_word(reading, (word, value))
+    elif kind == "elsewhere":
+        reading.unsaid[f"{word} {value}"] = None
     elif kind is not None:
         if kind != "dropped":
             _preprocessor(reading, kind, word.removesuffix(value).removesuffix("="), value)
@@ -296,12 +309,16 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
         reading.host_std = word.removeprefix("-std=").replace("gnu++", "c++")
     elif tables.HOST_REFUSED.match(word):
         _refused_host_word(reading, (word,))
-    elif tables.HOST_KEPT.fullmatch(word):
+    elif PASSED_ALIKE.fullmatch(word) or PASSED.fullmatch(word):
         reading.nvcc.append(f"-Xcompiler={word}")
         if word == "-fopenmp":
             reading.nvrtc.append("-D_OPENMP")
-    elif tables.HOST_NAMED.match(word) or not tables.HOST_DROPPED.match(word):
+    elif DROPPED.fullmatch(word):
+        return
+    elif tables.HOST_NAMED.match(word) or not tables.HOST_UNSAID.match(word):
         reading.unknown[word if word.startswith("-") else f"-Xcompiler {word}"] = None
+    else:
+        reading.unsaid[word] = None
 
 
 def _host_value(word: str, words: Iterator[str]) -> tuple[str | None, str]:
@@ -373,7 +390,19 @@ def _archs(value: str) -> list[str]:
     return list(found)
 
 
+def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
+    """The option that gives nvcc a longer ``__CUDA_ARCH_LIST__`` than its one architecture.
+
+    Args:
+        archs: all that a source is compiled for at once; for one no option is needed.
+    """
+    numbers = sorted({int(re.sub(r"\D", "", arch)) * 10 for arch in archs})
+    listed = "\\,".join(map(str, numbers))
+    return (f"-D{ARCH_LIST}={listed}",) if len(numbers) > 1 else ()
+
+
 def _finished(reading: _Reading) -> BuildFlags:
+    reading.nvcc += arch_list(arch for arch in reading.virtual if arch.startswith("sm_"))
     if not reading.codes and reading.arch is not None:
         reading.codes = _archs(reading.arch)
     if reading.separate:

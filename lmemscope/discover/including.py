@@ -6,7 +6,9 @@ come before those that include it through another header.
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from lmemscope.discover.build_database import Entry, read_database
@@ -33,17 +35,42 @@ def first_that_includes(header: str, search: Search, *, trust: bool = False) -> 
         trust: take options that could run a program or load a library as well.
     """
     for database in search.above(header):
-        if not search.sources(database):
-            continue
-        try:
-            entries = read_database(database, trust=trust).entries
-        except InputError:
-            continue  # The search has noted why.
-        name = os.path.basename(header).encode("utf-8", "surrogateescape")
+        entries = _entries(database, search, trust)
+        name = _basename(header)
         for entry in sorted(entries, key=lambda entry: name not in _text(entry.path)):
             if _includes(entry, os.path.realpath(header)):
                 return Including(database, entry)
     return None
+
+
+def naming(source: str, search: Search, apart_from: Container[str]) -> Iterator[Including]:
+    """Entries whose own text includes a source.
+
+    Args:
+        source: absolute path.
+        search: as of `first_that_includes`.
+        apart_from: absolute paths of sources of entries that do not count.
+    """
+    name = _basename(source)
+    for database in search.above(source):
+        for path in sorted(search.sources(database)):
+            if path in apart_from or name not in _text(path):
+                continue
+            for entry in _entries(database, search, False, path):
+                if _includes(entry, os.path.realpath(source)):
+                    yield Including(database, entry)
+
+
+def _entries(
+    database: str, search: Search, trust: bool, source: str | None = None
+) -> tuple[Entry, ...]:
+    """The entries of a database, or those of one source; none where it cannot be read."""
+    if not search.sources(database):
+        return ()
+    try:
+        return read_database(database, lambda path: source in (None, path), trust=trust).entries
+    except InputError:
+        return ()  # The search has noted why.
 
 
 def _includes(entry: Entry, header: str) -> bool:
@@ -57,6 +84,11 @@ def _includes(entry: Entry, header: str) -> bool:
     )
 
 
+def _basename(path: str) -> bytes:
+    return os.path.basename(path).encode("utf-8", "surrogateescape")
+
+
+@functools.lru_cache(maxsize=4096)
 def _text(path: str) -> bytes:
     try:
         return read_beside(path)

@@ -10,6 +10,10 @@ reaches a tool of ours unless a table here says so. Some things can become of a 
 - it changes device code in a way that is not followed, and is *unknown*: left out, by name;
 - it is in no table, and is treated likewise, because any of that could be true of it.
 
+A host compiler's words are told apart in `lmemscope.sources.host_options`; those of ``-f``, ``-m``
+and the like that are in no list there are left out by no name, and matter only where a source asks
+for what they may change.
+
 Nothing else becomes of a word: what does not reach a tool and could matter is named.
 
 Spellings are nvcc's (CUDA Compiler Driver NVCC, "NVCC Command Options"), those of clang's CUDA
@@ -49,13 +53,15 @@ VALUED = {
     **_named("dropped", "MF MT MQ dependency-output dependency-target-name odir output-directory"),
     **_named("dropped", "l library L library-path Xlinker linker-options Xarchive archive-options"),
     **_named("dropped", "Xnvlink nvlink-options Xfatbin fatbin-options Xcudafe cudafe-options"),
-    **_named("dropped", "diag-suppress diag-error diag-warn cudart cudadevrt threads t O optimize"),
+    **_named("dropped", "diag-suppress diag-error diag-warn cudart cudadevrt threads t"),
+    **_named("optimize", "O optimize"),
     **_named("dropped", "keep-dir target target-directory target-dir machine m arch-list std-host"),
     **_named("dropped", "host-linker-script hls compress-mode time fdevice-time-trace opt-info"),
     **_named("dropped", "optimization-info ftemplate-depth ftemplate-backtrace-limit brief-diag"),
     **_named("dropped", "brief-diagnostics frandom-seed static-global-template-stub dp ddp idp"),
     **_named("dropped", "drive-prefix dependency-drive-prefix input-drive-prefix qpp-config"),
-    **_named("dropped", "device-entity-has-hidden-visibility sysroot isysroot cuda-path"),
+    **_named("dropped", "device-entity-has-hidden-visibility"),
+    **_named("elsewhere", "sysroot isysroot cuda-path"),
     **_named("dropped", "cuda-include-ptx no-cuda-include-ptx Werror"),
     **_named("dropped", "Xnvprune nvprune-options fmax-errors split-compile-extended"),
     **_named("dropped", "fdevice-time-trace-granularity"),
@@ -90,8 +96,9 @@ FLAGS = {
     **_named("dropped", "forward-unknown-opts display-error-number err-no no-display-error-number"),
     **_named("dropped", "no-err-no source-in-ptx src-in-ptx allow-unsupported-compiler nodlink"),
     **_named("dropped", "no-device-link cuda-device-only cuda-host-only no-compress compress-all"),
-    **_named("dropped", "expt-cuda-no-device-lambda-warning m64 m32 no-align-double noeh qpp"),
-    **_named("dropped", "no-exceptions Wno-deprecated-gpu-targets nocudalib nocudainc prec-all"),
+    **_named("dropped", "expt-cuda-no-device-lambda-warning m64 m32 no-align-double qpp"),
+    **_named("nvcc", "no-exceptions noeh"),
+    **_named("dropped", "Wno-deprecated-gpu-targets nocudalib nocudainc prec-all"),
     **_named("dropped", "help version h V noprof dont-use-profile objdir-as-tempdir objtemp"),
     **_named(
         "dropped", "list-gpu-arch code-ls arch-ls jobserver augment-host-linker-script aug-hls"
@@ -127,7 +134,8 @@ HOST_VALUED = {
     **_named("undefine", "-U"),
     **_named("forced", "-include -imacros"),
     **_named("again", "-Xpreprocessor"),
-    **_named("dropped", "-o -MF -MT -MQ -Xassembler -Xlinker -T -u -z -isysroot --param -arch -x"),
+    **_named("dropped", "-o -MF -MT -MQ -Xassembler -Xlinker -T -u -z --param -arch -x"),
+    **_named("elsewhere", "-isysroot"),
     **_named("refused", "-wrapper -B -specs --specs -Xclang -mllvm -iplugindir"),
 }
 """Options of the host compiler that take a value, as the next word."""
@@ -141,24 +149,11 @@ HOST_REFUSED = re.compile(
 )
 """Host words that run a program, load a library or read options from elsewhere."""
 
-HOST_KEPT = re.compile(
-    r"-f(no-)?(openmp|openmp-simd|exceptions|rtti|fast-math|finite-math-only|signed-char"
-    r"|unsigned-char|short-enums|short-wchar|char8_t|concepts|coroutines|ms-extensions|gnu-keywords"
-    r"|permissive|strict-enums|sized-deallocation|aligned-new)"
-    r"|-f(no-)?sanitize=[a-z-]+|-mno-[\w.-]+"
-    r"|-m(arch|cpu|fpu|float-abi|fpmath|abi)=[\w.+-]+"
-    r"|-m(sse|avx|amx|fma|f16c|bmi|lzcnt|popcnt|aes|pclmul|sha|movbe|adx|rdrnd|gfni|vaes)[\w.-]*"
-)
-"""Host flags that define macros, by which headers choose; device code may follow."""
-
 HOST_NAMED = re.compile(r"-f(no-)?(gpu|cuda|hip|device|tile)-")
 """Host words that clang's CUDA mode, or a newer nvcc, applies to device code."""
 
-HOST_DROPPED = re.compile(
-    r"-[WfmgOlL]|-[cwvrSEQsp]$|-M[DFGMPQT]*$|-p(g|ie|ipe|thread|edantic|edantic-errors)$"
-    r"|-(static|shared|save-temps|rdynamic|no|ansi|dump|quiet)|/"
-)
-"""Host words that change no device code."""
+HOST_UNSAID = re.compile(r"-[fmOW]|-nostd|-undef")
+"""Host words that change no device code but by what is preprocessed, and are left out unnamed."""
 
 INPUT = re.compile(
     r"[^`$;|&<>]*\.(cu|cuh|ptx|cubin|fatbin|[cCiSs]|cc|cp|cpp|cxx|c\+\+|ii|hh?|hpp|hxx|inl?|inc"

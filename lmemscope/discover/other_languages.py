@@ -1,5 +1,6 @@
-"""Files below a directory whose kernels are not read: notebooks, Triton, Warp, fat binaries, and
-those that are CUDA C++ by half of their name (``k.cu.in``).
+"""Files below a directory whose kernels are not read: other languages (HIP, CUDA Fortran, Julia),
+Python packages with a compiler of their own (Triton, CuTe DSL), notebooks, fat binaries, and those
+that are CUDA C++ by half of their name (``k.cu.in``).
 
 They are no inputs; that they are there is said, so that nobody takes them for looked at.
 """
@@ -16,10 +17,34 @@ from lmemscope.sources.python import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}
 _BINARIES = {".fatbin": "a fat binary", ".ltoir": "code for link-time optimisation"}
-_LANGUAGES = {"triton": "Triton", "warp": "Warp", "taichi": "Taichi", "tilelang": "TileLang"}
+_LANGUAGES = {
+    ".hip": ("HIP", re.compile(rb"\b__global__\b")),
+    ".cuf": ("CUDA Fortran", re.compile(b"")),
+    **dict.fromkeys(
+        (".f", ".for", ".f90", ".f95", ".f03", ".f08"),
+        ("CUDA Fortran", re.compile(rb"(?i:\battributes\s*\(\s*global|!\$cuf\b)")),
+    ),
+    ".jl": ("Julia", re.compile(rb"@(?:cuda|kernel)\b")),
+    ".cl": ("OpenCL", re.compile(rb"\b(?:__)?kernel\b")),
+    ".mojo": ("Mojo", re.compile(rb"\benqueue_function|\bfrom[ \t]+gpu\b")),
+    ".rs": ("Rust", re.compile(rb"#\[(?:\w+::)?kernel\b|\bextern[ \t]+\"ptx-kernel\"")),
+}
+"""By the ending in lower case: the language, and what a file with kernels holds."""
+_PACKAGES = {
+    "triton": "Triton",
+    "warp": "Warp",
+    "taichi": "Taichi",
+    "tilelang": "TileLang",
+    "cutlass": "CuTe DSL",
+    "helion": "Helion",
+    "tvm": "TVM",
+}
 _IMPORT = re.compile(
-    rf"(?:^|[;\"])[ \t]*(?:import|from)[ \t]+({'|'.join(_LANGUAGES)})\b".encode(), re.MULTILINE
+    rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(_PACKAGES)})\b"
+    r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
+    re.MULTILINE,
 )
+_OF_WORDS = {"pallas": "Pallas", "cuda": "cuTile"}
 _LIKE_CUDA = re.compile(r"\.cuh?(?:da|[^a-z]|$)", re.IGNORECASE)
 _NAMED = 5
 
@@ -29,6 +54,8 @@ def language_of(path: str) -> str | None:
     ending = os.path.splitext(path)[1].lower()
     if ending in _BINARIES:
         return _BINARIES[ending]
+    if ending in _LANGUAGES:
+        return _other_language(path, *_LANGUAGES[ending])
     other = _OTHER_ENDINGS.get(ending)
     kind = kind_of(path)
     if kind is None and _LIKE_CUDA.search(os.path.basename(path)) is not None:
@@ -41,8 +68,16 @@ def language_of(path: str) -> str | None:
         return other
     imported = _IMPORT.search(data)
     if imported is not None:
-        return other or _LANGUAGES[imported[1].decode()]
+        word = next(filter(None, imported.groups())).decode()
+        return other or _PACKAGES.get(word) or _OF_WORDS[word]
     return other if other is not None and may_hold_kernels(data) else None
+
+
+def _other_language(path: str, language: str, sign: re.Pattern[bytes]) -> str | None:
+    try:
+        return language if sign.search(read_input(path)) is not None else None
+    except OSError:
+        return language
 
 
 def left_out(found: Mapping[str, str]) -> Gap:

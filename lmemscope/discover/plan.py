@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.config.options import rows_of
 from lmemscope.config.settings import Settings
+from lmemscope.discover.build_flags import arch_list
 from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
@@ -120,15 +121,19 @@ def make_units(
     notes: dict[str | Gap, None] = {}
     launched = _launched_elsewhere(inputs, inputs if launching is None else launching)
     for found in inputs:
+        options = combined(found.options, settings.options)
+        # A build's own list is among its options.
+        listed = arch_list(archs) if settings.archs or not found.archs else ()
         unit = Unit(
             found.file,
             found.path,
             settings.frontend,
             "",
-            combined(found.options, settings.options),
+            replace(options, nvcc_args=(*options.nvcc_args, *listed)),
             settings.toolkit,
             launched.get(found.path, ()),
             variant=found.variant,
+            one_of_archs="all-major" in found.archs and not settings.archs,
         )
         of_build = () if settings.archs else _of_build(found.archs, supported, archs, left_out)
         asked = Asked(

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.discover.checkouts import is_top, upwards
+from lmemscope.discover.checkouts import is_own, is_top, upwards
+from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.discover.locate import is_below, is_build_tree, shown_path
 from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
@@ -30,6 +31,19 @@ _OF_TOOLS = frozenset({".git", ".hg", ".svn"})
 _ENTRIES = 200_000
 _NAMED = 3
 _PATHS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Unwalked:
+    """What directories that were not walked hold.
+
+    Attributes:
+        gaps: each directory once: missing evidence, or worth a line.
+        headers: of the project, and C++ files that define kernels; absolute paths.
+    """
+
+    gaps: tuple[Gap, ...]
+    headers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,8 @@ def why_skipped(parent: str, name: str) -> str | None:
 
 def account(
     skipped: Sequence[Skipped], looked_at: Collection[str], admit: Callable[[str], bool]
-) -> Iterator[Gap]:
-    """What was left out, each directory once: missing evidence, or worth a line.
+) -> Unwalked:
+    """Say what was left out; headers are judged with those of the directories that were walked.
 
     Args:
         skipped: by one command.
@@ -72,8 +86,12 @@ def account(
     directories = [one for one in skipped if os.path.basename(one.path) not in _OF_TOOLS]
     real = {os.path.realpath(path) for path in looked_at}
     without: dict[str, list[str]] = defaultdict(list)
+    gaps: list[Gap] = []
+    headers: dict[str, None] = {}
     for directory, listed in _of_project(directories):
-        files = [path for path in listed if admit(path) and os.path.realpath(path) not in real]
+        wanted = [path for path in listed if admit(path) and os.path.realpath(path) not in real]
+        files = [path for path in wanted if _is_input(path)]
+        headers |= dict.fromkeys(path for path in wanted if _is_header(path, directory))
         if not files:
             without[directory.why].append(directory.path)
             continue
@@ -83,15 +101,16 @@ def account(
             f"{named}{more}: not looked at, for {directory.path} is {directory.why}; name it too, "
             "or exclude it"
         )
-        yield Gap("walk", reason, "evidence", directory.path)
+        gaps.append(Gap("walk", reason, "evidence", directory.path))
     for why, paths in without.items():
         named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
         said = f"{count(len(paths), 'directory')} not walked, each {why}: {named}"
-        yield Gap("walk", said, "note")
+        gaps.append(Gap("walk", said, "note"))
+    return Unwalked(tuple(gaps), tuple(headers))
 
 
 def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[str]]]:
-    """Each directory with the absolute paths of the project's inputs in it."""
+    """Each directory with the absolute paths of the project's files in it."""
     by_top: dict[str, list[Skipped]] = defaultdict(list)
     tops: dict[str, str] = {}
     for directory in directories:
@@ -104,24 +123,23 @@ def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[
     for top, those in by_top.items():
         known = _known_to_git(top, [_real(one.path) for one in those])
         for directory in those:
-            yield directory, sorted(_inputs(directory, known))
+            yield directory, sorted(_files(directory, known))
 
 
-def _inputs(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str]:
-    """The project's inputs in a directory, as far as git knows, or by their names."""
+def _files(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str]:
+    """The project's files in a directory, as far as git knows; without git, its CUDA sources."""
     own = _real(directory.path)
     by_tool = _made_by_tool(own, directory.base)
     if known is None:
         if not by_tool:
-            yield from (path for path in _below(own) if _is_source(path))
+            yield from filter(_is_cuda, _below(own))
         return
     for path, is_tracked in known.items():
         if by_tool and not is_tracked:
             continue
         if path == own or is_below(path, own):
             # A submodule, another repository, or a link to a directory holds files of its own.
-            files = _below(path) if os.path.isdir(path) else (path,)
-            yield from (file for file in files if _is_input(file))
+            yield from _below(path) if os.path.isdir(path) else (path,)
 
 
 def _known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None:
@@ -173,9 +191,17 @@ def _below(directory: str) -> Iterator[str]:
             return
 
 
-def _is_source(path: str) -> bool:
+def _is_cuda(path: str) -> bool:
     kind = kind_of(path)
-    return kind is not None and kind.is_cuda and not kind.is_header
+    return kind.is_cuda if kind is not None else may_be_included(path)
+
+
+def _is_header(path: str, directory: Skipped) -> bool:
+    """Whether a file is a header, or a C++ file of the project's own that defines a kernel."""
+    kind = kind_of(path)
+    if kind is not None:
+        return kind.is_header
+    return is_own(path, _real(directory.path)) and may_be_included(path)
 
 
 def _is_input(path: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lmemscope.discover import build_account
 from lmemscope.discover.checkouts import is_own
 from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.discover.locate import (
@@ -167,6 +168,9 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         if path not in named
     ]
     result.inputs = _once(result.inputs)
+    if builds.use:
+        used = list(dict.fromkeys(compiler.database for compiler in result.compilers))
+        result.gaps += build_account.account(result.inputs, used, search)
     if result.excluded:
         result.gaps.append(_left_out(list(result.excluded), globs))
     if result.others:
@@ -174,7 +178,9 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     if skipped:
         from lmemscope.discover.skipped import account
 
-        result.gaps += account(skipped, [found.path for found in result.inputs], globs.admit)
+        unwalked = account(skipped, [found.path for found in result.inputs], globs.admit)
+        result.gaps += unwalked.gaps
+        result.headers += map(shown_path, unwalked.headers)
     if result.headers:
         taken = {found.path for found in result.inputs}
         # Those that somebody named are inputs.

@@ -10,6 +10,7 @@ from lmemscope.gate.accounting import UNCHANGED, grouped
 from lmemscope.model import GateResult, count
 
 _NAMED = 5
+_LONGEST = 600
 
 
 def left_out(result: GateResult) -> list[str]:
@@ -25,8 +26,15 @@ def left_out(result: GateResult) -> list[str]:
         elif account.subject == "input":
             said.append(f"not checked: {listed}: {account.reason}")
         else:
-            said.append(account.reason)
+            said.append(_short(account.reason))
     return said
+
+
+def _short(text: str) -> str:
+    """What builds decide may take pages; the JSON document has all of it."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]}… (--format json shows all of it)"
 
 
 def looked_at(result: GateResult) -> str:

@@ -109,7 +109,8 @@ def _acceptance(failure: GateFailure) -> str:
     place = failure.location
     if failure.route not in ("nvrtc", "nvcc") or (place is not None and is_library(place.file)):
         return "[[allowances]] in the configuration, or lmemscope baseline"
+    size = f" {finding.bytes}" if failure.is_bounded else ""
     return (
-        f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '
+        f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel, '
         "or lmemscope baseline"
     )

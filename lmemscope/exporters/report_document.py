@@ -367,6 +367,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         reservation: device memory that the driver reserves for all; null where no GPU was named.
         units: one per input and architecture, in input order.
         links: programs that were linked; empty where none was.
+        paths: what the run was given, as typed; absent in earlier documents.
         digest: of all the rest, such that a later edit is seen; absent in earlier documents.
     """
 
@@ -381,4 +382,5 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     reservation: Reservation | None = None
     units: tuple[UnitDocument, ...]
     links: tuple[Link, ...] = ()
+    paths: tuple[str, ...] | None = None
     digest: str | UnsetType = UNSET

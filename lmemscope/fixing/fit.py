@@ -22,9 +22,10 @@ from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rules.launched import LARGEST_BLOCK, every_block, sizes_in_sight
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.lines import from_disk
+from lmemscope.sources.syntax import Syntax
 
 _WARP = 32
-_MAIN = re.compile(r"\bmain\s*\(")
+_RENAMED = re.compile(r"#[ \t]*define[ \t]+main\b")
 _STATIC = re.compile(r"\bstatic\b")
 _INTERNAL = re.compile(r"_GLOBAL__N_|_INTERNAL_|__nv_static_|\A_ZL")
 
@@ -158,6 +159,18 @@ def _shared(facts: KernelFacts) -> int:
     return (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
 
 
+def _is_program(main: str, sources: SourceText) -> bool:
+    """Whether a source defines the function that a program begins with, whatever is defined.
+
+    Not a member or a function of a namespace, nor one in a branch that may be left out.
+    """
+    text = sources.code(main)
+    if "main" not in text or _RENAMED.search(text) is not None or sources.given("main") is not None:
+        return False
+    syntax = Syntax(text.encode())
+    return any(node.parent == syntax.root for node in syntax.functions("main"))
+
+
 def _is_closed(facts: KernelFacts, sources: SourceText) -> bool:
     """Whether nothing but the files in sight can launch a kernel.
 
@@ -174,7 +187,7 @@ def _is_closed(facts: KernelFacts, sources: SourceText) -> bool:
     heads = [found[0] for found in head.finditer(sources.code(home)) if "__global__" in found[0]]
     if main.endswith(".cu") and heads and all(_STATIC.search(one) for one in heads):
         return True
-    if _MAIN.search(sources.code(main)) is None:
+    if not _is_program(main, sources):
         return False
     own = {main, home, *sources.quoted(main, searched=True), *sources.quoted(home, searched=True)}
     known = {os.path.abspath(one) for one in own}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from lmemscope.model import (
     BUILD_LOG,
     Account,
+    AccountSubject,
     Baseline,
     BaselineEntry,
     InputId,
@@ -24,6 +25,9 @@ from lmemscope.model import (
     is_part_of,
     kind_of,
 )
+
+_SUBJECTS: Mapping[str, AccountSubject] = {"walk": "directory", "build": "configuration"}
+"""Of gaps that are worth a line, by their stage."""
 
 UNCHANGED = "unchanged"
 """The reason of what ``--changed`` leaves out."""
@@ -212,8 +216,8 @@ def _of_report(report: Report) -> Iterator[Account]:
         if gap.kind != "note":
             subject = Account("directory" if walked else "input", gap.input or "", "missing")
             yield Account(subject.subject, subject.name, "missing", gap.reason)
-        elif walked:
-            yield Account("directory", "", "left-out", gap.reason)
+        elif gap.stage in _SUBJECTS:
+            yield Account(_SUBJECTS[gap.stage], "", "left-out", gap.reason)
         elif gap.input is not None:
             yield Account("input", gap.input, "looked-at", gap.reason)
 

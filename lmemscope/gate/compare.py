@@ -6,6 +6,7 @@ first, then the baseline.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -116,7 +117,7 @@ class _Gate:
         self._partial, self._chosen = partial, chosen
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
-        self._beyond: dict[Allowance, int] = {}
+        self._beyond: dict[Allowance, float] = {}
         self._idle: dict[Allowance, str] = {}
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
@@ -281,7 +282,7 @@ class _Gate:
 
     def _allowed(self, item: Item, ruling: Ruling) -> Allowance | None:
         """The allowance that accepts what limits forbid; others that mean it are remembered."""
-        bytes_ = item.finding.bytes
+        size = item.finding.bytes if _is_bounded(item.finding, item.kernel) else math.inf
         beyond = []
         for allowance in self._allowances:
             if (
@@ -292,13 +293,13 @@ class _Gate:
                 continue
             if ruling.answer not in ("forbidden", "unknown"):
                 self._idle[allowance] = ruling.by or "no limit forbids it"
-            elif allowance.bytes is not None and bytes_ > allowance.bytes:
+            elif allowance.bytes is not None and size > allowance.bytes:
                 beyond.append(allowance)
             else:
                 self._used.add(allowance)
                 return allowance
         for allowance in beyond:
-            self._beyond[allowance] = max(bytes_, self._beyond.get(allowance, 0))
+            self._beyond[allowance] = max(size, self._beyond.get(allowance, 0))
         return None
 
     @staticmethod
@@ -333,6 +334,7 @@ class _Gate:
                 why,
                 location,
                 unit.frontend,
+                why is None or _is_bounded(why, kernel),
             )
         )
 
@@ -359,9 +361,8 @@ class _Gate:
             if allowance.expires is not None and allowance.expires < self._today:
                 said.append(f"{what} expired on {allowance.expires}")
             elif largest is not None:
-                said.append(
-                    f"{what} accepts {count(allowance.bytes or 0, 'byte')}, and there are {largest}"
-                )
+                most = f"there are {largest}" if largest != math.inf else "no bound is known"
+                said.append(f"{what} accepts {count(allowance.bytes or 0, 'byte')}, and {most}")
             elif (why := self._doubt(allowance)) != "":
                 said.append(f"{what} accepts nothing: {why}")
             elif allowance in self._idle:
@@ -393,6 +394,13 @@ def _described(item: Item) -> str:
     finding = item.finding
     named = f" `{finding.object}`" if finding.object is not None else ""
     return f"{finding.cause}{named}, {count(finding.bytes, 'byte')}"
+
+
+def _is_bounded(finding: Finding, kernel: KernelReport) -> bool:
+    """Whether a finding's bytes are all there can be: not of ``alloca``, nor of recursive calls."""
+    calls = kernel.facts.calls
+    is_recursive = calls is not None and bool(calls.recursive)
+    return finding.cause != "alloca" and not (finding.cause == "call-frame" and is_recursive)
 
 
 def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:

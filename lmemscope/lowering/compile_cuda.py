@@ -31,6 +31,7 @@ from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
 from lmemscope.sources.host_headers import refused_for
+from lmemscope.sources.includes import ARCH_LIST, closure, names_arch_list
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
@@ -66,7 +67,7 @@ def compile_file(
         source,
         lambda: _lower_cuda(unit, text, source, cache_directory, meanwhile),
     )
-    gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source))
+    gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source), *_list_gaps(unit))
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
 
 
@@ -76,6 +77,14 @@ def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
         return ()
     reason = f"{source.by_name} may decide what {unit.input} is compiled to, and its build names it"
     return (Gap("compile", f"{reason}: that name is not known here", "evidence"),)
+
+
+def _list_gaps(unit: Unit) -> tuple[Gap, ...]:
+    """Whether the build may compile other code, because it lists architectures unknown here."""
+    if not unit.one_of_archs or not names_arch_list(closure(unit.path, unit.options).files):
+        return ()
+    reason = f"{unit.input} asks for {ARCH_LIST}, and which architectures its build lists there"
+    return (Gap("compile", f"{reason} is not known", "evidence"),)
 
 
 def _lower_cuda(

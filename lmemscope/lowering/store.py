@@ -153,6 +153,7 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
         "missing": sorted(read.missing),
         "toolkit": unit.toolkit,
         "launched": unit.launched,
+        "one of several": unit.one_of_archs,
         "program": unit.program,
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
         "wheels": installed_wheels(),

@@ -215,6 +215,7 @@ class GateFailure:
         finding: the cause behind it, where there is one.
         location: the line to look at.
         route: of the unit; only what is compiled from a CUDA source has comments that accept.
+        is_bounded: whether the finding's bytes are all that there can be.
     """
 
     kind: FailureKind
@@ -227,6 +228,7 @@ class GateFailure:
     finding: Finding | None
     location: SourceLocation | None
     route: Frontend = "auto"
+    is_bounded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,7 @@ class Report:
         reservation: device memory that the driver reserves for all of it on a given GPU, where
             that was asked for.
         links: programs that were linked, in the order of the configuration or the build.
+        paths: what the run was given, as typed; None where a saved report does not say.
         doubts: of saved reports, why they may not be what was written; no exporter shows them.
     """
 
@@ -254,6 +255,7 @@ class Report:
     filters: tuple[str, ...] = ()
     reservation: Reservation | None = None
     links: tuple[Link, ...] = ()
+    paths: tuple[str, ...] | None = None
     doubts: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:

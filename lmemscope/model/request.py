@@ -218,6 +218,8 @@ class Unit:
         program: which of the programs in a Python file this is, by name, or None.
         variant: what tells units of one file apart in reports, or an empty string.
         excerpt: of a build log, the unit's part; None for what is compiled or read.
+        one_of_archs: whether the build compiles the file for more architectures at once, and
+            which is not known; ``__CUDA_ARCH_LIST__`` has them.
     """
 
     input: str
@@ -230,6 +232,7 @@ class Unit:
     program: str | None = None
     variant: str = ""
     excerpt: LogExcerpt | None = None
+    one_of_archs: bool = False
 
     @property
     def name(self) -> str:

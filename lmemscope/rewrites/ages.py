@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import DeclinedError, Target
-from lmemscope.rewrites.calls import is_given_away
 from lmemscope.rewrites.computed import (
     Named,
     UndefinedError,
@@ -26,7 +25,8 @@ from lmemscope.rewrites.computed import (
 from lmemscope.rewrites.extents import SIGNS, Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, following
 from lmemscope.rewrites.places import Extent
-from lmemscope.rewrites.variables import Number, is_only_counted, number_at, step_of
+from lmemscope.rewrites.steady import is_only_named
+from lmemscope.rewrites.variables import Number, number_at, step_of
 from lmemscope.sources.syntax import Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class Ages:
         for change in changes_of(number, syntax):
             if not any(one.start_byte <= change.start_byte < one.end_byte for one in known):
                 raise DeclinedError(f"line {line}: `{name}` changes between its uses")
-        if not is_only_counted(number, syntax) or is_given_away(number, self._target):
+        if not is_only_named(number, self._target):
             raise DeclinedError(f"line {line}: `{name}` is no plain local number")
         for advance in self._head.advances:
             if _is_between(advance, number.name, use):

@@ -12,13 +12,15 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_freed
+from lmemscope.rewrites.unevaluated import is_sized
 from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, is_cast, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 UseKind = Literal["read", "assign", "update", "increment", "size", "passed", "other"]
-"""``update``: a compound assignment. ``increment``: ``++`` and ``--``. ``size``: under ``sizeof``.
+"""``update``: a compound assignment. ``increment``: ``++`` and ``--``. ``size``: it, or an
+element, is all that a ``sizeof`` asks of.
 ``passed``: the array is an argument of a call. ``other``: not of a whole element, such as a pointer
 into the array."""
 
@@ -429,7 +431,7 @@ def _numbers(written: str | None) -> tuple[int, ...] | None:
 
 
 def _use(name: Node, dimensions: int, syntax: Syntax) -> Use:
-    if any(True for _ in around(name, "sizeof_expression")):
+    if is_sized(name, syntax):
         return Use(name, None, (), "size", name)
     element = name
     indices: list[Node] = []

@@ -45,7 +45,7 @@ def is_taken(
         return False
     if above.type == "pointer_expression" and node.type == "call_expression":
         return syntax.text(above)[:1] == b"&"
-    names, converts = _takers(node, above, syntax)
+    names, converts = _takers(node, above, syntax, by_address=by_address)
     is_listed = above.type in ("argument_list", "initializer_list") and not names
     if names & _KEEPING or (is_listed and converts and meanings.holds_references()):
         return True
@@ -65,12 +65,14 @@ def _counts(one: Reference, meanings: Meanings, *, by_address: bool) -> bool:
     return not by_address and one.taking != "const"
 
 
-def _takers(node: Node, above: Node, syntax: Syntax) -> tuple[set[bytes], bool]:
+def _takers(
+    node: Node, above: Node, syntax: Syntax, *, by_address: bool
+) -> tuple[set[bytes], bool]:
     """Functions and operators that get an expression, and whether a class may be made of it."""
     operator = above.child_by_field_name("operator")
     spelled = b"=" if operator is None else syntax.text(operator)
     if above.type == "binary_expression":
-        return {b"operator" + spelled}, False
+        return {b"operator" + spelled}, not by_address
     if above.type == "assignment_expression":
         return {b"operator" + spelled}, above.child_by_field_name("right") == node
     if above.type == "subscript_argument_list":

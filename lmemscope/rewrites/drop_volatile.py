@@ -4,8 +4,9 @@ Removes the qualifier from a local variable, which can then be in a register.
 
 Safe for integers, `bool` and pointers: only the thread itself can access a local variable. Unsafe
 for floating-point numbers, whose products and sums may then be fused and differ in the last bits,
-and for types that may contain some. Declined if inline assembly or a pointer to volatile uses the
-variable, if a function or class may detect the qualifier, and if a loop only waits for it.
+and for types that may contain some. Declined if anything but the variable's value is used, since a
+reference, a pointer, an object made of it, or inline assembly may detect the qualifier; and if a
+loop only waits for it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import is_plain
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, counters
+from lmemscope.rewrites.steady import place_of, reads
+from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ _CAVEAT = "results may differ in the last bits, as products and sums may be fuse
 _MEMBERS = re.compile(rb"\)\s*(?:const\s+)?volatile\b")
 _TOLD = re.compile(rb"(?<!_cast)<[^<>;{}()]*\bvolatile\b[^<>;{}()]*>|\bis_volatile")
 """A template that does something else for what is volatile."""
+_OPERATOR = re.compile(rb"\boperator\b[^;{}()]{0,40}\([^;{}()]*\bvolatile\b")
+"""An operator that takes what is volatile: another may take what is not."""
 _STORED = ("static", "extern", "thread_local")
 
 
@@ -82,7 +87,11 @@ def _says(target: Target, node: Node) -> bool:
 
 
 def _is_own(target: Target, declared: Declared) -> bool:
-    """Whether every variable of the declaration is the thread's, and used by plain code alone."""
+    """Whether every variable of the declaration is the thread's, and its value alone is used.
+
+    Raises:
+        DeclinedError: a use of one is no reading, and does not set it.
+    """
     syntax = target.syntax
     head = syntax.text(declared.statement).split()
     if target.meanings.has(_TOLD):
@@ -91,29 +100,62 @@ def _is_own(target: Target, declared: Declared) -> bool:
     if stored or any(word.startswith(b"__") and word.endswith(b"__") for word in head):
         return False
     given = declared.statement.children_by_field_name("declarator")
-    names = {_name(one, target) for one in given}
-    if None in names or names & syntax.macros:
+    named = [_named(one) for one in given]
+    names = {None if one is None else syntax.text(one) for one in named}
+    if names & syntax.macros or target.meanings.has(_OPERATOR):
         return False
     if len(given) > 1 and any(one.type in ("*", "&") for each in given for one in _head(each)):
         return False
-    for node in walk(declared.scope):
-        if node.type != "identifier" or syntax.text(node) not in names:
-            continue
-        for above in around(node, "cast_expression", "gnu_asm_expression", "call_expression"):
-            if above.type == "gnu_asm_expression":
-                return False
-            part = above.child_by_field_name("type") or above.child_by_field_name("function")
-            text = b"" if part is None else syntax.text(part)
-            if b"volatile" in text or text.startswith((b"decltype", b"const_cast")):
-                return False
-            words = re.findall(rb"[A-Za-z_]\w*", text)
-            if words and target.meanings.is_volatile_to(words[-1]):
-                return False  # There may be another overload for what is not.
-        if _is_waited_for(node, target):
+    for name in names:
+        if name is None or asks_type(name, declared.scope, syntax):
             return False
-        if any(True for _ in around(node, "decltype")):
+        if target.meanings.is_in_macro(name):
             return False
+    for made in _variables(declared, target):
+        for use in syntax.uses(made.name, made.scope):
+            line = use.start_point.row + 1
+            if not _is_read(use, made, target):
+                raise DeclinedError(f"line {line} may tell that it is volatile")
+            if _is_waited_for(use, target):
+                raise DeclinedError(f"line {line} waits for it")
     return True
+
+
+def _variables(declared: Declared, target: Target) -> Iterator[Declared]:
+    """All that the declaration declares."""
+    for declarator in declared.statement.children_by_field_name("declarator"):
+        name = _named(declarator)
+        made = None if name is None else target.syntax.declared_by(name)
+        if made is not None:
+            yield made
+
+
+def _is_read(use: Node, declared: Declared, target: Target) -> bool:
+    """Whether a use takes or sets the value of the variable, of an element or of a member.
+
+    What gets a reference, a pointer, or an object made of it may tell that it is volatile.
+    """
+    if is_sized(use, target.syntax):
+        return True
+    if any(True for _ in around(use, "gnu_asm_expression", "lambda_expression")):
+        return False
+    place = place_of(use, declared, target)
+    kind = declared.statement.child_by_field_name("type")
+    if place is None or kind is None:
+        return False
+    above = place.parent
+    is_pointed = (
+        above is not None
+        and above.child_by_field_name("argument") == place
+        and (
+            above.type in ("subscript_expression", "field_expression")
+            or (above.type == "pointer_expression" and target.syntax.text(above)[:1] == b"*")
+        )
+    )
+    element = target.syntax.text(kind)
+    if any(one.type == "*" for one in _head(declared.declarator)):
+        return is_pointed or reads(place, element + b" *", target, may_assign=True)
+    return not is_pointed and reads(place, element, target, may_assign=True)
 
 
 def _is_waited_for(use: Node, target: Target) -> bool:
@@ -135,11 +177,12 @@ def _head(declarator: Node) -> Iterator[Node]:
     return (one for one in walk(declarator) if one.type in ("*", "&"))
 
 
-def _name(declarator: Node, target: Target) -> bytes | None:
+def _named(declarator: Node) -> Node | None:
+    """The name that a declarator declares."""
     node: Node | None = declarator
     while node is not None and node.type != "identifier":
         node = node.child_by_field_name("declarator")
-    return target.syntax.text(node) if node is not None else None
+    return node
 
 
 def _is_whole(target: Target, declared: Declared) -> bool:

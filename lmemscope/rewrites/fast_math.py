@@ -32,6 +32,7 @@ from lmemscope.rewrites.trigonometry import (
 from lmemscope.rewrites.written import (
     BLOCKS,
     before,
+    is_own,
     is_pure,
     is_pure_call,
     may_be_body,
@@ -175,9 +176,7 @@ def _is_certain(call: Node, statement: Node, target: Target) -> bool:
 def _is_alone(statement: Node, target: Target) -> bool:
     """Whether nothing that a statement calls can change an argument before it is used."""
     return not target.meanings.has_effects(words_of([target.syntax.text(statement)])) and all(
-        is_pure_call(one, target) or CALLED.fullmatch(_name(one, target)) is not None
-        for one in walk(statement)
-        if one.type == "call_expression"
+        _only_computes(one, target) for one in walk(statement) if one.type == "call_expression"
     )
 
 
@@ -204,14 +203,21 @@ def _is_out_of_reach(name: bytes, argument: Node, target: Target) -> bool:
         if above.type in _DECLARING and node == use and above.child_by_field_name("value") != use:
             is_declared = True
         elif above.type == "argument_list":
-            if above.parent is None or not (
-                is_pure_call(above.parent, target)
-                or CALLED.fullmatch(_name(above.parent, target)) is not None
-            ):
+            if above.parent is None or not _only_computes(above.parent, target):
                 return False
         elif above.type not in _TAKING:
             return False
     return is_declared
+
+
+def _only_computes(call: Node, target: Target) -> bool:
+    """Whether a call is of a function of the language's that has no effect but its value."""
+    called = call.child_by_field_name("function")
+    return is_pure_call(call, target) or (
+        called is not None
+        and CALLED.fullmatch(_name(call, target)) is not None
+        and not is_own(called, target)
+    )
 
 
 def _name(call: Node, target: Target) -> bytes:

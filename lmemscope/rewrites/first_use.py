@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmemscope.formats.demangle import plain_name
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.steady import VECTORS
 from lmemscope.rewrites.written import is_pure_call
 from lmemscope.sources.syntax import around, walk
 
@@ -27,7 +27,6 @@ _BARE = (
     "conditional_expression",
 )
 _NUMBERS = ("primitive_type", "sized_type_specifier", "placeholder_type_specifier")
-_VECTORS = re.compile(rb"u?(?:char|short|int|long|longlong|float|double)[1-4]")
 _ENDING = re.compile(rb"\b(?:asm|__asm__|__asm)\b|\b__(?:trap|brkpt)\s*\(")
 """What may end a thread, where no call is seen: in an operator, or a constructor."""
 
@@ -78,7 +77,7 @@ def _comes_to_its_end(statement: Node, target: Target) -> bool:
     for one in walk(statement):
         if one.type in _LEAVING or one.type.startswith("preproc"):
             return False
-        if one.type == "call_expression" and not _returns(one, target):
+        if one.type == "call_expression" and not is_pure_call(one, target):
             return False
         if one.type == "for_statement" and one.child_by_field_name("condition") is None:
             return False
@@ -87,15 +86,6 @@ def _comes_to_its_end(statement: Node, target: Target) -> bool:
             if inner is None or not _is_within(inner, statement):
                 return False
     return not target.meanings.is_conditional(words_of([syntax.text(statement)]))
-
-
-def _returns(call: Node, target: Target) -> bool:
-    """Whether a call is of a function of the language's that computes: not of the program's own."""
-    called = call.child_by_field_name("function")
-    if called is None or not is_pure_call(call, target):
-        return False
-    name = plain_name(target.syntax.text(called).decode(errors="replace")).encode()
-    return not target.meanings.reached((name,))
 
 
 def _first_turn(statement: Node, counter: bytes, target: Target) -> Node | None:
@@ -164,7 +154,7 @@ def _is_read_into(declarator: Node, use: Node, is_bare: bool, target: Target) ->
         element = own.statement.child_by_field_name("type")
         if element is not None and target.syntax.text(element) == text:
             return not target.meanings.copies_otherwise()
-    return _VECTORS.fullmatch(text) is not None or not (
+    return VECTORS.fullmatch(text) is not None or not (
         b"<" in text or text.rpartition(b"::")[2] in target.meanings.classes
     )
 

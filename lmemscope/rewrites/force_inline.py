@@ -98,7 +98,7 @@ def _why_none(target: Target) -> str:
         return f"what is seen of {_named(called)} cannot be inlined, or is so already"
     if any(hit.facts.kind != "entry" for hit in target.hits):
         return "no call of the function is seen"
-    return "no function of the program's is called"
+    return "no call is left in the compiled kernel"
 
 
 def _named(symbols: Iterable[str]) -> str:

@@ -184,8 +184,10 @@ def _advance(node: Node, name: bytes, syntax: Syntax) -> Advance:
             break
         statement = wider
     if not _changes_only(statement, name, syntax):
-        line = node.start_point.row + 1
-        raise DeclinedError(f"line {line} changes `{name.decode()}` and more")
+        line, own = node.start_point.row + 1, f"`{name.decode(errors='replace')}`"
+        if _changed(statement, syntax) == {name}:
+            raise DeclinedError(f"line {line} changes {own} by more than numbers and variables")
+        raise DeclinedError(f"line {line} changes {own} and more")
     return Advance((statement, *following(statement, name, syntax)), None, None)
 
 
@@ -221,6 +223,17 @@ def _changes_only(node: Node, name: bytes, syntax: Syntax) -> bool:
             if changed is None or syntax.text(changed) != name:
                 return False
             found = True
+    return found
+
+
+def _changed(node: Node, syntax: Syntax) -> set[bytes]:
+    """What a statement changes, and what it calls."""
+    found: set[bytes] = set()
+    for one in walk(node):
+        field = "function" if one.type == "call_expression" else _CHANGES.get(one.type)
+        changed = None if field is None else one.child_by_field_name(field)
+        if changed is not None:
+            found.add(syntax.text(changed))
     return found
 
 

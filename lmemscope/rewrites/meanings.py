@@ -48,6 +48,13 @@ _COPYING = re.compile(
 )
 _CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
 
+_ALIAS = re.compile(rb"\busing\s+(\w+)\s*=([^;]*)")
+_TYPEDEF = re.compile(rb"\btypedef\b([^;]*)")
+_REFERENCE_WORDS = frozenset(
+    one + end
+    for one in (b"decltype", b"add_lvalue_reference", b"add_rvalue_reference")
+    for end in (b"", b"_t")
+)
 _ALIASES = 4
 """Names of types that stand for each other, at most."""
 
@@ -170,15 +177,6 @@ class Meanings:
         """Whether a macro among some words may make a variable that threads or calls share."""
         return any(self._affects(word, set(), _STORING) for word in words)
 
-    def is_volatile_to(self, name: bytes) -> bool:
-        """Whether a function of a name may tell what is volatile."""
-        pattern = named(name)
-        return any(
-            b"volatile" in text[start.end() : closed(text, start.end(), b"()")]
-            for text in self.texts
-            for start in pattern.finditer(text)
-        )
-
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""
         undefined = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.MULTILINE)
@@ -277,11 +275,18 @@ class Meanings:
         if name not in self._taking:
             pattern = named(name)
             self._taking[name] = tuple(
-                tuple(taking_of(text, start.end()))
+                tuple(self._spelled_out(one) for one in taking_of(text, start.end()))
                 for text in self.texts
                 for start in pattern.finditer(text)
             )
         return self._taking[name]
+
+    def _spelled_out(self, given: tuple[Taking, bytes]) -> tuple[Taking, bytes]:
+        """How an argument is taken where the parameter's type is another name of a reference."""
+        taking, written = given
+        words = set(re.findall(rb"[A-Za-z_]\w*", written))
+        is_named = words & self._reference_types or words & _REFERENCE_WORDS
+        return ("mutable" if taking == "value" and is_named else taking), written
 
     @cached_property
     def classes(self) -> frozenset[bytes]:
@@ -376,10 +381,21 @@ class Meanings:
 
     def is_reference(self, name: bytes) -> bool:
         """Whether a name stands for a type of references."""
-        said = re.compile(
-            rb"\busing\s+%b\s*=[^;]*&[^;]*;|\btypedef\b[^;]*&\s*%b\s*;" % (name, name)
+        return name in self._reference_types
+
+    @cached_property
+    def _reference_types(self) -> frozenset[bytes]:
+        said = [one for text in self.texts for one in _ALIAS.findall(text)]
+        return frozenset(
+            name
+            for name, meant in said
+            if b"&" in meant or _REFERENCE_WORDS & set(re.findall(rb"\w+", meant))
+        ) | frozenset(
+            name
+            for text in self.texts
+            for meant in _TYPEDEF.findall(text)
+            for name in re.findall(rb"&\s*(\w+)\s*$", meant)
         )
-        return self.has(said)
 
     def spelled_out(self, type_: bytes) -> bytes:
         """A type as written, with what names in it stand for, as far as the texts say one thing."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import plain_name
 from lmemscope.model import KernelFacts
 from lmemscope.rewrites.base import Target
-from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, walk
+from lmemscope.sources.syntax import Syntax, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,80 +44,6 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
         for one in target.kernels
         if one.kind == "entry" and plain_name(one.demangled).encode() in names
     )
-
-
-def may_call_itself(target: Target, function: Node, place: Node) -> bool:
-    """Whether a function of the target's file may run again before it is done.
-
-    A compiler may inline such calls where it knows how deep they are, and then the compiled kernel
-    shows none.
-
-    Args:
-        target: in whose file it is.
-        function: its definition.
-        place: in the function: a lambda around it counts, too.
-    """
-    syntax = target.syntax
-    for inner in around(place, *FUNCTIONS):
-        if _called(inner, syntax) & _parameters(inner, syntax) and inner.type != function.type:
-            return True  # Lambdas call themselves by what they are given.
-    own = syntax.function_name(function)
-    body = function.child_by_field_name("body")
-    head = syntax.code[function.start_byte : body.start_byte if body is not None else None]
-    if own is None:
-        return True
-    if b"__global__" in _WORD.findall(head):
-        return False
-    calls: dict[bytes, set[bytes]] = {}
-    handed: set[bytes] = set()
-    macros = {
-        macro: set(_WORD.findall(text))
-        for one in target.meanings.texts
-        for macro, text in _DEFINE.findall(one)
-    }
-    for file in dict.fromkeys((target.path, *target.files)):
-        tree = target.tree(file)
-        if tree is None:
-            continue
-        for node in walk(tree.root):
-            name = tree.function_name(node) if node.type == "function_definition" else None
-            if name is not None:
-                words = set(_WORD.findall(tree.code_of(node)))
-                calls.setdefault(name, set()).update(_called(node, tree), words & macros.keys())
-            if node.type == "argument_list":
-                handed |= {tree.text(one) for one in node.named_children}
-    for macro, words in macros.items():
-        calls.setdefault(macro, set()).update(words)
-    if _called(function, syntax) & _parameters(function, syntax):
-        # Functions that are handed on by name may be what it calls.
-        calls.setdefault(own, set()).update(handed & calls.keys())
-    reached, pending = set[bytes](), {own}
-    while pending:
-        found = {one for name in pending for one in calls.get(name, ())}
-        pending = found - reached
-        reached |= found
-    return own in reached or (own == b"operator()" and b"this" in _called(function, syntax))
-
-
-def _called(function: Node, syntax: Syntax) -> set[bytes]:
-    """Names of what a function calls: of ``(*this)(…)``, ``this``."""
-    found: set[bytes] = set()
-    for node in walk(function):
-        called = node.child_by_field_name("function") if node.type == "call_expression" else None
-        if called is not None:
-            text = syntax.text(called).partition(b"<")[0]
-            found.update(_WORD.findall(text)[-1:])
-    return found
-
-
-def _parameters(function: Node, syntax: Syntax) -> set[bytes]:
-    return {
-        syntax.text(one)
-        for given in walk(function)
-        if given.type == "parameter_declaration"
-        for one in walk(given)
-        if one.type == "identifier"
-    }
 
 
 def _words_of(function: Node, syntax: Syntax) -> frozenset[bytes]:

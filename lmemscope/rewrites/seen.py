@@ -45,9 +45,14 @@ _NAME = re.compile(rb"([*&>\s])(?<!\s\s)\s*[A-Za-z_]\w*\s*(?:=.*)?\Z", re.DOTALL
 def is_library(called: bytes) -> bool:
     """Whether what is called, as written, is the language's or a library's of the toolkit."""
     name = re.split(rb"::|\.|->", called.partition(b"<")[0])[-1].strip()
-    if _QUALIFIED.match(called) is not None:
+    if is_qualified_library(called):
         return True
     return name in _NO_FUNCTION or _LIBRARY.fullmatch(name) is not None
+
+
+def is_qualified_library(called: bytes) -> bool:
+    """Whether a name, as written, is one of a namespace of the toolkit's libraries."""
+    return _QUALIFIED.match(called) is not None
 
 
 def is_in_sight(name: bytes, texts: Sequence[bytes]) -> bool:

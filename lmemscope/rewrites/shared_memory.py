@@ -9,7 +9,9 @@ class with the usual pointer arithmetic.
 Declined if the address could escape (a pointer that may also refer to another array, members,
 arrays of pointers, lambdas, return values, casts, `sizeof`, references and pointers to pointers,
 functions without a body in sight), or if code may step between elements in memory (the address of a
-reference parameter, a class that returns its own address, a cast to a larger type).
+reference parameter, a class that returns its own address, a cast to a larger type). Also declined
+if code asks which memory a pointer leads to, or if the function may be re-entered: by its name, a
+function pointer, an operator or a constructor.
 
 Safe if every kernel that may run the function has `__launch_bounds__`, or `--block` gives the
 block, and no kernel uses dynamic shared memory. Otherwise unsafe: a larger block would write

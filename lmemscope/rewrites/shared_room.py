@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, KernelFacts, count
+from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.classes import initialised_on, listed_values
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
-from lmemscope.rewrites.reached import may_call_itself, running
+from lmemscope.rewrites.reached import running
+from lmemscope.rewrites.recursion import may_call_itself
 from lmemscope.rewrites.written import declarators, in_file, kernels
+from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.launched_elsewhere import largest_launch
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
@@ -71,8 +74,9 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
     if _is_recursive(target):
         raise DeclinedError("its function calls itself")
-    if may_call_itself(target, declared.function, declared.statement):
+    if may_call_itself(target, declared.statement):
         raise DeclinedError("by their names, what its function calls may lead back to it")
+    check_address_space(target)
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
     if has_own_lanes(target):
@@ -207,14 +211,18 @@ def _run_by(target: Target, declared: Declared) -> tuple[KernelFacts, ...]:
 
 
 def _launched(target: Target, run: Iterable[KernelFacts]) -> int | None:
-    """Threads of the largest block that the project launches one of some kernels with."""
+    """Threads of the largest block that the project launches one of some kernels with.
+
+    A launch of more than a kernel's ``__launch_bounds__`` fails.
+    """
     sources = target.hits[0].case.sources
-    names: dict[str, list[str]] = {}
+    most = 0
     for one in run:
-        if one.home is not None:
-            names.setdefault(one.home, []).append(short_name(one.demangled))
-    found = (largest_launch(own, home, sources, target.files) for home, own in names.items())
-    return max((one for one in found if one is not None), default=None)
+        bound = one.launch_bounds.max_threads if one.launch_bounds is not None else None
+        names = (short_name(one.demangled),)
+        size = largest_launch(names, one.home, sources, target.files) if one.home else None
+        most = max(most, min(size or 0, bound or LARGEST_BLOCK))
+    return most or None
 
 
 def _bounded(target: Target, threads: int, run: Iterable[KernelFacts]) -> tuple[Edit, ...] | None:

@@ -6,8 +6,9 @@ before. Rows are an odd number of words long, so lanes that use the same element
 banks. Tried if the variable cannot be a column (shared-memory).
 
 Safe and unsafe as shared-memory. A type with a non-trivial constructor or destructor does not
-compile in it. Code that treats a pointer to it as local memory, such as inline assembly, is
-declined, and so are casts to a larger type, also in functions that get a pointer to it.
+compile in it. Code that asks which memory a pointer leads to, or treats it as local memory, such as
+inline assembly, is declined, and so are casts to a larger type, also in functions that get a
+pointer to it.
 """
 
 from __future__ import annotations
@@ -55,8 +56,6 @@ _TO_POINTER = re.compile(
 )
 """A cast to a pointer, with its type."""
 _NAME_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?$")
-LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
-"""Code that asks whether a pointer is one into local memory, or takes it for one."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -67,8 +66,6 @@ def propose(target: Target) -> Iterator[Rewriting]:
     whole = replace(target, name=root[1], type=target.type if root[1] == target.name else None)
     variable = local_variable(whole)
     room = room_for(variable, target)
-    if target.meanings.has(LOCAL, in_quotes=True):
-        raise DeclinedError("a pointer may be taken for one into local memory")
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
     if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):
         raise DeclinedError("a cast may need an alignment that a row does not have")
@@ -123,7 +120,7 @@ def _value(variable: LocalArray, end: bytes) -> bytes:
         value.type in ("argument_list", "initializer_list")
         and syntax.code[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
-        raise DeclinedError(f"its initializer on line {line} calls a constructor")
+        raise DeclinedError(f"its initializer on line {line} has no `=`, as an assignment has")
     if variable.target.meanings.copies_otherwise():
         raise DeclinedError(f"its initializer on line {line} is not the same as an assignment")
     return b";" + end + variable.name + b" = " + syntax.text(value)

@@ -17,14 +17,15 @@ import re
 from collections.abc import Iterator
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.shared_room import has_own_lanes
-from lmemscope.rewrites.shared_row import LOCAL
 from lmemscope.rewrites.static_table import can_be_const
+from lmemscope.rewrites.unevaluated import asks_type
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import in_arguments, is_continued
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
@@ -100,10 +101,8 @@ def _plain_array(target: Target) -> LocalArray:
         raise DeclinedError("its elements are pointers")
     if array.is_volatile or array.values is None:
         raise DeclinedError("it is volatile" if array.is_volatile else "its list has directives")
-    if target.meanings.has(LOCAL, in_quotes=True):
-        raise DeclinedError("a pointer may be taken for one into local memory")
-    uses = array.syntax.uses(array.declared.name, array.declared.scope)
-    if any(True for use in uses for _ in around(use, "decltype")):
+    check_address_space(target)
+    if asks_type(array.name, array.declared.scope, array.syntax):
         raise DeclinedError("its type is asked for, which becomes that of a reference")
     return array
 

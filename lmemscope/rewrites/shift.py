@@ -29,15 +29,15 @@ from lmemscope.rewrites.arrays import (
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
-from lmemscope.rewrites.calls import is_given_away
 from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again
 from lmemscope.rewrites.reaching import is_pointed_to
+from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.totals import adds_all, sets_all
-from lmemscope.rewrites.variables import Number, is_only_counted, number_at
+from lmemscope.rewrites.variables import Number, number_at
 from lmemscope.rewrites.written import in_arguments, is_continued
 from lmemscope.sources.syntax import around, walk
 
@@ -167,8 +167,7 @@ def _candidates(target: Target) -> Iterator[Number]:
         seen.append(number.name)
         if number.value is not None:
             pending += walk(number.value)
-        is_plain = is_only_counted(number, syntax) and not is_given_away(number, target)
-        if is_plain and not _is_inner(number, target):
+        if is_only_named(number, target) and not _is_inner(number, target):
             yield number
 
 

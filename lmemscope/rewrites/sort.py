@@ -30,9 +30,10 @@ from lmemscope.rewrites.loops import (
     unroll_edit,
 )
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, known_arrays
+from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
-from lmemscope.rewrites.variables import Number, changed_by, is_only_counted, number_at
+from lmemscope.rewrites.variables import Number, changed_by, number_at
 from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_pure, may_be_body
 from lmemscope.sources.syntax import around, first_named, walk
 
@@ -183,7 +184,7 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     if loop.owns:
         counter = number_at(loop.counter, loop.body[0], syntax)
     name = loop.counter.decode()
-    if counter is None or counter.is_const or not is_only_counted(counter, syntax):
+    if counter is None or counter.is_const or not is_only_named(counter, target):
         raise DeclinedError(f"line {line}: `{name}` is no plain local number")
     inner = number_at(loop.counter, loop.update, syntax)
     if inner is None or inner.name != counter.name:

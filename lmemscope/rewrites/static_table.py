@@ -6,8 +6,8 @@ read different ones.
 
 Safe: a table that changes, or whose initialiser is not constant, does not compile; what could
 remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
-operators) is declined. A table that may be read through a pointer to larger elements is aligned to
-16 bytes. It costs loads through L1.
+operators) is declined, and so is code that asks which memory a pointer leads to. A table that may
+be read through a pointer to larger elements is aligned to 16 bytes. It costs loads through L1.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import Use, element_type, is_for_host, is_reference_to_element
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.steady import place_of
+from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import casts_const_away
 from lmemscope.sources.syntax import PLAIN_TYPES, Declared, Syntax, around, walk
@@ -55,6 +58,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     const = _const(target, declared)
     if const is None:
         return
+    check_address_space(target)
     start, align = declared.statement.start_byte, aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
@@ -100,7 +104,10 @@ def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]]
 
 
 def can_be_const(target: Target, declared: Declared) -> bool:
-    """Whether nothing could change the table but what does not compile once it is const."""
+    """Whether nothing could change the table but what does not compile once it is const.
+
+    Nor may anything tell that it is const.
+    """
     syntax = target.syntax
     name = syntax.text(declared.name)
     if name in syntax.macros or any(
@@ -115,14 +122,17 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     is_const = bool({b"const", b"constexpr"} & set(head.split()))
     if not is_const and not is_plain and target.meanings.tells_const():
         return False
-    for use in syntax.uses(declared.name, declared.scope):
-        if not is_const and _tells(use, syntax, target.meanings):
-            return False  # What is const may be another thing to it.
+    uses = syntax.uses(declared.name, declared.scope)
+    is_read = not asks_type(name, declared.scope, syntax) and all(
+        _is_read(use, target) and not _tells(use, syntax, target.meanings) for use in uses
+    )
+    # Whoever gets a pointer may cast the const away, and what is const may be another thing to an
+    # overload, or to a template. A const table can only be asked where it is.
+    if not is_read and not is_const:
+        return False
+    for use in uses:
         if _is_changed(use):
             return False  # It would not compile.
-        if not is_const and not _is_read(use, target):
-            # Whoever gets a pointer may cast the const away; of a reference, another overload may.
-            return False
         if casts_const_away(use, syntax) or any(True for _ in around(use, "gnu_asm_expression")):
             return False
     return True
@@ -130,15 +140,17 @@ def can_be_const(target: Target, declared: Declared) -> bool:
 
 def _is_read(use: Node, target: Target) -> bool:
     """Whether it is subscripted, and the address of what that is is not taken; or its size."""
-    syntax, meanings = target.syntax, target.meanings
-    node = use
-    if any(True for _ in around(use, "sizeof_expression")):
+    syntax, meanings, declared = target.syntax, target.meanings, target.declared
+    if is_sized(use, syntax):
         return True
-    while node.parent is not None and node.parent.type in _REACHING:
-        node = node.parent
-    if node == use or is_taken(node, syntax, meanings, element_type(target), by_address=False):
+    place = None if declared is None else place_of(use, declared, target)
+    if place is None:
         return False
-    above = same_object(node).parent
+    if any(_may_tell(call, syntax, meanings) for call in around(use, "call_expression")):
+        return False
+    if is_taken(place, syntax, meanings, element_type(target), by_address=False):
+        return False
+    above = same_object(place).parent
     if above is not None and above.type == "argument_list" and above.parent is not None:
         called = above.parent.child_by_field_name("function")
         text = b"" if called is None else syntax.text(called).partition(b"<")[0]
@@ -149,15 +161,26 @@ def _is_read(use: Node, target: Target) -> bool:
     return not (taken and above is not None and syntax.text(above)[:1] == b"&")
 
 
+def _may_tell(call: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether what looks like a call is a macro that does more than compute with its arguments."""
+    called = call.child_by_field_name("function")
+    name = b"" if called is None else syntax.text(called)
+    return bool(meanings.definitions((name,))) and (
+        meanings.has_effects((name,))
+        or meanings.is_several((name,))
+        or meanings.takes_addresses(name)
+    )
+
+
 def _tells(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
-    """Whether something asks for the type of an element, binds a reference to it, or calls it."""
+    """Whether something binds a reference to an element, or calls it."""
     node = use
     while node.parent is not None and node.parent.type in _REACHING:
         node = node.parent
     called = node.parent
     if called is not None and called.type == "call_expression":
         return True
-    if any(True for _ in around(use, "decltype", "lambda_capture_specifier")):
+    if any(True for _ in around(use, "lambda_capture_specifier")):
         return True
     element = Use(use, node, (), "read", node)
     return node != use and is_reference_to_element(element, syntax, meanings)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, SourceLocation, calling_line
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import DeclinedError, Hit, Target
-from lmemscope.rewrites.places import is_declared_name
-from lmemscope.rewrites.written import in_file
+from lmemscope.rewrites.written import in_file, is_own
 from lmemscope.rules.math_slow_path import is_float_path
 from lmemscope.rules.multiples_of_pi import without_pi
 from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
@@ -167,18 +166,7 @@ def _call(
     inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
     if said is None or not inside or node.has_error:
         return None
-    if called is not None and _is_own(called, target):
+    if called is not None and is_own(called, target):
         return None
     is_float = True if said["float"] else (next(iter(kinds)) if len(kinds) == 1 else None)
     return Call(target, node, said["name"].decode(), inside[0], is_float, place)
-
-
-def _is_own(called: Node, target: Target) -> bool:
-    """Whether what is called may be the program's own function, variable or macro of the name."""
-    name = target.syntax.text(called)
-    if b"::" in name:
-        return bool(target.meanings.definitions((name.rpartition(b"::")[2],)))
-    return bool(target.meanings.reached((name,))) or any(
-        one.type == "identifier" and target.syntax.text(one) == name and is_declared_name(one)
-        for one in walk(target.syntax.root)
-    )

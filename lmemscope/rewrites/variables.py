@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, Syntax, around, first_named, walk
+from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, Syntax, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -100,29 +100,6 @@ def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
             return None
         node = above
     return None
-
-
-def is_only_counted(number: Number, syntax: Syntax) -> bool:
-    """Whether nothing can change a variable but what names it: no pointer, reference or lambda."""
-    name = syntax.text(number.name)
-    if name in syntax.macros:
-        return False
-    for node in walk(number.scope):
-        if node.type != "identifier" or syntax.text(node) != name or node == number.name:
-            continue
-        above = node.parent
-        if above is None:
-            return False
-        if above.type == "pointer_expression":
-            return False
-        if above.type == "init_declarator" and above.child_by_field_name("value") == node:
-            declarator = above.child_by_field_name("declarator")
-            if declarator is None or declarator.type == "reference_declarator":
-                return False
-        for inside in around(node, "lambda_expression", "gnu_asm_expression"):
-            if inside.start_byte >= number.scope.start_byte:
-                return False
-    return True
 
 
 def step_of(node: Node, syntax: Syntax) -> tuple[bytes, int] | None:

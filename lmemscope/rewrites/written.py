@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import plain_name
 from lmemscope.model import Edit, KernelFacts, SourceLocation, is_library
 from lmemscope.rewrites.base import Target
-from lmemscope.sources.syntax import BRANCHES, Syntax, around, walk
+from lmemscope.rewrites.places import is_declared_name
+from lmemscope.rewrites.seen import is_qualified_library
+from lmemscope.sources.syntax import BRANCHES, PLAIN_TYPES, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -161,7 +164,43 @@ def is_pure_call(call: Node, target: Target) -> bool:
     if called.type == "primitive_type":
         return True  # `float(x)`
     name = target.syntax.text(called).partition(b"<")[0].strip()
-    return _PURE.fullmatch(name) is not None
+    return _PURE.fullmatch(name) is not None and not is_own(called, target)
+
+
+def is_own(called: Node, target: Target) -> bool:
+    """Whether what is called may be the program's own function, variable or macro of the name."""
+    text = target.syntax.text(called).partition(b"<")[0].strip()
+    name = text.rpartition(b"::")[2].strip()
+    if is_qualified_library(text):
+        return bool(target.meanings.definitions((name,)))
+    return bool(target.meanings.reached((name,))) or name in _declared_names(target.syntax)
+
+
+@functools.lru_cache(maxsize=4)
+def _declared_names(syntax: Syntax) -> frozenset[bytes]:
+    """What a file declares that may be called: functions, also without a body, and variables."""
+    return frozenset(
+        syntax.text(one)
+        for one in walk(syntax.root)
+        if (is_declared_name(one) if one.type == "identifier" else _is_member(one))
+        and not _is_number(one)
+    )
+
+
+def _is_member(name: Node) -> bool:
+    above = name.parent
+    return name.type == "field_identifier" and (
+        above is not None and above.type in ("function_declarator", "field_declaration")
+    )
+
+
+def _is_number(name: Node) -> bool:
+    """Whether a name is declared as a number, which is not called."""
+    made = name.parent
+    if made is not None and made.type == "init_declarator":
+        made = made.parent
+    kind = None if made is None else made.child_by_field_name("type")
+    return kind is not None and kind.type in PLAIN_TYPES
 
 
 def names_in(node: Node, target: Target) -> frozenset[bytes]:

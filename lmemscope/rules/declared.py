@@ -342,6 +342,8 @@ def is_parameter(case: Case) -> bool:
     if named is None:
         return False
     before, depth = code[max(0, begin + named.start() - _HEAD) : begin + named.start()], 0
+    if before.rstrip().endswith((",", "(")):
+        return False  # It has no type there: an argument of a call or of a macro.
     for at in range(len(before) - 1, -1, -1):
         char = before[at]
         if char in ";{}":

@@ -16,6 +16,7 @@ from math import prod
 from types import MappingProxyType
 
 from lmemscope.formats.statements import closed_at, parts_of
+from lmemscope.formats.words import last_word
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.block_sizes import (
     alternatives,
@@ -43,7 +44,8 @@ _ARITHMETIC = re.compile(r"(?:\w|\s|[-+*/%()]|<<)+")
 _CALLED = re.compile(r"\w\s*\(")
 _SHAPE = re.compile(r"dim3\s*[({](?P<parts>.*)[)}]", re.DOTALL)
 _BEFORE = 80
-"""Characters before an address that may be a call that gives it a value."""
+"""Characters before an address that may be a call that gives it a value, or before a member."""
+_SUBSCRIPT = re.compile(r"\[[^\[\]]*+\]")
 _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
@@ -165,12 +167,12 @@ class _Project:
             parts = parts_of(shape["parts"])
             yield from _products([*self._values(one, place, hops)] for one in parts)
             return
-        reached = {one["last"]: one["last"] != one[0] for one in _REACHED.finditer(written)}
+        reached = {one["last"]: one[0] for one in _REACHED.finditer(written)}
         names = [one for one in reached if one not in _NOTHING]
         if not hops:
             return
         given = {
-            name: (reached[name] and self._of_member(name, hops - 1))
+            name: (reached[name] != name and self._of_member(reached[name], place, hops - 1))
             or self._given(name, place, hops - 1)
             for name in names
         }
@@ -192,13 +194,29 @@ class _Project:
             self._known[name, place] = tuple(dict.fromkeys(self._gifts(name, place, hops)))
         return self._known[name, place]
 
-    def _of_member(self, name: str, hops: int) -> tuple[int, ...]:
-        """What members of a name are given, in whatever file: ``config.threads = 256``."""
+    def _of_member(self, path: str, place: SourceLocation, hops: int) -> tuple[int, ...]:
+        """What a member is given: ``config.threads = 256``.
+
+        Of the object itself in its own file; else of others there; else in whatever file.
+
+        Args:
+            path: of the member, with its object.
+            place: that it is read at.
+            hops: functions and variables that may still be followed.
+        """
+        *_, owner, name = re.findall(r"[A-Za-z_]\w*", _SUBSCRIPT.sub("", path))
         given = re.compile(
             rf"(?:\.|->)\s*{name}\s*(?:\.\s*(?P<side>[xyz])\s*)?=(?!=)\s*(?P<value>[^;]*)"
         )
-        found = self._matches(name, given)
-        return self._of_sides(found, hops)
+        here = self._matches(name, given, place.file)
+        own = tuple(one for one in here if self._owner(*one) == owner)
+        return self._of_sides(own or here or self._matches(name, given), hops)
+
+    def _owner(self, file: str, found: re.Match[str]) -> str:
+        """The name of the object in front of a member."""
+        start = max(0, found.start() - _BEFORE)
+        before = _SUBSCRIPT.sub("", self._sources.code(file)[start : found.start()])
+        return last_word(before)
 
     def _of_sides(self, found: Iterable[tuple[str, re.Match[str]]], hops: int) -> tuple[int, ...]:
         """What assignments to a block as a whole, and to its ``x``, ``y`` and ``z``, make of it.

@@ -22,6 +22,7 @@ _RESPONSE = re.compile(r"@(.+)|--?(?:options-file|optf)=(.+)", re.DOTALL)
 _RESPONSE_NEXT = ("-optf", "--options-file", "-options-file")
 _DEFINE = re.compile(r"-D|--?define-macro=")
 _HANDED = re.compile(r"(?:-Xcompiler|--compiler-options)(?:=(.+))?", re.DOTALL)
+_NO_EXCEPTIONS = re.compile(r"--?no(?:-exceptions|eh)")
 _FORCED = ("-include", "--include", "--pre-include", "-pre-include", "-imacros", "--imacros")
 _FORCED_JOINED = re.compile(r"(?:--?(?:pre-)?include|--?imacros)=(.+)", re.DOTALL)
 _LEAD = re.compile(r"^(?:-I|-isystem|-iquote|-idirafter|-imacros|-include|@)(?=.)")
@@ -36,6 +37,7 @@ class Named:
         forced: headers that are read before the source, by name.
         files: other files, absolute; those of arguments among them.
         defines: of ``-D``.
+        host: words for the host compiler.
         is_whole: whether all files of arguments could be read.
     """
 
@@ -43,6 +45,7 @@ class Named:
     forced: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     defines: list[str] = field(default_factory=list)
+    host: list[str] = field(default_factory=list)
     is_whole: bool = True
 
 
@@ -94,8 +97,12 @@ def _read(found: Named, arguments: Sequence[str] | Iterator[str]) -> None:
 def _word(found: Named, word: str, words: Words) -> None:
     if (handed := _HANDED.fullmatch(word)) is not None:
         # The host compiler's own words, of which nvcc takes lists.
-        for part in reversed((handed[1] or next(words, "")).split(",")):
+        parts = (handed[1] or next(words, "")).split(",")
+        found.host += parts
+        for part in reversed(parts):
             words.put_back(part)
+    elif _NO_EXCEPTIONS.fullmatch(word):
+        found.host.append("-fno-exceptions")
     elif word in ("-D", "--define-macro"):
         found.defines.append(next(words, ""))
     elif (joined := _DEFINE.match(word)) is not None:

@@ -312,7 +312,7 @@ NOT_DEFINED = re.compile(
 """Names of other compilers and systems, which neither nvcc with GCC nor NVRTC defines, and those
 that options define for both."""
 
-_NO_MACROS = frozenset(
+NO_MACROS = frozenset(
     b"defined true false and or not bitand bitor xor compl __VA_ARGS__ __VA_OPT__ "
     b"__FUNCTION__ __PRETTY_FUNCTION__ __FUNCSIG__ __func__".split()
 )
@@ -341,7 +341,7 @@ def may_differ(name: bytes) -> bool:
     """Whether a word in a text may be a macro that is another for NVRTC than for nvcc."""
     if name in DIFFERENT:
         return True
-    if name in SAME or name in _NO_MACROS or name[:1] not in b"_MNv":
+    if name in SAME or name in NO_MACROS or name[:1] not in b"_MNv":
         return False
     return (
         ALIKE.match(name) is not None
@@ -362,7 +362,7 @@ def is_likely(name: bytes) -> bool:
 
 def is_unknown(name: bytes, other_host: bool) -> bool:
     """Whether a name that a condition asks for may be one of a compiler's or of its headers'."""
-    if name in SAME or name in _NO_MACROS or _SAME_FAMILY.match(name) is not None:
+    if name in SAME or name in NO_MACROS or _SAME_FAMILY.match(name) is not None:
         return False
     if not other_host and NOT_DEFINED.fullmatch(name) is not None:
         return False

@@ -20,6 +20,7 @@ from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
 from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
+from lmemscope.sources.host_options import unshared
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
 from lmemscope.sources.unlike_macros import (
@@ -30,10 +31,15 @@ from lmemscope.sources.unlike_macros import (
 )
 from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
 
+ARCH_LIST = "__CUDA_ARCH_LIST__"
+"""The macro that lists all architectures that a source is compiled for at once."""
+
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
 _BLANKS = rb"[ \t\v\f\r\0]*"
+_NAMES_LIST = re.compile(rb"(?<![\w$])(?:(?:__CUDA_)?ARCH)?_?LIST__(?![\w$])")
+"""That macro, or its end where others put it together."""
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
 _DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
@@ -67,7 +73,8 @@ class Closure:
         crossed: directories that names of headers go back from by ``..``, whether they exist or
             not: only through one that exists is anything found.
         asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
-            else of the text NVRTC reads otherwise; or None.
+            else of the text or of the options NVRTC reads otherwise; or None.
+        uses: of macros in the texts and the options.
     """
 
     files: tuple[str, ...]
@@ -76,6 +83,7 @@ class Closure:
     computed: bool
     crossed: tuple[str, ...]
     asked: str | None
+    uses: tuple[MacroUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +216,19 @@ def closure(path: str, options: CompileOptions) -> Closure:
     if is_once and len(set(digests)) < len(digests):
         otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
-    asked = asked or environment_arguments()
+    asked = asked or environment_arguments() or unshared(arguments.host)
+    # NVRTC compiles for one architecture, and its list has no other.
+    if any(one.startswith(ARCH_LIST.encode()) for one in defines):
+        asked = asked or (ARCH_LIST if names_arch_list(scanned) else None)
     unfound = frozenset(missing)
-    return Closure(tuple(files), tuple(system), unfound, computed, tuple(crossed), asked)
+    return Closure(
+        tuple(files), tuple(system), unfound, computed, tuple(crossed), asked, tuple(uses)
+    )
+
+
+def names_arch_list(paths: Iterable[str]) -> bool:
+    """Whether texts name the macro that lists all architectures."""
+    return any(_NAMES_LIST.search(text) is not None for text in _codes(paths))
 
 
 def _codes(paths: Iterable[str]) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ _BEHIND = re.compile(rb'(?:\s|"")*(?:<<|[,)};]|\Z|\n)')
 _BACK = 2000
 """Bytes in front of a mention in which what it is given to is looked for."""
 _MOST = 400
-_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>(){};]{0,200}>)?\s*\Z")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*+)\s*+(?:<[^<>(){};]{0,200}>)?+\s*+\Z")
 _ASKING = re.compile(
     rb"\b(?:sizeof|decltype|noexcept|requires|typeid|alignof|static_assert|constexpr|consteval)\b"
 )
@@ -170,36 +170,46 @@ class _Finder:
             return False
         is_operator = name == b"operator<<"
         own = rb"operator\s*<<" if is_operator else rb"(?<![\w$])" + re.escape(name)
-        device = re.compile(self._qualified + rb"[^;{}]{0,400}?" + own + rb"\s*\(")
         other = re.compile(
-            rb"(?:#|%:)[ \t]*define[ \t]+"
-            + own
-            + rb"(?![\w$])|"
-            + own
-            + rb"\s*=\s*\[|"
-            + own
-            + rb"\s*\([^;{}]{0,400}?\(\s*&"
+            rb"(?:#|%%:)[ \t]*define[ \t]+%b(?![\w$])|%b\s*+=\s*+\[|%b\s*+\([^;{}]{0,400}?\(\s*+&"
+            % (own, own, own)
         )
         if any(other.search(text) for text in self._texts):
             return False
-        if any(device.search(text) for text in self._texts):
-            constant = re.compile(self._constant + rb"[^;{}]{0,400}?" + own + rb"\s*\(")
-            if any(constant.search(text) for text in self._texts):
+        if self._is_declared(own, self._qualified):
+            if self._is_declared(own, self._constant):
                 return False
             return not is_operator and self._only_prints(own)
         if is_operator or _REPORTING.fullmatch(name) is not None:
             return True
-        defined = re.compile(own + rb"\s*\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]")
-        declared = re.compile(
-            rb"(?:void|int|char|bool|auto|static|inline|\*|&|\w)[ \t\n]+[*&]*" + own + rb"\s*\("
-        )
+        defined = re.compile(rb"%b\s*+\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]" % own)
+        declared = re.compile(rb"[\w*&][ \t\n]++[*&]*+%b\s*+\(" % own)
         return any(declared.search(text) and defined.search(text) for text in self._texts)
+
+    def _is_declared(self, own: bytes, qualifiers: bytes) -> bool:
+        """Whether a qualifier stands in the same statement as a function's name, before it.
+
+        Args:
+            own, qualifiers: patterns, of the name and of the qualifiers.
+        """
+        name, qualifier = re.compile(rb"%b\s*+\(" % own), re.compile(qualifiers)
+        return any(
+            qualifier.search(text, _statement(text, found.start()), found.start()) is not None
+            for text in self._texts
+            for found in name.finditer(text)
+        )
 
     def _only_prints(self, own: bytes) -> bool:
         """Whether each definition of a function does no more with its strings than print them."""
-        defined = re.compile(own + rb"\s*\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{")
+        defined = re.compile(rb"%b\s*+\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{" % own)
         found = [(text, one) for text in self._texts for one in defined.finditer(text)]
         return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+
+
+def _statement(text: bytes, at: int) -> int:
+    """Where the statement that an offset is in begins, at most so far before it."""
+    start = max(0, at - _BACK)
+    return max(start, *(text.rfind(end, start, at) + 1 for end in (b";", b"{", b"}")))
 
 
 def _discarding(texts: Sequence[bytes]) -> frozenset[bytes]:
@@ -240,7 +250,7 @@ def _prints(text: bytes, definition: re.Match[bytes], discarding: frozenset[byte
 
 def _is_printed(before: bytes, discarding: frozenset[bytes]) -> bool:
     """Whether what stands in front of a name prints it or makes nothing of it."""
-    given = re.search(rb"(\w+)\s*\(\s*\Z", before)
+    given = re.search(rb"\b(\w++)\s*+\(\s*+\Z", before)
     is_discarded = given is not None and given[1] in discarding
     return is_discarded or _PRINTED.search(before) is not None
 

@@ -17,6 +17,7 @@ from lmemscope.sources.compiler_macros import (
     DIFFERENT,
     FUNCTIONS,
     LIBRARY_FUNCTIONS,
+    NO_MACROS,
     NOT_DEFINED,
     SAME,
     is_different,
@@ -30,6 +31,10 @@ SPLICED = "a line's end, a line splice or a trigraph that NVRTC reads otherwise"
 
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 _OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
+_RESERVED_NAME = re.compile(rb"_[A-Z]")
+_OF_NVCC = re.compile(rb"__CUDA\w+|__NVCC__|__cplusplus")
+_OF_EACH = re.compile(rb"__CUDA_ARCH__|__CUDACC__|__CUDACC_RTC__|__cplusplus")
+"""Reserved names that do not depend on the host compiler, or that all compilers of CUDA define."""
 _BLANKS = re.compile(rb"\s*")
 _BRACKET = re.compile(rb"[()]")
 _ASKED_ABOUT = re.compile(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)")
@@ -72,6 +77,31 @@ def differing(
             return name.decode("utf-8", "replace")
     pastes = any(one.pasted for found in bodies.values() for one in found)
     return PASTED if pastes and _can_paste(bodies, codes()) else None
+
+
+def asked_of_compiler(texts: Sequence[MacroUse], is_nvcc: bool, is_gcc: bool) -> str | None:
+    """A reserved name that texts ask for, whose meaning only the compiler of their build knows.
+
+    Args:
+        texts: of the source, of its headers and of its options.
+        is_nvcc: whether that compiler is an nvcc of any version.
+        is_gcc: whether its host compiler is GCC.
+    """
+    bodies = _bodies(texts)
+    asked = _reached((word for text in texts for word in text.conditions), bodies)
+    if any(one.pasted for name in asked for one in bodies.get(name, ())):
+        return PASTED
+    # Those that the code takes for granted, outside of conditions.
+    named = (name for text in texts for name in text.named if is_different(name))
+    for name in sorted({*asked, *named} - set(bodies)):
+        is_reserved = name.startswith(b"__") or _RESERVED_NAME.match(name) is not None
+        if not is_reserved or name in NO_MACROS or ALIKE.match(name) is not None:
+            continue
+        if (_OF_NVCC if is_nvcc else _OF_EACH).fullmatch(name) is not None:
+            continue
+        if not (is_nvcc and is_gcc and NOT_DEFINED.fullmatch(name) is not None):
+            return name.decode("utf-8", "replace")
+    return None
 
 
 def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:

@@ -106,7 +106,7 @@ def compile_to_ptx(
             Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
         target = Path(directory, "output.ptx")
         command = [nvcc, *flags, "-x", "cu", source, "-o", str(target)]
-        done = process.run(command, meanwhile=beside)
+        done = process.run(command, meanwhile=beside).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
         tool = toolchain.tool("nvcc")
@@ -134,7 +134,7 @@ def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolc
     command += ["-fatbin", "-gencode", f"arch=compute_{number},code=lto_{number}"]
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         target = Path(directory, "output.fatbin")
-        done = process.run([*command, "-x", "cu", path, "-o", str(target)])
+        done = process.run([*command, "-x", "cu", path, "-o", str(target)]).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
         return target.read_bytes()
@@ -143,13 +143,15 @@ def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolc
 _SHELL_EXPANDS = re.compile(r"[`$\n\r]|\\(?!\")")
 """What nvcc hands on to a shell as it is (measured with 13.0 and 13.5): it quotes words, but
 expansions run in double quotes, and a backslash before one ends them."""
+_LIST = re.compile(r"-D\w+=\d+(?:\\,\d+)+")
+"""A macro for a list of numbers; nvcc takes the backslashes for its own."""
 
 
 def _check_for_shell(path: str, flags: Sequence[str]) -> None:
     """Refuse what nvcc's shell would run, such as a file named ``a$(id).cu``."""
     for word in (path, *flags):
         quoted = '"' in word and (word == path or word.startswith("-I"))
-        if quoted or _SHELL_EXPANDS.search(word):
+        if quoted or (_SHELL_EXPANDS.search(word) and not _LIST.fullmatch(word)):
             what = "the name" if word == path else "the option"
             raise CompileError(
                 "compile",

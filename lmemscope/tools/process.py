@@ -35,6 +35,12 @@ class Completed:
         """The invocation, quoted so that a person can paste it into a shell."""
         return shlex.join(self.command)
 
+    def without(self, directory: str) -> Completed:
+        """The same without the name of a temporary directory, which is another one in each run."""
+        prefix = os.path.join(directory, "")
+        command = tuple(word.replace(prefix, "") for word in self.command)
+        return Completed(command, self.returncode, self.output.replace(prefix, ""))
+
 
 def run(
     command: Sequence[str],

@@ -60,7 +60,7 @@ def assemble(
         source.write_bytes(ptx)
         done = process.run([ptxas.path, *flags, str(source), "-o", str(target)])
         log = done.output.replace(str(source), name)
-        command = done.command_line.replace(str(source), name)
+        command = done.command_line.replace(str(source), name).replace(str(target), target.name)
         if done.returncode != 0 or not target.exists():
             raise _refusal(name, log, command, ptxas, toolchain)
         return PtxasResult(target.read_bytes(), log, command, ptxas)

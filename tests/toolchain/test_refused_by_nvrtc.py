@@ -179,3 +179,6 @@ def test_a_missing_header_behind_host_code_is_what_is_wrong(tmp_path: Path) -> N
     done = run_program("scan", "a.cu", "--format", "json", cwd=tmp_path)
     assert done.code == 3
     assert "missing.h" in done.document["units"][0]["failure"]["message"]
+    # The same in every run, whatever its temporary directory was called.
+    again = run_program("scan", "a.cu", "--format", "json", "--no-cache", cwd=tmp_path)
+    assert again.document == done.document

@@ -73,7 +73,7 @@ def test_refused_and_named(line: str, named: str) -> None:
         "--keep --keep-dir out -save-temps -dryrun -time out.csv --fdevice-time-trace=out",
         "-Xnvlink -o,out -Xlinker -rpath -Xarchive x -Xfatbin -compress-all -lfoo -L/x",
         "-Xcompiler -o,out -Xcompiler -MF,out -Xcompiler -save-temps -Xcompiler=-Wl,-rpath,/x",
-        "-Xcompiler -fdump-tree-all,-fprofile-use=x,-O3,-g -Xcompiler=-fPIC -Wall -fPIC",
+        "-Xcompiler -fdump-tree-all,-fprofile-use=x,-g -Xcompiler=-flto -Wall -fno-common",
         "-Xptxas -v,-warn-spills,--suppress-stack-size-warning,-arch,sm_90",
     ],
 )

@@ -71,6 +71,8 @@ TAKEN = {
     "split-compile": "2",
     "device-stack-protector": "true",
     "default-stream": "per-thread",
+    "optimize": "3",
+    "no-exceptions": "",
 }
 """With a value each; what they mean to other tools is for other tests."""
 
@@ -113,7 +115,7 @@ DROPPED = frozenset(
     "dependency-drive-prefix drive-prefix objdir-as-tempdir keep keep-dir save-temps "
     "clean-targets target-directory "
     # The host's code, and how the compilers run.
-    "profile debug optimize shared machine m64 no-align-double no-exceptions use-local-env "
+    "profile debug shared machine m64 no-align-double use-local-env "
     "force-cl-env-setup allow-unsupported-compiler dont-use-profile threads jobserver dryrun "
     "verbose verbose2 time fdevice-time-trace fdevice-time-trace-granularity frandom-seed "
     "forward-unknown-to-host-compiler forward-unknown-to-host-linker forward-unknown-opts "

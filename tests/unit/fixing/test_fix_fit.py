@@ -75,6 +75,7 @@ def test_bounds_that_allow_more_than_fits_do_not_help() -> None:
     assert one.most == 512
 
 
+LAUNCHES = "void f(float *p) { k<<<1, 256>>>(p); }\n"
 STATIC = KERNEL.replace("__global__", "static __global__")
 
 
@@ -86,6 +87,18 @@ STATIC = KERNEL.replace("__global__", "static __global__")
         (STATIC + "void f(float *p) { auto q = k; q<<<1, 256>>>(p); }\n", True),
         (STATIC + "void f(float *p) { void (*q)(float *) = &k; q<<<1, 256>>>(p); }\n", True),
         (KERNEL + "int main() { float *p; k<<<1, 256>>>(p); }\n", True),
+        *(
+            (KERNEL + LAUNCHES + other, False)
+            for other in (
+                "struct L { void main() {} };\nvoid g() { L l; l.main (); }\n",
+                "void g(L *l) { l->main(); }\n",
+                "int main(int, char **);\n",
+                "namespace part { int main() { return 0; } }\n",
+                "#ifdef ALONE\nint main() { return 0; }\n#endif\n",
+                "#define main other\nint main() { return 0; }\n",
+            )
+        ),
+        (KERNEL + LAUNCHES + "int main(int n, char **) try { f(0); } catch (...) {}\n", True),
         # It can be launched from elsewhere.
         (KERNEL + "void f(float *p) { k<<<1, 256>>>(p); }\n", False),
         (STATIC, False),

@@ -291,6 +291,19 @@ class TestWalk:
         assert self.lacking(self.found(tree)) == [name]
         assert self.lacking(self.found(tree, f"{name}/*")) == []
 
+    @pytest.mark.parametrize("name", ["k.cuh", "k.inl", "k.cpp"])
+    @pytest.mark.parametrize("directory", [".hidden", "CMakeFiles"])
+    def test_headers_in_one_are_judged_as_elsewhere(
+        self, tree: Path, directory: str, name: str
+    ) -> None:
+        hidden = self.hide(tree, directory)
+        (hidden / "k.cu").rename(hidden / name)
+        assert [Path(one).name for one in self.found(tree).headers] == [name]
+        self.git(tree, "init")
+        self.git(tree, "add", "-A")
+        assert [Path(one).name for one in self.found(tree).headers] == [name]
+        assert self.found(tree, f"{directory}/*").headers == []
+
     def test_pyvenv_cfg_takes_no_directory_out(self, tree: Path) -> None:
         (self.hide(tree, "kernels") / "pyvenv.cfg").write_text("home = /usr\n")
         assert self.lacking(self.found(tree)) == ["kernels"]
@@ -440,7 +453,8 @@ class TestOptionsOfASavedReport:
     @staticmethod
     def lacking(had: tuple[str, ...], settings: Settings, path: str = "r.json") -> list[str]:
         (unit,) = project(("a.cu", CLEAN)).units
-        made = dataclasses.replace(project(), units=(dataclasses.replace(unit, options=had),))
+        units = (dataclasses.replace(unit, options=had),)
+        made = dataclasses.replace(project(), units=units, paths=())
         return [gap.reason for gap in with_other_options([path], made, settings).gaps]
 
     @pytest.mark.parametrize(
@@ -467,6 +481,57 @@ class TestOptionsOfASavedReport:
         assert "sm_80" in reason
         (reason,) = self.lacking((), Settings(frontend="both"))
         assert "nvcc" in reason
+
+
+class TestInputsOfASavedReport:
+    """A saved report holds what its paths stand for now, compiled as builds say now."""
+
+    @pytest.fixture
+    def made(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+        monkeypatch.chdir(tmp_path)
+        Path("src").mkdir()
+        Path("src/a.cu").write_text(KERNEL)
+        Path("src/plain.py").write_text("x = getattr(x, y)\n")
+        return dataclasses.replace(project(("src/a.cu", CLEAN)), paths=("src",))
+
+    @staticmethod
+    def lacking(made: Report, settings: Settings | None = None) -> list[str]:
+        settings = settings or Settings(root=os.getcwd())
+        return [gap.reason for gap in with_other_options(["r.json"], made, settings).gaps]
+
+    @staticmethod
+    def build(words: str) -> None:
+        source = os.path.abspath("src/a.cu")
+        entry = {"directory": os.getcwd(), "file": source, "command": f"nvcc {words} -c {source}"}
+        Path("compile_commands.json").write_text(json.dumps([entry]))
+
+    def test_files_that_came_since(self, made: Report) -> None:
+        assert self.lacking(made) == []
+        Path("src/b.cu").write_text(KERNEL)
+        (reason,) = self.lacking(made)
+        assert "src/b.cu" in reason
+        assert self.lacking(made, Settings(root=os.getcwd(), exclude=("src/b.cu",))) == []
+        filtered = dataclasses.replace(made, filters=("--exclude src/b.cu",))
+        assert self.lacking(filtered) == []
+        assert self.lacking(dataclasses.replace(made, paths=("src/a.cu",))) == []
+
+    def test_a_build_database_that_changed_since(self, made: Report) -> None:
+        self.build("-DBIG")
+        (reason,) = self.lacking(made)
+        assert "-DBIG" in reason
+        (unit,) = made.units
+        big = dataclasses.replace(unit, options=("-DBIG",))
+        made = dataclasses.replace(made, units=(big,))
+        assert self.lacking(made) == []
+        self.build("-DBIG -arch=sm_75")
+        (reason,) = self.lacking(made)
+        assert "sm_75" in reason
+        self.build("-std=c++14")
+        assert ["-DBIG" in reason for reason in self.lacking(made)] == [False, True]
+
+    def test_what_it_was_made_of_must_be_known(self, made: Report) -> None:
+        assert len(self.lacking(dataclasses.replace(made, paths=None))) == 1
+        assert len(self.lacking(dataclasses.replace(made, paths=("gone",)))) == 1
 
 
 def test_a_baseline_beside_what_is_named_that_is_not_used_is_said(

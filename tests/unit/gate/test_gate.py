@@ -199,6 +199,15 @@ def test_allowances(given: Allowance, passes: bool, said: str | None) -> None:
     assert said is None or said in result.unused[0]
 
 
+def test_bytes_of_an_allowance_bound_no_size_that_is_chosen_at_run_time() -> None:
+    taken = report(judged("k", "alloca", bytes_=64))
+    bounded, any_size = allowance(cause="alloca", bytes=256), allowance(cause="alloca", bytes=None)
+    result = gate(taken, Policy(allowances=(bounded,)))
+    assert kinds(result) == ["new"]
+    assert "accepts 256 bytes, and no bound is known" in result.unused[0]
+    assert gate(taken, Policy(allowances=(any_size,))).failures == ()
+
+
 def test_allowances_and_expectations_in_sources() -> None:
     allow = KernelDirective("allow", 'dynamic-index 80 "bins, 3% of run time"', 4, "k")
     assert gate(report(DIRTY, directives=(allow,))).failures == ()

@@ -415,7 +415,7 @@ def test_a_function_with_a_variable_that_calls_share_is_not_copied() -> None:
     ("before", "use", "is_offered"),
     [
         ("int pick(int &x);\nint pick(volatile int &x);\n", "out[0] = pick(a[n]);", False),
-        ("int pick(int &x);\n", "out[0] = pick(a[n]);", True),
+        ("int pick(int x) { return x; }\n", "out[0] = pick(a[n]);", True),
         ("", "while (a[0]) { }", False),
         ("", "while (a[0]) { out[n] = 1; }", False),
         ("", "for (a[0] = 0; a[0] < 99; a[0] = a[0] + 1);", False),
@@ -434,7 +434,7 @@ def test_a_template_that_tells_volatile_keeps_it() -> None:
     trait = (
         "template <class T> struct kind { static constexpr int v = 1; };\n"
         "template <class T> struct kind<MARK T> { static constexpr int v = 2; };\n"
-        "template <class T> __device__ int tell(T &x) { return kind<T>::v; }\n"
+        "template <class T> __device__ int tell(T x) { return kind<T>::v; }\n"
     )
     how = {"cause": "volatile"}
     assert "drop-volatile" not in offered(trait.replace("MARK", "volatile") + text, "int[4]", **how)
@@ -443,8 +443,10 @@ def test_a_template_that_tells_volatile_keeps_it() -> None:
 
 
 def test_a_class_that_tells_volatile_keeps_it() -> None:
-    text = kernel("volatile V a[1];", "out[0] = a[0].get();")
+    text = kernel("volatile V a[1];", "out[0] = a[0].v;")
     member = "struct V { int v; __device__ int get() MARK { return v; } };\n"
+    called = member.replace("MARK", "") + text.replace(".v;", ".get();")
+    assert "drop-volatile" not in offered(called, "V[1]", cause="volatile")
     told = member.replace("MARK", "volatile") + text
     assert "drop-volatile" not in offered(told, "V[1]", cause="volatile")
     assert "drop-volatile" in offered(member.replace("MARK", "") + text, "V[1]", cause="volatile")
@@ -484,3 +486,16 @@ def test_a_parameter_is_not_made_const_where_another_function_would_be_called(
     offered_so = [each.applicability for each in found if each.rewrite == "grid-constant"]
     lines = [each.line for each in reasons if "grid-constant" in each.rewrites]
     assert (offered_so, lines) == (([], [line]) if line is not None else (["unsafe"], []))
+
+
+@pytest.mark.parametrize("block", ["c->block", "c[0].block"])
+def test_a_launch_of_more_than_the_bounds_needs_no_room(block: str) -> None:
+    text = kernel("int a[40];", "a[n] = 1;", "out[0] = a[p[0]];")
+    text += (
+        f"void go(C *c) {{ k<<<1, {block}>>>(p, o, 4); }}\nvoid f() {{ C d; d.block = 1024; }}\n"
+    )
+    one = target(
+        text, "a", "int[40]", block=None, launch_bounds=LaunchBounds(256, None), demangled="k"
+    )
+    found, reasons = proposals(one)
+    assert "shared-memory" in {each.rewrite for each in found}, reasons

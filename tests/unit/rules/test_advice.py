@@ -349,14 +349,19 @@ def test_lanes_that_share_a_word_do_not_use_different_banks() -> None:
 
 
 def test_the_declaration_is_the_sources_own() -> None:
-    """An instance's type is not the template's; of several declarators, the compiler's is used."""
+    """An instance's type is not the template's; any declarator's extents are the source's."""
     facts = array("half *[8]", 64)
     assert "__shared__ T *table[ROWS][128]" in codes(facts, "\n\n  T* table[ROWS];\n")
     facts = array("float[8]", 32)
-    assert "__shared__ float table[8][128]" in codes(facts, "\n\n  float *p, table[ROWS];\n")
+    assert "__shared__ float table[ROWS][128]" in codes(facts, "\n\n  float *p, table[ROWS];\n")
     defined = "#define ROWS 8\n\n  float p[4], table[ROWS];\n"
     assert "__shared__ float table[ROWS][128]" in codes(facts, defined)
-    for other in ("float p = f(n, table[k]);", "float p[2] = {1, table[k]};", "float p, table[9];"):
+    for other in (
+        "float p = f(n, table[k]);",
+        "MAKE(table, 8);",
+        "float p[2] = {1, table[k]};",
+        "float p, table[9];",
+    ):
         assert "__shared__ float table[8][128]" in codes(facts, f"\n\n  {other}\n")
     assert "__shared__" not in codes(array("Row[8]", 256), "\n\n  ns::Row<T> p, table[ROWS];\n")
 

@@ -40,6 +40,21 @@ def test_a_member_is_given_its_value_in_another_file(main: str, threads: int | N
 @pytest.mark.parametrize(
     ("host", "threads"),
     [
+        ("void f() { C c = {}; c.block = 256; go(&c, c.block); C d; d.block = 512; }", 256),
+        ("void f() { C c[2]; c[0].block = 96; c[1].block = 64; go(&c, c[n].block); }", 96),
+        ("void f(C *c) { go(c, c->block); }\nvoid g() { C of; of.block = 128; f(&of); }", 128),
+        ("void f(C *c) { go(c, c->block); }", 1024),
+    ],
+)
+def test_a_member_is_that_of_its_object_where_something_gives_it(host: str, threads: int) -> None:
+    head = "void go(C *c, int n) { own<<<4, n>>>(p); }\n"
+    other = "void h() { E e; e.block = 1024; e.other(); }"
+    assert largest(a=KERNEL + head + host, b=other) == threads
+
+
+@pytest.mark.parametrize(
+    ("host", "threads"),
+    [
         ("void f() { own<<<4, 96>>>(p); }", 96),
         ("void f() { const int n = 512;\n own<<<4, n>>>(p); }", 512),
         ("void f() { dim3 block(16, 16);\n own<<<4, block>>>(p); }", 256),

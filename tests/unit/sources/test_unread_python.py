@@ -122,6 +122,35 @@ def test_kernels_of_other_languages_are_left_out_and_said(tmp_path: Path) -> Non
     assert "plain" not in gap.reason
 
 
+OTHER_LANGUAGES = {
+    "k.hip": "__global__ void k(float *o) {}\n",
+    "k.cuf": "subroutine k(a)\nend subroutine\n",
+    "k.F90": "attributes(global) subroutine k(a)\nend subroutine\n",
+    "k.jl": "using CUDA\n@cuda k(x)\n",
+    "k.cl": "__kernel void k(__global float *o) {}\n",
+    "cute.py": "import cutlass.cute as cute\n@cute.kernel\ndef k(x): pass\n",
+    "beside.py": "import numpy, cutlass\n",
+    "tile.py": "import cuda.tile as ct\n@ct.kernel\ndef k(x): pass\n",
+    "tile_from.py": "from cuda import tile\n@tile.kernel\ndef k(x): pass\n",
+    "pallas.py": "from jax.experimental import (\n pallas as pl)\nf = pl.pallas_call(k)\n",
+}
+PLAIN = {
+    "host.hip": "int main() {}\n",
+    "plain.f90": "subroutine s(a)\nend subroutine\n",
+    "plain.jl": "x = 1\n",
+    "image.py": "from skimage.transform import rotate, warp\nimport warping\n",
+}
+
+
+@pytest.mark.parametrize("name", [*OTHER_LANGUAGES, *PLAIN])
+def test_files_of_other_languages_are_said_if_they_hold_kernels(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    (tmp_path / name).write_text((OTHER_LANGUAGES | PLAIN)[name])
+    found = discover([str(tmp_path)], Globs(str(tmp_path)))
+    said = [gap for gap in found.gaps if name in gap.reason]
+    assert [(gap.stage, gap.kind) for gap in said] == [("walk", "note")] * (name not in PLAIN)
+
+
 def test_an_instance_in_a_cpp_file_is_seen(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
     (tmp_path / "b.cc").write_text('#include "k.cuh"\ntemplate __global__ void k<64>(float *);\n')

@@ -1,0 +1,94 @@
+"""Why a build may compile a source otherwise than is done here: its compiler or options are others.
+
+Nothing of a build is run. What its compiler makes of a macro of its own is known only if that
+compiler is nvcc with the host compiler that is installed here, and gets the same options.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lmemscope.discover.build_flags import BuildFlags
+from lmemscope.model import CompileOptions
+from lmemscope.sources.host_options import PASSED_ALIKE
+from lmemscope.sources.includes import closure
+from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
+
+CUDA_LANGUAGES = ("cu", "cuda")
+"""What ``-x`` calls CUDA C++."""
+
+_CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
+_SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
+_HOST_COMPILER = re.compile(r"-(?:ccbin|compiler-bindir)=")
+_HANDED = "-Xcompiler="
+
+
+def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
+    """Reasons, in sentences that do not name the build.
+
+    Args:
+        path: of the source, absolute.
+        program: the build's compiler.
+        flags: what its command says.
+    """
+    name, compiler = os.path.basename(path), program_name(program)
+    if not _is_compiler(compiler, flags.language):
+        named = program or "an empty command"
+        yield f"how {named} compiles {name} is not known, for it is no compiler of CUDA"
+    for word in flags.may_define:
+        yield f"what {word} means for {name} is not known"
+    is_nvcc = "nvcc" in compiler
+    hosts = {word: word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word)}
+    refused = (word for word in flags.refused if word not in hosts or not _is_ours(hosts[word]))
+    left = (*(() if is_nvcc else (program,)), *refused, *flags.unknown, *flags.unsaid)
+    if not left:
+        return
+    is_gcc = all(_SYSTEM_COMPILER.fullmatch(program_name(host)) for host in hosts.values())
+    asked = _asked(path, flags.options, is_nvcc, is_gcc)
+    if asked is not None:
+        yield f"{name} asks for {asked}, and what {left[0]} makes of it is not known"
+
+
+def program_name(word: str) -> str:
+    """A program's name, without its directory."""
+    return os.path.basename(word).removesuffix(".exe")
+
+
+def without_host_words(options: CompileOptions) -> tuple[CompileOptions, tuple[str, ...]]:
+    """Options, and those of them that change nothing but a host compiler's own macros."""
+    given = options.nvcc_args
+    words = tuple(word for word in given if PASSED_ALIKE.fullmatch(word.removeprefix(_HANDED)))
+    return replace(options, nvcc_args=tuple(w for w in given if w not in words)), words
+
+
+def asks_host_compiler(path: str, options: CompileOptions) -> bool:
+    """Whether a source asks for what a host compiler's options may change."""
+    return _asked(path, options, is_nvcc=True, is_gcc=True) is not None
+
+
+def _asked(path: str, options: CompileOptions, is_nvcc: bool, is_gcc: bool) -> str | None:
+    try:
+        read = closure(path, options)
+    except OSError:
+        return None  # Compiling meets it too, and says so.
+    return PASTED if read.asked == PASTED else asked_of_compiler(read.uses, is_nvcc, is_gcc)
+
+
+def _is_compiler(name: str, language: str | None) -> bool:
+    if _CUDA_COMPILER.fullmatch(name):
+        return True
+    # Clang under the system's name; GCC knows no such language.
+    return language in CUDA_LANGUAGES and _SYSTEM_COMPILER.fullmatch(name) is not None
+
+
+def _is_ours(host: str) -> bool:
+    """Whether a host compiler is the one that nvcc takes here; it is looked at, not run."""
+    path = os.path.join(host, "gcc") if os.path.isdir(host) else host
+    found, ours = shutil.which(path), shutil.which("gcc")
+    if found is None or ours is None:
+        return False
+    return os.path.realpath(found).replace("g++", "gcc") == os.path.realpath(ours)

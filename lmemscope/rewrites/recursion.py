@@ -1,0 +1,247 @@
+"""Whether a function may run again before it is done, as the text of a target's files tells.
+
+A compiler may inline recursive calls where it knows how deep they are, and then the compiled kernel
+shows none. A function leads to what it mentions. What is called other than by a function's name may
+be any function that is mentioned without a call; operators, constructors and destructors, which
+nothing calls by a name, may run wherever something is done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.seen import is_library, pastes
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, is_cast, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_DEFINE = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE
+)
+_MENTION = re.compile(rb"\b([A-Za-z_]\w*+)(?!\s*+(?:<[^;{}()]{0,500}>\s*+)?\()")
+"""A name that is not called there."""
+_ASM_CALL = re.compile(rb"\bcall\b")
+_DECLARING = (
+    "declaration",
+    "field_declaration",
+    "parameter_declaration",
+    "optional_parameter_declaration",
+    "for_range_loop",
+)
+_OF_DEVICE = (b"__device__", b"constexpr", b"consteval")
+_IMPLICIT = b"operator"
+"""Stands for all functions that run without being called by a name."""
+
+
+def may_call_itself(target: Target, place: Node) -> bool:
+    """Whether a function or a lambda around a place may run again before it is done.
+
+    Args:
+        target: in whose file it is.
+        place: in the function.
+    """
+    syntax = target.syntax
+    functions = [one for one in around(place, *FUNCTIONS) if not _is_kernel(one, syntax)]
+    if not functions:
+        return False
+    calls = _Calls(target)
+    return any(calls.may_return_to(one, syntax) for one in functions) or any(
+        hit.facts.calls is not None and hit.facts.calls.external for hit in target.hits
+    )
+
+
+def _head(function: Node, syntax: Syntax) -> bytes:
+    """A function's text up to its body."""
+    body = function.child_by_field_name("body")
+    return syntax.code[function.start_byte : body.start_byte if body is not None else None]
+
+
+def _is_kernel(function: Node, syntax: Syntax) -> bool:
+    """Whether a function is a kernel: launches alone run it, and no thread that is in another."""
+    is_function = function.type == "function_definition"
+    return is_function and b"__global__" in _WORD.findall(_head(function, syntax))
+
+
+def _is_host(function: Node, syntax: Syntax, macros: Iterable[bytes]) -> bool:
+    """Whether a function is the host's alone: no word says more, and no macro or class may."""
+    words = set(_WORD.findall(_head(function, syntax)))
+    return (
+        words.isdisjoint((*_OF_DEVICE, *macros))
+        and not any(len(one) > 1 and one.isupper() for one in words)
+        and not any(one.type == "qualified_identifier" for one in _declared_names(function))
+    )
+
+
+class _Calls:
+    """What the functions and macros of a target's files lead to."""
+
+    def __init__(self, target: Target) -> None:
+        self._meanings = target.meanings
+        self._macros = {one[0] for text in self._meanings.texts for one in _DEFINE.findall(text)}
+        self._leads: dict[bytes, set[bytes]] = {_IMPLICIT: set()}
+        self._open: set[bytes] = set()
+        trees = [target.tree(file) for file in dict.fromkeys((target.path, *target.files))]
+        read = [tree for tree in trees if tree is not None]
+        defined = [one for tree in read for one in self._definitions(tree)]
+        self._functions = {name for name, _, _ in defined}
+        self._variables = {name for tree in read for name in _variables(tree.root, tree)}
+        self._add_macros()
+        for name, node, tree in defined:
+            self._leads.setdefault(name, set()).update(self._leading(node, tree))
+            if self._is_open(node, tree):
+                self._open.add(name)
+        self._pointed = {
+            name for text in self._meanings.texts for name in _MENTION.findall(text)
+        } & self._functions
+
+    def may_return_to(self, function: Node, syntax: Syntax) -> bool:
+        """Whether what a function or a lambda leads to may be itself."""
+        own = syntax.function_name(function) if function.type == "function_definition" else None
+        start = self._leading(function, syntax)
+        if function.type == "lambda_expression":
+            # It has no name, so that it comes back through what it is given or, where it captures
+            # nothing and may be a pointer, through any.
+            captures = next(iter(function.named_children), None)
+            is_pointer = captures is not None and syntax.text(captures).strip(b"[] ") == b""
+            reached = self._reached(start, is_open=False) if is_pointer else set[bytes]()
+            return self._is_open(function, syntax) or not self._open.isdisjoint(reached)
+        if own is None or own in self._meanings.classes:
+            return True
+        return own in self._reached(start, is_open=self._is_open(function, syntax))
+
+    def _definitions(self, tree: Syntax) -> Iterator[tuple[bytes, Node, Syntax]]:
+        """Functions, lambdas that a name stands for, and members' initializers, by their names."""
+        for node in walk(tree.root):
+            if node.type == "function_definition":
+                if _is_kernel(node, tree) or _is_host(node, tree, self._macros):
+                    continue
+                name = tree.function_name(node)
+                is_named = name is not None and name not in self._meanings.classes
+                yield name if is_named and name is not None else _IMPLICIT, node, tree
+            elif node.type == "field_declaration":
+                value = node.child_by_field_name("default_value")
+                if value is not None:
+                    yield _IMPLICIT, value, tree
+            elif node.type == "init_declarator":
+                value = node.child_by_field_name("value")
+                name_of = node.child_by_field_name("declarator")
+                if value is not None and name_of is not None and value.type == "lambda_expression":
+                    yield tree.text(name_of), value, tree
+
+    def _add_macros(self) -> None:
+        texts = self._meanings.texts
+        for name, given, body in (one for text in texts for one in _DEFINE.findall(text)):
+            parameters = set(_WORD.findall(given))
+            words = set(_WORD.findall(body)) - parameters
+            if b"##" in body:
+                words |= {one for one in self._functions if pastes(body, parameters, one)}
+            self._leads.setdefault(name, set()).update(words)
+
+    def _leading(self, node: Node, tree: Syntax) -> set[bytes]:
+        """Words that a function says where it runs, names of its own variables aside; its calls."""
+        if node.type not in FUNCTIONS:
+            return set(_WORD.findall(tree.code_of(node)))
+        parts = [
+            one
+            for one in (
+                node.child_by_field_name("body"),
+                *(child for child in node.children if child.type == "field_initializer_list"),
+                *(
+                    given.child_by_field_name("default_value")
+                    for given in walk(node)
+                    if given.type == "optional_parameter_declaration"
+                ),
+            )
+            if one is not None
+        ]
+        words = {word for part in parts for word in _WORD.findall(tree.code_of(part))}
+        called = {name for _, name in _called(node, tree)}
+        return {_IMPLICIT, *(words - set(_variables(node, tree))), *called}
+
+    def _is_open(self, node: Node, tree: Syntax) -> bool:
+        """Whether a function calls something that is not known by the name of a function."""
+        return any(
+            one.type == "gnu_asm_expression" and _ASM_CALL.search(tree.text(one)) is not None
+            for one in walk(node)
+        ) or any(not self._is_known(call, name, tree) for call, name in _called(node, tree))
+
+    def _is_known(self, call: Node, name: bytes, tree: Syntax) -> bool:
+        called = call.child_by_field_name("function")
+        if called is None or called.type in ("subscript_expression", "parenthesized_expression"):
+            return False
+        if is_cast(call) or called.type == "primitive_type":
+            return True
+        if called.type == "call_expression" or name in self._variables:
+            return False
+        return (
+            name in self._leads
+            or name in self._functions
+            or is_library(tree.text(called))
+            or self._meanings.is_type(name)
+        )
+
+    def _reached(self, start: Iterable[bytes], *, is_open: bool) -> set[bytes]:
+        """All that some names lead to."""
+        reached = set[bytes]()
+        pending = {*start, *(self._pointed if is_open else ())}
+        while pending:
+            reached |= pending
+            found = {one for name in pending for one in self._leads.get(name, ())}
+            if not self._open.isdisjoint(pending):
+                found |= self._pointed
+            pending = found - reached
+        return reached
+
+
+def _called(node: Node, tree: Syntax) -> Iterator[tuple[Node, bytes]]:
+    """The calls in a node, each with the last name of what is called; empty where there is none."""
+    for one in walk(node):
+        called = one.child_by_field_name("function") if one.type == "call_expression" else None
+        if called is not None:
+            words = _WORD.findall(tree.text(called).partition(b"<")[0])
+            yield one, words[-1] if words else b""
+
+
+def _declared_names(function: Node) -> Iterator[Node]:
+    """The declarators around a function's name, and the name."""
+    node = function.child_by_field_name("declarator")
+    while node is not None:
+        yield node
+        node = node.child_by_field_name("declarator")
+
+
+def _variables(node: Node, tree: Syntax) -> Iterator[bytes]:
+    """Names of variables, parameters and members that are declared in a node.
+
+    Not those that stand for a lambda, which are known as functions.
+    """
+    for one in walk(node):
+        if one.type not in _DECLARING:
+            continue
+        for declarator in one.children_by_field_name("declarator"):
+            name: Node | None = declarator
+            above, value = None, None
+            while name is not None and name.type not in ("identifier", "field_identifier"):
+                value = name.child_by_field_name("value") or value
+                above, name = (
+                    name,
+                    name.child_by_field_name("declarator")
+                    or next(
+                        (
+                            child
+                            for child in name.named_children
+                            if child.type.endswith("declarator")
+                            or child.type in ("identifier", "field_identifier")
+                        ),
+                        None,
+                    ),
+                )
+            is_function = above is not None and above.type == "function_declarator"
+            is_lambda = value is not None and value.type == "lambda_expression"
+            if name is not None and not is_function and not is_lambda:
+                yield tree.text(name)

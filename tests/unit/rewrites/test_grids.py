@@ -1,0 +1,103 @@
+"""Grids whose blocks wait for each other: any rewrite may leave room for fewer blocks."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lmemscope.model import SourceText
+from lmemscope.rewrites import proposals
+from tests.support.rewriting import kernel, target
+
+BODY = ("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];")
+
+
+def applicability(before: str = "", *body: str, elsewhere: str = "", third: str = "") -> set[str]:
+    given = target(kernel(*BODY, *body, before=before), "a", "float[8]")
+    files = {"/p/a.cu": given.syntax.data.decode(), "/p/host.cu": elsewhere, "/p/t.cu": third}
+    (hit,) = given.hits
+    sources = SourceText(
+        lambda file: files.get(file, "").splitlines(),
+        mentioning=lambda _, word: tuple(one for one, text in files.items() if word in text),
+    )
+    facts = dataclasses.replace(hit.facts, demangled="k(int const*, float*, int)")
+    case = dataclasses.replace(hit.case, sources=sources, facts=facts)
+    hits = (dataclasses.replace(hit, case=case, facts=facts),)
+    found, _ = proposals(dataclasses.replace(given, hits=hits))
+    assert "select" in {one.rewrite for one in found}
+    return {one.applicability for one in found if one.rewrite == "select"}
+
+
+LAUNCHES = (
+    "void go() { at[0].id = (cudaLaunchAttributeID)CU_LAUNCH_ATTRIBUTE_COOPERATIVE; ex(k); }",
+    "void go() { at[0].val.cooperative = 1; cudaLaunchKernelEx(&c, k, p, o, n); }",
+    "void go() { cudaLaunchCooperativeKernelMultiDevice(list, 2, 0); f(k); }",
+    'void go() { auto f = dlsym(l, "cuLaunchCooperativeKernel"); f(k); }',
+)
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_a_cooperative_launch_is_seen_in_any_spelling_and_file(launch: str) -> None:
+    assert applicability(f"{launch}\n") == {"unsafe"}
+    assert applicability(elsewhere=f"{launch}\n") == {"unsafe"}
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "namespace cg = cooperative_groups; void go() { k<<<1, 2>>>(p, o, n); }",
+        'void go() { k<<<1, 2>>>(p, o, n); puts("no cooperative launch"); }',
+    ],
+)
+def test_groups_and_prose_are_no_cooperative_launch(launch: str) -> None:
+    assert applicability(f"{launch}\n") == {"safe"}
+    assert applicability(elsewhere=f"{launch}\n") == {"safe"}
+
+
+def test_a_launch_in_a_third_file_that_gets_the_kernel_counts() -> None:
+    third = "void all(const void *f) { cudaLaunchCooperativeKernel(f, 1, 2, args); }\n"
+    given = "void go() { all((const void *)k); }\n"
+    assert applicability(elsewhere=given, third=third) == {"unsafe"}
+    assert applicability(given, third=third) == {"unsafe"}
+    assert applicability(given, third=third.replace("all", "other")) == {"safe"}
+    assert applicability(elsewhere="raw = RawKernel(s, 'k', enable_cooperative_groups=True)") == {
+        "unsafe"
+    }
+
+
+def test_a_file_that_launches_other_kernels_does_not_count() -> None:
+    other = "void go() { cudaLaunchCooperativeKernel(other, 1, 2); }\n"
+    assert applicability(elsewhere=other.replace("k", "q")) == {"safe"}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int s = 0; atomicAdd(&arrived, 0u) < goal; s++) if (s > 9) break;",
+        "while (true) { if (atomicCAS(&arrived, goal, goal) == goal) break; }",
+        "while (*(volatile int *)&arrived < goal);",
+        "while (*flag < goal);",
+        "int v; do { v = __ldcg(&arrived); } while (v < goal);",
+        "int v; do { v = read_acquire(&arrived); } while (v < goal);",
+        "while (arrived_ref.load(cuda::memory_order_relaxed) < goal);",
+        "while (!ready(&arrived));",
+    ],
+)
+def test_a_loop_that_polls_memory_may_be_a_barrier_of_the_grid(loop: str) -> None:
+    before = "__device__ int arrived;\n__device__ volatile int *flag;\n"
+    before += "__device__ bool ready(int *p) { return *(volatile int *)p > 0; }\n"
+    assert applicability(before, loop) == {"unsafe"}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while ((i = atomicAdd(&next, 1)) < n) out[i] = 1;",
+        "while (atomicCAS(&lock, 0, 1) != 0);",
+        "for (int i = 0; i < n; i++) atomicAdd(&next, p[i]);",
+        "do { seen = old; old = atomicCAS(q, seen, seen + 1); } while (seen != old);",
+    ],
+)
+def test_queues_locks_and_sums_are_no_barriers(loop: str) -> None:
+    assert applicability("", loop) == {"safe"}
