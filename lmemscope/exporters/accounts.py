@@ -22,9 +22,9 @@ def left_out(result: GateResult) -> list[str]:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         listed = ", ".join(names[:_NAMED]) + more
         if account.subject == "baseline":
-            said.append(f"known in the baseline and not looked at: {listed}: {account.reason}")
+            said.append(f"in the baseline but not checked: {listed}: {account.reason}")
         elif account.subject == "input":
-            said.append(f"not looked at: {listed}: {account.reason}")
+            said.append(f"not checked: {listed}: {account.reason}")
         else:
             said.append(_short(account.reason))
     return said
@@ -44,5 +44,5 @@ def looked_at(result: GateResult) -> str:
     if not inputs:
         return ""
     missing = sum(one.state == "missing" for one in inputs)
-    others = f", {missing} could not be" if missing else ""
-    return f"Looked at {count(len(seen), 'input')}{others}."
+    others = f", {missing} could not be checked" if missing else ""
+    return f"Checked {count(len(seen), 'input')}{others}."

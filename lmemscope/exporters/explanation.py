@@ -42,8 +42,8 @@ _NAME = 24
 _CULPRITS = 3
 _COLORS = {"error": "1;31", "warning": "33", "note": "36", "dim": "2", "bold": "1"}
 _INTRODUCTION = (
-    "Local memory is private to each thread, but it is not registers: it lies in device memory, "
-    "behind the L1 and L2 caches. STL writes it, LDL reads it."
+    "Local memory is private to each thread, but it resides in device memory, cached in L1 "
+    "and L2. STL instructions write it, LDL instructions read it."
 )
 
 
@@ -134,7 +134,7 @@ class Explainer:
             place = access.line(home)
             (nowhere if place is None else rows[place]).append(access)
         declared: dict[SourceLocation, str] = {
-            found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"
+            found.declared: f"{found.name} is declared here: {count(found.size, 'byte')}"
             for found in facts.objects
             if found.declared is not None and found.cause != "promoted" and found.extent != "rest"
         }
@@ -162,7 +162,7 @@ class Explainer:
                 wrapped = self._wrapped(f"^ {note}", indent, hanging="  ")
                 lines += [self._styled(line, "warning") for line in wrapped]
         for note in line_notes(kernel, nowhere):
-            lines += self._wrapped(f"Without a line of its own: {note}", "  ", hanging="  ")
+            lines += self._wrapped(f"Without a source line: {note}", "  ", hanging="  ")
         if summed and "accesses" in self._left_out:
             lines += self._once(_WITHOUT_ACCESSES)
         return lines
@@ -223,7 +223,10 @@ class Explainer:
         if finding.evidence:
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.also:
-            also = f"Also {' and '.join(finding.also)}: it stays in memory until each is removed."
+            also = (
+                f"Other causes: {' and '.join(finding.also)}. It stays in local memory until "
+                "each is removed."
+            )
             lines += self._wrapped(also, "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
@@ -233,7 +236,7 @@ class Explainer:
         advised = tuple(f"{one.text} {one.code}" for one in beside)
         first = self._advised.setdefault(advised, f"{finding.name} in {name}")
         if first != f"{finding.name} in {name}":
-            return [*lines, *self._wrapped(f"{title} as for {first}, above.", "   ")]
+            return [*lines, *self._wrapped(f"{title} Same as for {first}, above.", "   ")]
         if beside:
             lines.append(f"   {title}")
         for advice in beside:
@@ -249,7 +252,7 @@ class Explainer:
         lines: list[Part] = [*self._wrapped(proven.sentence(fix), "   ")]
         first = self._patches.setdefault(fix.patch, name)
         if first != name:
-            return [*lines, *self._wrapped(f"Its patch is that of {first}, above.", "   ")]
+            return [*lines, *self._wrapped(f"The patch is the same as for {first}, above.", "   ")]
         lines += [self._styled(f"       {line}", "dim") for line in proven.patch_lines(fix)]
         return [*lines, *self._wrapped(proven.whole(fix), "   ")]
 
@@ -263,8 +266,8 @@ class Explainer:
             place = quotes.live_at
             where = f" at {place.file}:{place.line}" if place is not None else ""
             text = (
-                f"Registers: at most {quotes.live_registers} are live at once after "
-                f"spilling{where}; the kernel has {layout.number(kernel.facts.registers)}."
+                f"Registers: after spilling, at most {quotes.live_registers} are live at "
+                f"once{where}; the kernel has {layout.number(kernel.facts.registers)}."
             )
             lines += ["", *self._wrapped(text, "  ")]
         for title, quoted in (("PTX", quotes.ptx), ("SASS", quotes.sass)):
@@ -283,14 +286,14 @@ class Explainer:
 
 
 _INTERLEAVED = (
-    "The hardware interleaves the frames of a warp by 4-byte word (byte addresses below). If all "
-    "lanes use the same word, a request moves 4 sectors of 32 bytes; if they use different words, "
-    "up to 32."
+    "The hardware interleaves the frames of a warp by 4-byte word (byte addresses below). If "
+    "all lanes access the same word, a request moves 4 sectors of 32 bytes; if they access "
+    "different words, up to 32."
 )
 
 
 _WITHOUT_ACCESSES = (
-    "Loops and sectors of lines are not in this report: `scan --format json --accesses` keeps them."
+    "This report has no loops or sectors of lines: `scan --format json --accesses` saves them."
 )
 
 
@@ -327,7 +330,7 @@ def _line_note(kernel: KernelReport, use: LineUse) -> str:
 _KINDS: dict[SiteKind, str] = {
     "spill": "registers that ptxas keeps in memory",
     "local-object": "variables in local memory",
-    "unknown": "not known whose",
+    "unknown": "owner unknown",
 }
 
 
@@ -339,7 +342,7 @@ def frame_label(kernel: KernelReport, part: FrameRange) -> str:
         kind = f" {found.type}" if found.type else ""
         return f"{name}{kind} ({part.cause})"
     if part.cause == "call-frame":
-        return "values of calls"  # Arguments and results are among them.
+        return "values passed in calls"  # Arguments and results are among them.
     return part.owner
 
 
@@ -381,16 +384,17 @@ def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[st
         if sectors:
             same = len(set(sectors)) == 1 and all(a.uniformity == "uniform" for a in group)
             upto = "" if same else "up to "
-            what += f"; {upto}{count(max(sectors), 'sector')} per warp and access"
+            what += f"; {upto}{count(max(sectors), 'sector')} per warp access"
         notes.append(what)
     return notes
 
 
 def index_sentence(index: IndexFacts, places: int | None) -> str:
     """What an index means for what accesses cost; ``places`` are its object's words."""
-    said = f"The index {_in_lanes(index.uniformity, index.made_of, places)}."
+    said = f"{_in_lanes(index.uniformity, index.made_of, places)}."
     if index.other_uniformity is not None:
-        said += f" Another {_in_lanes(index.other_uniformity, index.all_sources, places)}."
+        other = _in_lanes(index.other_uniformity, index.all_sources, places)
+        said += f" Other accesses: {other[0].lower()}{other[1:]}."
     return said
 
 
@@ -414,29 +418,31 @@ def _in_lanes(
     threads = {source.name for source in sources if source.kind == "thread-id"}
     if uniformity == "unknown" and threads & _ROWS:
         return (
-            "may vary within a warp where blockDim.x is not a multiple of 32 (the block's shape is "
-            f"not known): {sectors} then"
+            "Index may diverge within a warp if blockDim.x is not a multiple of 32 (block "
+            f"shape unknown): {sectors}"
         )
     if uniformity == "lane-varying" and threads and kinds <= _COMPUTED:
         if threads <= _ROWS:
-            return f"may vary within a warp unless blockDim.x is a multiple of 32: {sectors}"
-        return f"differs between lanes: {sectors}"
+            return (
+                f"Index may diverge within a warp unless blockDim.x is a multiple of 32: {sectors}"
+            )
+        return f"Index differs between lanes: {sectors}"
     warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
     return {
-        "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",
-        "lane-varying": f"may differ from lane to lane: {sectors}",
-        "data-dependent": f"is from data, so lanes may differ: {sectors}",
-        "unknown": f"is not known to be the same in all lanes: it {_unknown(kinds)}",
+        "uniform": f"Uniform index, the same in all lanes of {warp}: 4 sectors per request",
+        "lane-varying": f"Lane-dependent index; may diverge across the warp: {sectors}",
+        "data-dependent": f"Data-dependent index; may diverge across the warp: {sectors}",
+        "unknown": f"Index not known to be uniform: {_unknown(kinds)}",
     }[uniformity]
 
 
 def _unknown(kinds: set[SourceKind]) -> str:
     """Why nothing is known of an index across the lanes."""
     if "call" in kinds:
-        return "is made of a call's result"
+        return "it is computed from the result of a call"
     if "parameter" in kinds:
-        return "comes from the function's caller"
-    return "is read from memory whose contents are not known"
+        return "it comes from the function's caller"
+    return "it is read from memory with unknown contents"
 
 
 _ROWS = frozenset({"threadIdx.y", "threadIdx.z"})

@@ -30,7 +30,7 @@ def figures(kernels: Sequence[KernelFacts]) -> str:
     stores = layout.span([one.all_spill_stores for one in kernels])
     loads = layout.span([one.all_spill_loads for one in kernels])
     if "?" in (stores, loads):
-        parts.append("spills not known")
+        parts.append("spills unknown")
     elif (stores, loads) == ("0", "0"):
         parts.append("no spills")
     else:
@@ -38,8 +38,8 @@ def figures(kernels: Sequence[KernelFacts]) -> str:
             (one.all_spill_stores, one.all_spill_loads) != (one.spill_stores, one.spill_loads)
             for one in kernels
         )
-        own = ", those of functions that it calls included" if called else ""
-        parts.append(f"spills {stores} bytes by stores and {loads} by loads{own}")
+        own = ", including called functions" if called else ""
+        parts.append(f"{stores} bytes of spill stores and {loads} bytes of spill loads{own}")
     sites = [one.sass for one in kernels if one.sass is not None]
     if len(sites) == len(kernels):
         ldl = layout.span([one.load_sites for one in sites])

@@ -162,7 +162,7 @@ def _notes(trial: Trial, group: _Group, columns: int) -> list[Shown]:
 def _remarks(trial: Trial) -> Iterator[str]:
     if trial.run is not None:
         took = f"{trial.run.seconds_before:.2f} → {trial.run.seconds_after:.2f} s"
-        said = "the same" if trial.run.same else "something else"
+        said = "the same" if trial.run.same else "different output"
         yield f"the program prints {said}: {took}"
     elif trial.rank is not None and trial.rewriting.caveat:
         yield f"unsafe: {trial.rewriting.caveat}"
@@ -283,10 +283,10 @@ def _summary(report: FixReport, *, unsafe: bool) -> str:
     if sum(offered) > sum(safe):
         said += f", {sum(safe)} of them safe"
     if slower:
-        said += f"; what removes {slower} more would be slower"
+        said += f"; {slower} more can be removed, but only with slower code"
     said += "."
     if sum(offered) > sum(safe) and not unsafe:
-        said += " --unsafe takes the others into the patch."
+        said += " --unsafe adds the others to the patch."
     if report.chosen.patch:
-        said += " --format patch prints the patch alone, --apply writes it."
+        said += " --format patch prints only the patch; --apply applies it."
     return said + arch

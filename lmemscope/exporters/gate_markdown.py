@@ -45,7 +45,7 @@ def render_gate_markdown(report: Report, result: GateResult) -> str:
     for heading, texts in (
         (accepted if result.complete else missing, [piece.text for piece in result.missing]),
         (constant("**Notes**"), [*result.notes, *result.unused]),
-        (constant("**Looked at, and left out**"), _accounted(result)),
+        (constant("**Checked, and left out**"), _accounted(result)),
     ):
         if texts:
             lines += [heading, _EMPTY, *(line(constant("- "), text(one)) for one in texts), _EMPTY]
@@ -62,7 +62,7 @@ def cut(text: str, limit: int = LIMIT) -> str:
     """At most ``limit`` characters, ended at a line and outside of folded details."""
     if len(text) <= limit:
         return text
-    note = "\n\n*Cut here: the report is longer than a comment may be.*\n"
+    note = "\n\n*Truncated: the report exceeds the size limit of a comment.*\n"
     room = limit - len(note) - len("\n</details>")
     # Where the text may end, and how many details are open there.
     end = opened = 0

@@ -13,7 +13,7 @@ _STREAMS = {
     "default": "",
     "tail": "tail launch",
     "fire-and-forget": "fire and forget",
-    "named": "in a stream of its own",
+    "named": "in its own stream",
     "unknown": "",
 }
 
@@ -26,7 +26,7 @@ def drawn(report: Report) -> list[str]:
     for unit, nodes in found:
         several = len({one.arch for one, _ in found if one.input == unit.input}) > 1
         where = f"{unit.input}{f' ({unit.arch})' if several else ''}"
-        why = ", from its source alone" if unit.failure is not None else ""
+        why = ", from its source only" if unit.failure is not None else ""
         lines.append(f"{where}{why}:")
         for node in nodes:
             lines += [f"  {line}" for line in _lines(node)]
@@ -44,7 +44,7 @@ def _lines(node: LaunchNode) -> Iterator[str]:
 
 
 def _said(node: LaunchNode) -> str:
-    name = node.name or "a kernel that is chosen at run time"
+    name = node.name or "a kernel selected at run time"
     parts = [
         *(_launched(node.launch, node.launch.location) if node.launch is not None else ()),
         *_figures(node),
@@ -75,7 +75,7 @@ def _launched(launch: Launch, place: SourceLocation | None) -> Iterator[str]:
         f"`{pointer.object}`" if pointer.object else f"{pointer.space} memory"
         for pointer in launch.handed
     ):
-        yield f"GIVEN A POINTER TO ITS PARENT'S {what}"
+        yield f"RECEIVES A POINTER TO ITS PARENT'S {what}"
 
 
 def _size(dimensions: Dimensions) -> str:

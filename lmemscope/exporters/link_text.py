@@ -108,10 +108,7 @@ def _on_all(link: Link) -> Iterator[str]:
     asked = {caller for kernel in link.kernels for caller in kernel.indirect}
     yield from dict.fromkeys(_indirect(one) for one in link.indirect if one.caller in asked)
     if link.library_kernels:
-        yield (
-            f"libcudadevrt.a brings {count(link.library_kernels, 'kernel')} of its own, "
-            "not shown here"
-        )
+        yield (f"libcudadevrt.a contains {count(link.library_kernels, 'kernel')}, not shown here")
     yield from (f"nvlink: {message}" for message in link.messages)
     yield from (f"not known: {gap.reason}" for gap in link.gaps)
 
@@ -138,7 +135,7 @@ def _stack(kernel: LinkedKernel) -> str:
         more = " and more" if kernel.run_time_stack else ""
         return f"{layout.number(kernel.linked_stack)}{more}"
     if kernel.bound is not None:
-        return f"unknown, {kernel.bound} at most as stated"
+        return f"unknown, at most {kernel.bound} as stated"
     return f"unknown, at least {kernel.least_stack}"
 
 
@@ -147,7 +144,7 @@ def _path(path: CallChain, link: Link) -> str:
     said = []
     for place, step in enumerate(path.steps):
         other = place > 0 and step.input != path.steps[place - 1].input
-        unnamed = "an input not known" if step.name in own else "CUDA"
+        unnamed = "an unknown input" if step.name in own else "CUDA"
         where = f" ({step.input or unnamed})" if other else ""
         through = "through a pointer " if step.by == "indirect" else ""
         said.append(f"{through}{short_name(step.demangled)} {step.stack_frame}{where}")
@@ -163,7 +160,8 @@ def _remarks(kernel: LinkedKernel, link: Link) -> Iterator[str]:
     if elsewhere:
         listed = "; ".join(
             f"{short_name(one.demangled)} {layout.number(one.stack_frame)} B, LDL/STL "
-            f"{layout.pair(one.load_sites, one.store_sites)} ({one.input or 'an input not known'})"
+            f"{layout.pair(one.load_sites, one.store_sites)} "
+            f"({one.input or 'an unknown input'})"
             for one in elsewhere[:_CANDIDATES]
         )
         yield f"local memory in other inputs: {listed}{_more(elsewhere)}"
@@ -171,7 +169,7 @@ def _remarks(kernel: LinkedKernel, link: Link) -> Iterator[str]:
         yield from _limit(kernel)
     for name in kernel.run_time_stack:
         taker = short_name(demangle(name.partition("$")[0]))
-        yield f"{taker} takes stack at run time (alloca), which nvlink does not count"
+        yield f"{taker} allocates stack at run time (alloca), which nvlink does not count"
     for found in kernel.disagreements:
         values = ", ".join(f"{source} says {value}" for source, value in found.values)
         yield f"sources disagree on {found.quantity}: {values}"
@@ -182,13 +180,12 @@ def _remarks(kernel: LinkedKernel, link: Link) -> Iterator[str]:
 def _limit(kernel: LinkedKernel) -> Iterator[str]:
     """What to set ``cudaLimitStackSize`` to."""
     if not kernel.unknown:
-        yield "nvlink does not say what makes the stack unknown, and no recursion is seen"
+        yield "nvlink does not report why the stack is unknown, and no recursion was found"
     elif kernel.bound is not None:
         yield f"cudaLimitStackSize of {kernel.bound} is enough for the stated depths"
     else:
         yield (
-            f"cudaLimitStackSize of {kernel.least_stack} at least, which is one turn of each "
-            "recursion"
+            f"cudaLimitStackSize of {kernel.least_stack} at least, for one level of each recursion"
         )
 
 
@@ -202,7 +199,7 @@ def _recursion(found: UnknownStack) -> str:
     first = short_name(found.cycle[0].demangled)
     others = found.size - len(found.cycle)
     more = f", with {count(others, 'function')} more that reach each other" if others > 0 else ""
-    said = f"recursion: {steps} → {first}, {turn} B a turn{more}"
+    said = f"recursion: {steps} → {first}, {turn} B per level{more}"
     spelled = {call.caller: short_name(call.demangled) for call in found.cycle}
     depths = ", ".join(
         f"{spelled.get(name, short_name(demangle(name)))}={depth}" for name, depth in found.depths
@@ -210,9 +207,9 @@ def _recursion(found: UnknownStack) -> str:
     if found.bounded:
         return f"{said}; stated: {depths}"
     if depths:
-        return f"{said}; stated: {depths}, which leaves a way around without an end"
+        return f"{said}; stated: {depths}, which leaves a cycle unbounded"
     plain = first.partition("<")[0]
-    return f"{said}; // lmemscope: depth {plain}=N states how often it is on the stack"
+    return f"{said}; // lmemscope: depth {plain}=N states its maximum depth"
 
 
 def _indirect(call: IndirectCall) -> str:

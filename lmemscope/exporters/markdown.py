@@ -102,9 +102,9 @@ def _report(report: Report) -> Iterable[Markdown]:
     yield _EMPTY
     yield line(
         constant("<sub>"),
-        f"lmemscope {report.version}{'; ' + tools if tools else ''}. Sizes are bytes per thread; "
-        "LDL/STL counts are instructions; cost is modelled: cycles of a multiprocessor that local "
-        "memory takes for each warp.",
+        f"lmemscope {report.version}{'; ' + tools if tools else ''}. Sizes are bytes per "
+        "thread; LDL/STL are instruction counts; cost is the modelled number of "
+        "multiprocessor cycles that local memory takes per warp.",
         constant("</sub>"),
     )
 
@@ -278,7 +278,7 @@ def _frame(kernel: KernelReport) -> Iterable[Markdown]:
         lines.append(f"{part.offset:>6}  {bar:<{_BAR}}  {part.size:>6} B  {label}")
     lines += [
         "",
-        "in the memory of a warp: lane 0, lane 1, …, lane 31 hold each 4-byte word in turn",
+        "byte addresses in a warp: each 4-byte word is interleaved across lanes 0 to 31",
     ]
     for word in range(min(2, -(-total // 4))):
         cells = "".join(f"{(word * 32 + lane) * 4:<8}" for lane in range(4))

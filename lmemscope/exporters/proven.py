@@ -12,7 +12,7 @@ def sentence(fix: ProvenFix) -> str:
     """What the best fix does, what came of it, and what who takes it promises."""
     promise = f" Unsafe: {fix.caveat}." if fix.caveat else " Safe."
     summary = fix.summary[:1].upper() + fix.summary[1:]
-    lead = "Proven fix" if fix.verified.verdict == "removed" else "Proven to leave less of it"
+    lead = "Proven fix" if fix.verified.verdict == "removed" else "Proven to reduce it"
     return f"{lead}: {summary} ({outcome(fix.verified)}).{promise}"
 
 
@@ -31,7 +31,7 @@ def advice_text(advice: Advice) -> str:
     if advice.verified is None:
         return advice.text
     found = advice.verified
-    result = "it is removed" if found.verdict == "removed" else "some of it stays"
+    result = "it is removed" if found.verdict == "removed" else "some of it remains"
     return f"{advice.text} Tried: {result} ({outcome(found)})."
 
 

@@ -87,8 +87,8 @@ def _unknown(report: Report, verbose: bool) -> Sequence[Part]:
     if not found:
         return []
     if not verbose:
-        return [f"{count(len(found), 'line')} of the ptxas report not understood (-v shows)."]
-    title = "Lines of the ptxas report not understood:"
+        return [f"{count(len(found), 'line')} of the ptxas report not recognised (-v shows them)."]
+    title = "Unrecognised lines of the ptxas report:"
     return [title, *(f"  {unit.input}: {text}" for unit, text in found)]
 
 

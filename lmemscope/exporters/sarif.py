@@ -36,8 +36,8 @@ _GATE_RULES: dict[str, dict[str, Any]] = {
         "properties": {"tags": ["cuda", "local-memory", "gate"]},
     }
     for kind, text in (
-        ("limit", "A kernel exceeds a limit of the configuration."),
-        ("expectation", "An expectation in a source does not hold."),
+        ("limit", "A kernel exceeds a configured limit."),
+        ("expectation", "A kernel does not meet an expectation in the source."),
     )
 }
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*", re.ASCII)

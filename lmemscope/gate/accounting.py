@@ -147,11 +147,13 @@ class _Judge:
         if name in self._units:
             return Account("baseline", name, "looked-at"), None
         if name in self._failed or file in self._lacking:
-            return Account("baseline", name, "missing", "it could not be looked at"), None
+            return Account("baseline", name, "missing", "it could not be checked"), None
         if file in self._looked_at:
             if file in self._logs and name in self._inputs.present:
-                return _missing(name, "the log says nothing of it, and it is still there")
-            return Account("baseline", name, "gone", f"{file} was looked at and has no such"), None
+                return _missing(name, "the log does not mention it, but the file still exists")
+            return Account(
+                "baseline", name, "gone", (f"{file} was checked and no longer contains it")
+            ), None
         alias = (self._inputs.aliases or {}).get(file)
         if alias is not None:
             self.movable.add(name)
@@ -175,15 +177,15 @@ class _Judge:
 
     def _not_looked_at(self, name: str, file: str) -> _Judged:
         if not self._inputs.stand_for(file):
-            return Account("baseline", name, "left-out", "not among what was named"), None
+            return Account("baseline", name, "left-out", "not among the given inputs"), None
         if file not in self._inputs.excluded:
-            return _missing(name, "the baseline knows it, it is there, and it was not looked at")
+            return _missing(name, "it is in the baseline and still exists, but was not checked")
         if self._inputs.globs_typed:
             return Account("baseline", name, "left-out", "--include or --exclude"), None
         return _missing(
             name,
-            "the baseline knows it, and include or exclude of the configuration leaves it out; "
-            "if that is meant, write the baseline again with: lmemscope baseline",
+            "it is in the baseline, but include or exclude in the configuration leaves it "
+            "out; if intended, rewrite the baseline with: lmemscope baseline",
         )
 
 
@@ -233,7 +235,7 @@ def _architectures(
         if typed:
             yield Account("baseline", name, "left-out", f"{arch}: --arch names others"), None
             continue
-        reason = f"the baseline knows it on {arch}, for which it was not compiled now"
+        reason = f"the baseline has it for {arch}, for which it was not compiled"
         yield Account("baseline", name, "missing", reason), MissingEvidence(name, "arch", reason)
 
 

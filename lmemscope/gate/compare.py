@@ -171,12 +171,12 @@ class _Gate:
         for item, entry in answer.worse:
             if self._depends(item):
                 continue
-            expected = f"at most {entry.bytes} bytes of {entry.cause}, as the baseline has it"
+            expected = f"at most {entry.bytes} bytes of {entry.cause}, as in the baseline"
             self._fail("worse", item.unit, item.kernel, expected, _described(item), item.finding)
         for item in answer.new:
             if self._depends(item):
                 continue
-            expected = "no local memory that is not known or allowed"
+            expected = "no local memory beyond the baseline and allowances"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
         evidence = weigh(self._report, self._policy, partial=self._partial)
         missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *accounts.missing)))
@@ -205,7 +205,7 @@ class _Gate:
         if not item.asked_by:
             return False
         what = f"cause of {count(item.finding.bytes, 'byte')} of {item.name}"
-        reason = f"{what} is not known, and a limit asks for it: {item.asked_by}"
+        reason = f"{what} is unknown, and a limit depends on it: {item.asked_by}"
         self._unknown[MissingEvidence(item.unit.input, "limit", reason)] = None
         return True
 

@@ -18,19 +18,19 @@ Values = Mapping[str, Any]
 
 _NEUTRAL = frozenset(("jobs", "cache", "device", "sm_count", "threads_per_sm"))
 _TAKES_AWAY = {
-    "arch": "only these architectures are looked at",
-    "include": "only these files of directories and builds are looked at",
-    "exclude": "these files of directories and builds are not looked at",
-    "kernels": "only these kernels are looked at",
-    "defines": "these macros are defined, and conditions may leave code out by them",
+    "arch": "only these architectures are checked",
+    "include": "only these files of directories and builds are checked",
+    "exclude": "these files of directories and builds are not checked",
+    "kernels": "only these kernels are checked",
+    "defines": "these macros are defined, and can exclude code",
     "max_file_size": "larger files are not read",
-    "timeout": "what takes longer is missing evidence",
-    "build_database": "whether files are compiled as their build says",
-    "baseline": "what it holds is accepted",
-    "tolerance": "known findings may grow by that",
-    "toolchain_tolerance": "known findings may grow by that after a change of the toolchain",
-    "uninstantiated": "what becomes of kernels that nobody compiles",
-    "external": "what becomes of calls of functions that other translation units define",
+    "timeout": "inputs that take longer are missing evidence",
+    "build_database": "whether files are compiled with their build's options",
+    "baseline": "its findings are accepted",
+    "tolerance": "known findings may grow by this",
+    "toolchain_tolerance": "known findings may grow by this after a toolchain change",
+    "uninstantiated": "how uninstantiated kernels are treated",
+    "external": "how calls to functions of other translation units are treated",
 }
 _MORE_IS_STRICTER = frozenset(("instantiate", "signatures"))
 _LESS_IS_STRICTER = frozenset(("tolerance", "toolchain_tolerance"))

@@ -78,7 +78,7 @@ def ask(
     moved: dict[tuple[str, str], None] = {}
     for item, entry in found.known:
         if entry.kernel != item.name:
-            notes.append(f"{entry.kernel} is taken for renamed to {item.name}")
+            notes.append(f"{entry.kernel} is treated as renamed to {item.name}")
         if entry.input != item.unit.input:
             moved[entry.input, item.unit.input] = None
         bytes_ = item.finding.bytes
@@ -88,7 +88,7 @@ def ask(
         if bytes_ < entry.bytes:
             better.append(Improvement(entry, bytes_))
         known.append(item)
-    notes += (f"{old} is taken for moved to {new}" for old, new in moved)
+    notes += (f"{old} is treated as moved to {new}" for old, new in moved)
     others = replace(baseline, entries=tuple(found.left))
     left = match(report, settled, others, by_cause=bool(changed), movable=movable).left
     seen = {(unit.input, unit.arch) for unit in report.units if unit.failure is None}
@@ -122,14 +122,14 @@ def _differences(baseline: Baseline, changed: str, drift: Drift) -> list[str]:
     notes = []
     if changed:
         notes.append(
-            f"the toolchain changed since the baseline ({changed}): bytes may grow "
-            f"by {drift.toolchain_tolerance} %; `lmemscope baseline` takes the new figures"
+            f"the toolchain changed since the baseline ({changed}): bytes may grow by "
+            f"{drift.toolchain_tolerance} %; `lmemscope baseline` records the new figures"
         )
     if baseline.fingerprints != FINGERPRINTS:
         notes.append(
-            "another lmemscope wrote the baseline, which made fingerprints in another way: "
-            "compared by file, kernel, cause, object and bytes; write it again with: "
-            "lmemscope baseline"
+            "the baseline was written by another version of lmemscope with different "
+            "fingerprints: comparing by file, kernel, cause, object and bytes; rewrite it "
+            "with: lmemscope baseline"
         )
     return notes
 

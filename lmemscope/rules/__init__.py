@@ -40,8 +40,8 @@ RULES: tuple[Rule, ...] = tuple(
 _BY_CAUSE = {rule.cause: rule for rule in RULES}
 _SEVERITIES = ("error", "warning", "note")
 _NOT_YOURS = Advice(
-    "This is the code of a library: call it with other types or sizes, or use something else, or "
-    "leave it as it is."
+    "This is library code: call it with other types or sizes, use an alternative, or leave it as "
+    "it is."
 )
 
 

@@ -57,7 +57,7 @@ from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 _FREES = re.compile(r"free|_Zd[la]Pv\w*")
 """Functions that give memory back, by their mangled names: ``operator delete`` is one."""
-_VALUES = "Or pass values instead of the pointer, and return what the callee writes"
+_VALUES = "Or pass values instead of the pointer, and return the results"
 _BY_VALUE = 32
 """Bytes up to which a function is advised to take an object by value: 12 words of arguments, all of
 them together, go in registers, and 13 lie on the caller's stack (`-Xptxas -v`, sm_75, sm_90)."""
@@ -78,7 +78,7 @@ def message(case: Case) -> str:
     """Which variable, and which function gets its address, as far as evidence tells."""
     hidden = ""
     if not case.accesses:
-        hidden = "; it is accessed by generic LD and ST only, which no count of LDL and STL shows"
+        hidden = "; it is accessed only by generic LD and ST, which LDL and STL counts exclude"
     kinds = case.shown
     if is_behind_test(case):
         return f"{asked(case)}{hidden}"
@@ -86,25 +86,26 @@ def message(case: Case) -> str:
         return f"{case.described} holds addresses of local variables{hidden}"
     if "compared-address" in kinds:
         return (
-            f"the address of {case.described} is needed: its assignment operator compares it, to "
-            f"see whether it is given its own object{hidden}"
+            f"the address of {case.described} is needed: its assignment operator compares it "
+            f"to detect self-assignment{hidden}"
         )
     if "address-compared" in kinds:
-        where = " in a function of a library's" if _is_compared_by_library(case) else ""
+        where = " in a library function" if _is_compared_by_library(case) else ""
         return (
-            f"the address of {case.described} is needed: it is compared with another{where}{hidden}"
+            f"the address of {case.described} is needed: it is compared with another "
+            f"address{where}{hidden}"
         )
     given = _given_by_source(case)
     if given is not None:
         return (
-            f"the address of {case.described} is needed: the source gives it to {given}, and "
-            f"stores are left of it{hidden}"
+            f"the address of {case.described} is needed: the source passes it to {given}, and "
+            f"stores to it remain{hidden}"
         )
     pointer = _set_pointer(case)
     if pointer is not None:
         return (
-            f"the address of {case.described} is needed: it is kept in `{pointer}`, a pointer that "
-            f"is set on some paths only{hidden}"
+            f"the address of {case.described} is needed: it is stored in `{pointer}`, a "
+            f"pointer that is set only on some paths{hidden}"
         )
     if _may_be_null(case):
         return (
@@ -136,7 +137,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     also = case.object.also if case.object is not None else ()
     if not also or not found or found[0].is_none:
         return found
-    stays = f" It stays in memory until {listed(list(also))} is removed too."
+    stays = f" It stays in memory until {listed(list(also))} is also removed."
     return (replace(found[0], text=found[0].text + stays), *found[1:])
 
 
@@ -161,8 +162,8 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     if case.object is not None and _is_too_large(case.object):
         return (
             Advice(
-                "It is too large for registers, whoever gets its address: work in pieces that fit, "
-                "or let the threads of a warp share the work of one.",
+                "It is too large for registers, even if its address is not taken: process it "
+                "in pieces that fit, or distribute it across the threads of a warp.",
                 is_none=True,
             ),
         )
@@ -171,45 +172,40 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     if "compared-address" in kinds:
         return (
             Advice(
-                "Assign without the comparison, where copying members onto themselves changes "
-                "nothing: the compiler needs no address then."
+                "Assign without the comparison, if copying members onto themselves is "
+                "harmless: the compiler then needs no address."
             ),
         )
     if "address-compared" in kinds and _is_compared_by_library(case):
         return (
             Advice(
-                "Write a loop in place of the call of the library's function: it compares the "
-                "addresses, as a copy does whose two places may overlap (`memmove`)."
+                "Replace the call of the library function with a loop: the function compares "
+                "addresses, as a copy between possibly overlapping regions does (`memmove`)."
             ),
         )
     if "address-compared" in kinds:
         return (
             Advice(
-                "Leave the comparison of addresses out, or compare what they are of: a number, or "
-                "an index, that tells which object it is."
+                "Remove the address comparison, or compare an identifier or index of the "
+                "objects instead."
             ),
         )
     given = _given_by_source(case)
     if given is not None:
         return (
             Advice(
-                f"Give {given} the value of {case.name} instead of its address, or assign it there "
-                "where bytes of a number that is known at run time only are copied (`memcpy`)."
+                f"Pass {given} the value of {case.name} instead of its address; if a run-time "
+                "number of bytes is copied (`memcpy`), assign the value there instead."
             ),
         )
     pointer = _set_pointer(case)
     if pointer is not None:
-        return (
-            Advice(
-                f"Set `{pointer}` where it is declared, and nowhere else, or use {case.name} "
-                "itself in its place."
-            ),
-        )
+        return (Advice(f"Set `{pointer}` only at its declaration, or use {case.name} directly."),)
     if _may_be_null(case):
         return (
             Advice(
-                f"Hand on the address of {case.name} always, or a reference, and beside it the "
-                "condition that decides: then no pointer has to be chosen."
+                f"Always pass the address of {case.name}, or a reference, together with the "
+                "condition: no pointer then has to be selected."
             ),
         )
     chosen = chosen_advice(case)
@@ -218,17 +214,17 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     if receiver is None and _is_printed(case):
         return (
             Advice(
-                "Leave it where little is printed, or print values instead of text in memory: `%d` "
-                f"for a number, `%c` for each character of {case.name}."
+                "Leave it if little is printed, or print values instead of a string in "
+                f"memory: `%d` for a number, `%c` for each character of {case.name}."
             ),
-            Advice("Or compile each call that prints it out of release builds."),
+            Advice("Or exclude each call that prints it from release builds."),
         )
     if receiver is None and _is_returned(case):
         return (
             Advice(
-                "Return values instead of an address, or let the caller give a place for them: "
-                "what lies in a function's frame is gone once it has returned, so whoever uses "
-                "the address reads what other calls have put there."
+                "Return values instead of an address, or let the caller provide the storage: "
+                "a function's frame is gone once it returns, so the address then refers to "
+                "data of other calls."
             ),
         )
     holder = _rolled_holder(case)
@@ -242,15 +238,16 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     if receiver is None:
         return (
             Advice(
-                f"Keep each address of {case.name} inside the function: store an index or a value "
-                "instead of a pointer to it, and give none to a function that is not inlined."
+                f"Keep each address of {case.name} inside the function: store an index or a "
+                "value instead of a pointer to it, and pass no pointer to a non-inlined "
+                "function."
             ),
         )
     if receiver.symbol is None:
         return (
             Advice(
-                "Replace the function pointer or virtual call by a template parameter or a "
-                "switch over functions that are defined in this source or its headers, so that the "
+                "Replace the function pointer or virtual call with a template parameter, or "
+                "a switch over functions defined in this source or its headers, so that the "
                 "callee can be inlined."
             ),
             *_by_value(case, receiver),
@@ -274,13 +271,13 @@ def _kept_by_librarys(case: Case) -> Advice | None:
         return None
     if all(_FREES.fullmatch(one) for one in callees):
         return Advice(
-            f"Take away the call of {names_of(callees)}: what lies in the stack frame must not be "
-            "freed, and no compiler can keep it in registers while it is."
+            f"Remove the call of {names_of(callees)}: memory in the stack frame must not be "
+            "freed, and the compiler cannot keep it in registers while it is."
         )
     verb, takes = ("is", "takes") if len(callees) == 1 else ("are", "take")
     return Advice(
         f"It cannot be in registers while {names_of(callees)} {verb} called, which {takes} an "
-        f"address and {verb} CUDA's own or a library's: leave it as it is, or do without the "
+        f"address and {verb} part of CUDA or another library: leave it as it is, or avoid the "
         f"call{'' if len(callees) == 1 else 's'}."
     )
 
@@ -301,18 +298,18 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
             return ()
         return (
             Advice(
-                "Where a value of it is passed or returned, its address is taken because the class "
-                "has a copy constructor, move constructor or destructor of its own: let those be "
-                "`= default`. Where a pointer or reference is passed, pass values of such a class "
-                "instead, and return what the callee writes (an array in it that the callee "
-                "indexes at run time stays in memory)."
+                "If it is passed or returned by value, its address is taken because the "
+                "class has a user-provided copy constructor, move constructor or destructor: "
+                "make those `= default`. If a pointer or reference is passed, pass such a "
+                "class by value instead, and return the results (a member array that the "
+                "callee indexes dynamically stays in memory)."
             ),
         )
     if "[" in kind:
         return (
             Advice(
-                f"{_VALUES}, in a structure: if the callee indexes it by constants, for else its "
-                "own copy is in local memory."
+                f"{_VALUES}, in a structure, if the callee indexes it only by constants; "
+                "otherwise its own copy is in local memory."
             ),
         )
     return (Advice(f"{_VALUES}."),)
@@ -407,7 +404,7 @@ def _clause(case: Case, receiver: _Receiver | None) -> str:
     if receiver is None:
         return ""
     if receiver.symbol is None:
-        return ": it goes to a function that is called through a pointer"
+        return ": it is passed to a function called through a pointer"
     passed = _passed_to(case)
     are = "is" if len(passed) == 1 else "are"
     return f": it is passed to {names_of(passed)}, which {are} not inlined"

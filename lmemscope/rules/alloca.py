@@ -29,8 +29,8 @@ def message(case: Case) -> str:
     """How much goes through the moved stack pointer, which the frame's size does not show."""
     frame = case.facts.stack_frame
     return (
-        f"alloca takes a run-time amount of stack, which the static frame of {frame} bytes does "
-        f"not show: {traffic(case)}"
+        f"alloca allocates stack at run time, which the static frame of {frame} bytes does not "
+        f"include: {traffic(case)}"
     )
 
 
@@ -38,10 +38,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """A size fixed at compile time, or shared memory sized at launch: both have a known depth."""
     return (
         Advice(
-            "Use an array of the largest size that can occur: its depth is known then, though it "
-            "may still be local memory."
+            "Use an array of the largest possible size: the stack depth is then known, though "
+            "the array may still be in local memory."
         ),
-        Advice("Or take it from dynamic shared memory (`extern __shared__`), sized at launch."),
+        Advice("Or allocate it in dynamic shared memory (`extern __shared__`), sized at launch."),
     )
 
 

@@ -26,14 +26,13 @@ def asked(case: Case) -> str:
     """That a pointer may lead there, and whose code asks."""
     if case.object is not None:
         return (
-            f"the address of {case.described} is needed by a library's code that runs only where "
-            "another pointer leads to a thread's own variable, which it asks at run time "
-            "(`isspacep.local`)"
+            f"the address of {case.described} is needed by library code that runs only if another "
+            "pointer points to a local variable, which it tests at run time (`isspacep.local`)"
         )
     whose = "a library's" if _is_librarys(case) else "the program's"
     return (
-        f"a pointer may lead to a thread's own variable: {whose} code asks that at run time "
-        "(`isspacep.local`), and uses local memory only if so"
+        f"a pointer may point to a local variable: {whose} code tests this at run time "
+        "(`isspacep.local`), and uses local memory only then"
     )
 
 
@@ -43,25 +42,25 @@ def where_it_leads(case: Case) -> tuple[Advice, ...]:
     A variable that has an address for it is stored and loaded wherever the pointer leads.
     """
     promise = (
-        "ay where the pointer leads, on the line in front, as a promise: "
-        "`__builtin_assume(__isGlobal(pointer));`, or `__isShared` where it leads there; then the "
-        "code for local variables is left out"
+        "tate the pointer's address space on the line before: "
+        "`__builtin_assume(__isGlobal(pointer));`, or `__isShared` for shared memory. The "
+        "compiler then omits the code for local variables"
     )
     if case.object is not None:
-        return (Advice(f"S{promise}, and {case.name} is not needed in memory for it."),)
+        return (Advice(f"S{promise}, and {case.name} need not be in memory for it."),)
     found = [
         Advice(
-            "Leave it where the pointer never leads to a local variable: these instructions do "
-            "not run then, and asking takes one instruction and a branch."
+            "Leave it if the pointer never points to a local variable: these instructions then "
+            "do not run, and the test is one instruction and a branch."
         ),
-        Advice(f"Or s{promise}. Of a kernel's own parameter it is known."),
+        Advice(f"Or s{promise}. For a kernel's own parameter, the compiler knows it."),
     ]
     chains = [access.chain for access in case.accesses]
     if all(one and _ATOMICS in one[0].location.file for one in chains):
         found.append(
             Advice(
-                "Or use `atomicAdd` and its like with the pointer itself, where a relaxed order "
-                "will do: they do not ask."
+                "Or use `atomicAdd` or a similar function directly on the pointer, if relaxed "
+                "ordering is enough: these functions do not test it."
             )
         )
     return tuple(found)

@@ -55,7 +55,7 @@ def around_too(case: Case, loop: Loop) -> str:
         f"that at {case.line(SourceLocation(one.file, one.line))}, which counts `{one.counter}`"
         for one in outer_loops(case.sources, loop)
     ]
-    return f" Unroll {listed(places)}, too." if places else ""
+    return f" Also unroll {listed(places)}." if places else ""
 
 
 def differs_by_thread(sources: SourceText, loop: Loop) -> bool:

@@ -58,7 +58,7 @@ def message(case: Case) -> str:
         if case.facts.stack_frame == 0:
             hidden = "; the kernel's own frame of 0 bytes does not show it"
         if calls.endless:
-            hidden += "; nothing ends it"
+            hidden += "; the recursion never ends"
         others = [name for name in _taking(case) if name not in calls.recursive]
         if others:
             who += f", beside arguments and results of {names_of(others)},"
@@ -69,23 +69,23 @@ def message(case: Case) -> str:
         if not pointed or not own:
             return f"{who} on the stack: {traffic(case)} {often}{hidden}"
         return (
-            f"{who} on the stack: {_counted(own)} {often}{hidden}; functions that are called "
-            f"through pointers save registers there, too: {_counted(pointed)} in all"
+            f"{who} on the stack: {_counted(own)} {often}{hidden}; functions called through "
+            f"pointers also save registers there: {_counted(pointed)} in all"
         )
     seen = f": {traffic(case)} in all" if case.accesses else ""
     if _is_given(case):
         return f"callers pass values to the function through the stack{seen}"
     if calls is not None and calls.indirect and not case.accesses and not case.share.frame_bytes:
         return (
-            "the stack depth is not known: calls are made through pointers, and what they call may "
+            "the stack depth is unknown: the kernel calls through pointers, and the callees may "
             "keep values on the stack"
         )
     if calls is not None and calls.indirect:
         return f"calls through pointers keep values on the stack{seen}"
     if not case.accesses and only_linked(case.facts):
         return (
-            "the stack depth is not known: functions that are linked for their addresses make "
-            "calls through pointers, and the kernel calls none of them"
+            "the stack depth is unknown: functions linked because their addresses are taken call "
+            "through pointers, but the kernel calls none of them"
         )
     return f"calls pass values through the stack{seen}"
 
@@ -113,19 +113,19 @@ def advice(case: Case) -> tuple[Advice, ...]:
             return (
                 Advice(
                     f"Every path through {names} {does} again, so that no call of "
-                    f"{'it' if one else 'them'} ever returns: call the function that is meant, "
-                    "which may not be declared for these types here, or end the recursion."
+                    f"{'it' if one else 'them'} ever returns: call the intended function, which "
+                    "may not be declared for these types here, or end the recursion."
                 ),
             )
         names = listed([short_name(demangle(name)) for name in calls.recursive])
         loop = (
-            f"Write {names} as a loop. Where it needs a stack, that is an array of each thread's, "
-            "in local memory too, but no larger than what it keeps, and of a size that is known."
+            f"Rewrite {names} as a loop. If it needs a stack, use a per-thread array: it is also "
+            "in local memory, but its size is known, and it holds only the values that it needs."
         )
         if case.facts.kind == "function" and not is_of_this_file(case):
             loop += (
-                " What is compiled by itself for other files still saves registers of its callers' "
-                "then, unless it is `inline`, too."
+                " A copy compiled for other files still saves its callers' registers, unless it "
+                "is also `inline`."
             )
         others = tuple(name for name in _taking(case) if name not in calls.recursive)
         return (
@@ -136,9 +136,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if calls is not None and calls.indirect and not _is_given(case):
         return (
             Advice(
-                "Replace function pointers and virtual functions by a template parameter or a "
-                "switch over functions that are defined in this source or its headers, so that the "
-                "callee can be inlined."
+                "Replace function pointers and virtual functions with a template parameter, or a "
+                "switch over functions defined in this source or its headers, so that the callee "
+                "can be inlined."
             ),
         )
     if not case.accesses and only_linked(case.facts):
@@ -153,9 +153,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         others = tuple(name for name in called if name != case.facts.name)
         return (*inlining(case, others), *own)
     return (
-        Advice(
-            "Inline the called functions (`__forceinline__`), where they are yours and defined."
-        ),
+        Advice("Inline the called functions (`__forceinline__`) where you own their definitions."),
     )
 
 
@@ -165,14 +163,14 @@ def _room(case: Case) -> tuple[Advice, ...]:
     if any(case.sources.matching(file, _SETS_LIMIT) for file in files if file is not None):
         return (
             Advice(
-                "If it stays, see that the cudaLimitStackSize that the program sets is enough for "
-                "the depth that occurs."
+                "If the recursion stays, check that the cudaLimitStackSize that the program sets "
+                "is enough for its maximum depth."
             ),
         )
     return (
         Advice(
-            "If it stays, make room for the depth that occurs before the launch: "
-            "cudaDeviceSetLimit with cudaLimitStackSize."
+            "If the recursion stays, set cudaLimitStackSize for its maximum depth with "
+            "cudaDeviceSetLimit before the launch."
         ),
     )
 

@@ -44,13 +44,13 @@ def message(case: Case) -> str:
     are = "are" if len(functions) > 1 else "is"
     why = "not inlined"
     if _is_routine(case):
-        why = "a routine of CUDA's own"
+        why = "a CUDA library routine"
     elif _is_on_its_own(case) and by_pointer(case.accesses):
-        why = "kept for calls through a pointer, as its address is stored"
+        why = "kept for indirect calls because its address is stored"
     elif _is_on_its_own(case) and not is_of_this_file(case):
         why = "compiled for other files to call"
     text = (
-        f"registers of the caller are saved on entry to {names_of(functions)}, which {are} {why}, "
+        f"the caller's registers are saved on entry to {names_of(functions)}, which {are} {why}, "
         f"and restored before the return ({traffic(case)} in all)"
     )
     if why != "not inlined":
@@ -61,12 +61,12 @@ def message(case: Case) -> str:
     which = "they are" if linked == functions else f"{names_of(linked)} are"
     if case.facts.calls is not None and case.facts.calls.indirect:
         return (
-            f"{text}; {which} linked for their addresses, as virtual functions are, and no call "
-            "through a pointer that the kernel makes fits them"
+            f"{text}; {which} linked because their addresses are taken, as for virtual functions, "
+            "but no indirect call in the kernel matches their signature"
         )
     return (
-        f"{text}; {which} linked for the addresses that the kernel stores, as those of virtual "
-        "functions, and it calls none of them"
+        f"{text}; {which} linked because the kernel stores their addresses, as for virtual "
+        "functions, but it calls none of them"
     )
 
 
@@ -88,7 +88,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(
                 f"Nothing to do about {names_of(linked & {*called})}: this kernel calls none of "
-                "them, for they are linked for their addresses. What they cost, they cost in the "
+                "them; they are linked because their addresses are taken. Any cost is in the "
                 "kernels that call them."
             ),
             *of_library(own),
@@ -100,9 +100,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (
         *found,
         Advice(
-            f"Replace the pointer or virtual call that reaches {names_of(pointed)} by a template "
-            "parameter or a switch, so that the callee can be inlined; where nothing calls it so, "
-            "store no address of it."
+            f"Replace the indirect or virtual call of {names_of(pointed)} with a template "
+            "parameter or a switch, so that the callee can be inlined; if there is no such call, "
+            "do not store its address."
         ),
     )
 
@@ -119,9 +119,9 @@ def _of_routine(case: Case) -> tuple[Advice, ...]:
         return of_library([case.facts.name])
     return (
         Advice(
-            f"It is compiled under the limit of {cap} registers that was given to the compiler "
-            "(-maxrregcount), and has to keep its caller's. Raise or drop that limit; "
-            "__launch_bounds__ on a kernel says nothing of it."
+            f"It is compiled with a limit of {cap} registers (-maxrregcount), and must preserve "
+            "its caller's. Raise or drop that limit; __launch_bounds__ on a kernel does not "
+            "apply to it."
         ),
     )
 

@@ -12,23 +12,23 @@ def chosen_advice(case: Case) -> tuple[Advice, ...]:
         among = _chosen_among(case)
         return (
             Advice(
-                f"Choose elements instead of pointers: read {among} under the condition at each "
-                f"access (`c ? a[i] : b[i]`){_written_back(case)}. An index that is not a constant "
-                "keeps the array in local memory all the same."
+                f"Select elements instead of pointers: read {among} under the condition at each "
+                f"access (`c ? a[i] : b[i]`){_written_back(case)}. A non-constant index still "
+                "keeps the array in local memory."
             ),
         )
     if "chosen-place" in case.shown or ("chosen-address" in case.shown and case.alternatives):
         return (
             Advice(
-                "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
-                f"b;`){_written_back(case)}: values can be in registers."
+                "Copy the selected value instead of pointing to it (`if (…) chosen = a; else "
+                f"chosen = b;`){_written_back(case)}: values can be in registers."
             ),
         )
     if "chosen-address" in case.shown:
         return (
             Advice(
-                "Choose between values instead of addresses: read the other memory into a variable "
-                f"under the condition, and {case.name} otherwise{_written_back(case)}."
+                "Select between values instead of addresses: read the other memory into a "
+                f"variable under the condition, and {case.name} otherwise{_written_back(case)}."
             ),
         )
     return ()
@@ -50,4 +50,4 @@ def _written_back(case: Case) -> str:
     chosen = (*case.generic, *(one for one in case.accesses if len(one.touched) > 1))
     if not any(one.is_store for one in chosen):
         return ""
-    return ", and write it back the same way when it has been changed"
+    return ", and write it back the same way if it has changed"

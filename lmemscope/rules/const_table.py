@@ -64,12 +64,12 @@ def message(case: Case) -> str:
     large = next((e for e in evidence if e.kind == "constant-stores" and e.bytes is not None), None)
     if large is not None:
         return (
-            f"{case.described} holds constants that every thread writes again, more than the "
+            f"{case.described} holds constants that every thread rewrites: more than the "
             f"{large.limit} bytes that a thread can hold in registers"
         )
     return (
-        f"{case.described} holds constants that every thread writes again, and is indexed at run "
-        f"time{index_clause(case)}"
+        f"{case.described} holds constants that every thread rewrites, and is dynamically "
+        f"indexed{index_clause(case)}"
     )
 
 
@@ -92,32 +92,36 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
         return (_outside(case, lead),)
     if constant:
         text = (
-            "in constant memory (`__constant__`, at namespace scope): all lanes read one element."
+            "in constant memory (`__constant__`, at namespace scope): all lanes read the "
+            "same element."
         )
     elif hosted:
         text = (
-            "`static const` where it stands: its function is the host's, too, which cannot read "
-            "`__constant__` memory."
+            "`static const` where it is declared: its function is also compiled for the host, "
+            "which cannot read `__constant__` memory."
         )
     elif uniform:
-        text = "`static const` where it stands; `__constant__` at namespace scope is faster still."
+        text = (
+            "`static const` where it is declared; `__constant__` at namespace scope is faster "
+            "still."
+        )
     else:
         text = (
-            "`static const` where it stands. Lanes may read different elements, which would slow "
-            "`__constant__` down."
+            "`static const` where it is declared. Lanes may read different elements, which "
+            "`__constant__` serialises."
         )
     text = f"{lead} {case.name} one table for all threads: {text}"
     if any(len(load.chain) > 1 for load in loads):
-        text += " Functions that get it must take it as const."
+        text += " Functions that receive it must take it as `const`."
     if made is None or not (made.is_arithmetic or made.is_wide):
         text += (
-            " A `static` variable of device code has no constructor that runs: where its type has "
-            "one that is not `constexpr`, make the table one of its numbers."
+            " Device code does not run the constructors of `static` variables: if its type has a "
+            "constructor that is not `constexpr`, store plain numbers instead."
         )
     if written is None and not _has_numbers(case):
         values = (
-            " Its values must be constants where it is declared (written out, or of a `constexpr` "
-            "function), and nothing may write it then, in functions that get it either."
+            " Its initialisers must be constants (literals or a `constexpr` function), and "
+            "nothing may write to it, including functions that receive it."
         )
         return (Advice(text + values, rewrite="static-table"),)
     code = None
@@ -149,7 +153,7 @@ def _outside(case: Case, lead: str) -> Advice:
     """One table outside of a function that cannot have a static one."""
     return Advice(
         f"{lead} {case.name} one table for all threads, at namespace scope (`__device__ const`): "
-        "its function is `constexpr`, which can have a `static` variable from C++23 only.",
+        "its function is `constexpr`, which allows a `static` variable only from C++23.",
         rewrite="static-table",
     )
 

@@ -24,7 +24,7 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """How much traffic the debug build causes."""
-    return f"compiled with -G: {traffic(case)} that the release build does not have"
+    return f"compiled with -G: {traffic(case)} that a release build does not have"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -47,13 +47,13 @@ def message(case: Case) -> str:
     """How much of the frame the launch takes."""
     size = case.share.frame_bytes
     if not size:
-        return "it launches from the device, which takes no local memory before linking"
-    return f"{size} bytes of the frame serve a launch from the device"
+        return "it launches kernels from the device, which uses no local memory before linking"
+    return f"{size} bytes of the frame are for device-side launches"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, with the one mistake to avoid: the child cannot read the parent's stack."""
-    return (Advice("Fine as it is. Never pass the address of a local variable to the child."),)
+    return (Advice("No change needed. Never pass the address of a local variable to the child."),)
 
 
 def handed(facts: KernelFacts, sources: SourceText) -> Iterator[Finding]:
@@ -89,10 +89,10 @@ def handed(facts: KernelFacts, sources: SourceText) -> Iterator[Finding]:
 
 
 _GLOBAL = Advice(
-    "Hand over global memory: from the host, with a part of it for each thread that launches, or "
-    "from the device's malloc."
+    "Pass a pointer to global memory: allocated by the host, with a slice for each launching "
+    "thread, or by device-side malloc."
 )
-_VALUES = Advice("Or hand over the values themselves: a structure of up to 4 KB is an argument.")
+_VALUES = Advice("Or pass the values themselves: an argument can be a structure of up to 4 KB.")
 
 
 def _handed_message(launch: Launch, pointer: HandedPointer) -> str:
@@ -106,7 +106,7 @@ def _handed_message(launch: Launch, pointer: HandedPointer) -> str:
         variable = f"`{pointer.object}`{kind}" if pointer.object else "a local variable"
         what, whose = f"the address of {variable}", "which belongs to the parent's thread"
     through = f", through {' and '.join(pointer.through)}" if pointer.through else ""
-    return f"{child} is given {what}{through}, {whose}: what it finds there is undefined"
+    return f"{child} receives {what}{through}, {whose}: accessing it is undefined behaviour"
 
 
 RULE = Rule("LM405", "device-launch", severity, certain, message, advice, __name__)

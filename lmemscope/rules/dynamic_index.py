@@ -47,7 +47,7 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which array, by which index, and what that is made of."""
-    return f"{case.described} is indexed at run time{index_clause(case)}"
+    return f"{case.described} is dynamically indexed{index_clause(case)}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -175,18 +175,18 @@ def constant_tables(case: Case) -> tuple[Advice, ...]:
     if found.size > REGISTER_FILE:
         return ()
     open_ones = [one for one in tables if not one.is_const]
-    unroll = "unroll each loop that reads an index from {0}, and every other that indexes {1}"
+    unroll = f"unroll each loop that reads an index from {0}, and every other loop that indexes {1}"
     names = listed([f"`{one.name}`" for one in tables])
     rest = unroll.format("it" if len(tables) == 1 else "them", case.name)
-    kept = " Then every index is a constant: keep it where ptxas spills nothing."
+    kept = " Every index is then a constant: keep it only if ptxas does not spill."
     if not open_ones:
         text = f"{names} {'is' if len(tables) == 1 else 'are'} const: {rest} (`#pragma unroll`)."
         return (Advice(text + kept, rewrite="const-indices"),)
     declared = listed([f"`{one.name}` ({case.line(one.place)})" for one in open_ones])
     them = "it" if len(open_ones) == 1 else "them"
     text = (
-        f"Declare {declared} `const`: nothing in sight writes {them}, but a program could "
-        f"(`cudaMemcpyToSymbol`), so the compiler does not look at the numbers until then. And "
-        f"{rest} (`#pragma unroll`)."
+        f"Declare {declared} `const`: nothing visible writes {them}, but the program could "
+        f"(`cudaMemcpyToSymbol`), so the compiler cannot use the values. Also {rest} "
+        "(`#pragma unroll`)."
     )
     return (Advice(text + kept, rewrite="const-indices"),)

@@ -27,12 +27,15 @@ def index_clause(case: Case) -> str:
     made, others = _listed_sources(index.made_of), _listed_sources(index.other_sources)
     if not made:
         return f"{expression}{f'; other indices depend on {others}' if others else ''}"
-    apart = f"; other indices depend on {others}, too" if others else ""
+    apart = f"; other indices depend on {others}" if others else ""
     if {source.kind for source in index.made_of} == {"copy"}:
         return f" by {made}{apart}"
     ends = _listed_sources(index.trip_sources)
-    trips = f" (the loop's trip count depends on {ends})" if ends else ""
-    return f"{expression}, which depends on {made}{trips}{apart}"
+    trips = f"; the loop's trip count depends on {ends}" if ends else ""
+    is_loaded = {source.kind for source in index.made_of} == {"memory"}
+    origin = made.replace("values loaded", "loaded") if is_loaded else f"depends on {made}"
+    by = expression or " by an index"
+    return f"{by} ({origin}{trips}){apart}"
 
 
 def index_sources(case: Case) -> str:
@@ -54,8 +57,7 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
         return ()  # Whether lanes have one address is not known.
     return (
         Advice(
-            f"Leave {case.name} where it is: a few accesses outside of loops, with one address for "
-            "all lanes, cost little."
+            f"Leave {case.name} in local memory: a few uniform accesses outside loops cost little."
         ),
     )
 
@@ -65,28 +67,33 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     found = case.object
     if found is None:
         return (
-            Advice("Several objects may be meant, so no rewrite is offered: see each of them."),
+            Advice(
+                "The access may be to any of several objects, so no rewrite is offered: see each "
+                "of them."
+            ),
         )
     made = index_sources(case)
     because = f": its index depends on {made}" if made else ""
     way = (
-        " Let the threads of a warp share the work of one, or work on pieces that registers can "
-        "hold; what is only a copy of other memory can be read there, and what is the same in all "
-        "threads be held once for a block."
+        " Let the threads of a warp cooperate on one array, or process it in pieces that fit in "
+        "registers. If it only copies other memory, read that memory instead; if it is the same "
+        "in all threads, keep one copy per block."
     )
     shared = too_large(case)
     if not is_reinterpreted(case, but_for_name=True):
         shared = shared or shared_room(case)
     else:
         way = (
-            f" {case.name} is accessed as another type, too: access it as one, so that an index "
-            "selects whole elements; they can then be compared with, or moved to shared memory."
+            f" {case.name} is also accessed as another type: access it as a single type, so that "
+            "an index selects whole elements. They can then be selected by comparison, or moved "
+            "to shared memory."
         )
     constant = ""
     if _is_counted(case) and found.size <= REGISTER_FILE:
         constant = (
-            " Where all launches give its loops one end, make that a constant in the kernel and "
-            "unroll all loops that index it: then every index is one, if registers are enough."
+            " If all launches use the same loop bound, make it a constant in the kernel and "
+            "unroll every loop that indexes it: every index is then a constant, if there are "
+            "enough registers."
         )
     text = f"lmemscope knows no small change that removes it{because}.{shared}{constant}{way}"
     return (Advice(text, is_none=True),)
@@ -111,29 +118,28 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
     sources = case.index.all_sources if case.index is not None else ()
-    why = f"the variable's name is {'not known' if found.name is None else 'not known for sure'}"
+    why = f"the variable's name is {'unknown' if found.name is None else 'uncertain'}"
     if others and found.declared is not None:
         places = sorted({found.declared, *others})
         lines = listed([str(one.line) for one in places])
-        why = f"several variables share that name and place (lines {lines})"
+        why = f"several variables share that name and stack slot (lines {lines})"
     if sources and all(source.kind == "loop-counter" for source in sources):
-        less = ", and it is not all needed at once" if found.size > REGISTER_FILE else ""
+        less = ", and not all of it is live at once" if found.size > REGISTER_FILE else ""
         way = (
-            "Registers can hold it only if every index into it is a constant: in loops with a "
-            "constant number of turns that are unrolled, or compared with the index that is wanted"
-            f"{less}."
+            "It can stay in registers only if every index is a constant: unroll loops with a "
+            f"constant trip count, or select elements by comparing with the index{less}."
         )
     elif found.size > REGISTER_FILE:
         way = (
-            "It is too large for registers: work in pieces that fit, or let the threads of a warp "
-            "share the work of one."
+            "It is too large for registers: process it in pieces that fit, or let the threads of "
+            "a warp cooperate on one array."
         )
     else:
-        way = "Registers can hold it only if every index into it is a constant."
+        way = "It can stay in registers only if every index is a constant."
     return (
         Advice(
-            f"No rewrite is offered, for {why}: look at what is indexed"
-            f"{where}. {way}{shared_room(case)}"
+            f"No rewrite is offered because {why}: check the array that is indexed{where}. "
+            f"{way}{shared_room(case)}"
         ),
     )
 
@@ -158,7 +164,7 @@ def with_members(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
     ]
     if not others:
         return found
-    more = f" So must {listed(others)}: the structure leaves memory as a whole."
+    more = f" Do the same for {listed(others)}: a structure leaves local memory only as a whole."
     return tuple(replace(one, text=f"{one.text}{more}") for one in found)
 
 
@@ -171,15 +177,19 @@ def listed(items: list[str]) -> str:
 
 def _source(source: IndexSource) -> str:
     if source.kind == "parameter":
-        return f"the parameter {source.name}" if source.name else "a parameter"
+        return f"the parameter `{source.name}`" if source.name else "a parameter"
     if source.kind in ("thread-id", "block-id"):
         return source.name or source.kind
     if source.kind == "memory":
-        return f"values loaded from {source.name}" if source.name else "values loaded from memory"
+        return f"values loaded from `{source.name}`" if source.name else "values loaded from memory"
     if source.kind == "call":
-        return f"the result of {source.name}" if source.name else "the result of a call"
+        return f"the result of `{source.name}`" if source.name else "the result of a call"
     if source.kind == "copy":
         return "a `memcpy` or `memset` of run-time length"
     if source.kind == "loop-counter":
-        return "a loop counter" if source.constant_trip else "the counter of a run-time loop"
+        return (
+            "a loop counter"
+            if source.constant_trip
+            else "the counter of a loop with a run-time trip count"
+        )
     return source.name or "a computed value"

@@ -33,15 +33,14 @@ _PRECISE = (
 
 def not_called(facts: KernelFacts) -> Advice:
     """What to do about functions that are linked with a kernel and that it does not call."""
-    why = "it stores the addresses of these functions and calls none"
+    why = "it stores the addresses of these functions but calls none"
     if facts.calls is not None and facts.calls.indirect:
         why = (
-            "these functions are linked for their addresses, and take or return something else "
-            "than its calls through pointers"
+            "these functions are linked because their addresses are taken, but their "
+            "signatures do not match its indirect calls"
         )
     return Advice(
-        f"Nothing to do in this kernel: {why}. What it costs, it costs in the kernels that call "
-        "them.",
+        f"Nothing to do in this kernel: {why}. Any cost is in the kernels that call them.",
         is_none=True,
     )
 
@@ -115,7 +114,7 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
     if free_names:
         inline = _inline(case, free_names)
         if hands_on:
-            more = f"{inline.text} And each other function that gets the address, or is handed it."
+            more = f"{inline.text} Do the same for every other function that receives the address."
             inline = replace(inline, text=more)
         found.append(inline)
     if external:
@@ -131,7 +130,7 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
     if recursive:
         calls_itself = "calls itself, so it" if len(recursive) == 1 else "call themselves, so they"
         found.append(
-            Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: write a loop instead.")
+            Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: use a loop instead.")
         )
     return (*found, *of_library(library))
 
@@ -142,9 +141,10 @@ def _of_unseen(case: Case, they: str) -> str:
     what = case.name if is_named else "the object"
     do = "does" if they == "it" else "do"
     return (
-        f"What {they} {do} with the address then decides, which this source does not show: {what} "
-        "stays in memory where it is kept, handed to a function that is not inlined, copied in a "
-        "number of bytes that is known at run time only, or indexed at run time."
+        f"The outcome then depends on what {they} {do} with the address, which this source "
+        f"does not show: {what} stays in local memory if the address is stored or passed to a "
+        "non-inlined function, or if it is copied with a run-time length or dynamically "
+        "indexed."
     )
 
 
@@ -155,12 +155,12 @@ def of_its_own(case: Case) -> tuple[Advice, ...]:
         return inlining(case, (case.facts.name,))
     how = "define it `inline`"
     if _is_instance(case):
-        how = "leave out its explicit instantiation"
+        how = "remove its explicit instantiation"
     return (
         Advice(
-            f"Where no other file calls it, {how}: nothing is left of it then once its calls "
-            "are inlined. Where one does, move it to a header, or compile and link with "
-            "`-dlto`: it can then be inlined there too."
+            f"If no other file calls it, {how}: it disappears once its calls are inlined. "
+            "Otherwise, move it to a header, or compile and link with `-dlto`, so that it "
+            "can be inlined there too."
         ),
     )
 
@@ -186,8 +186,9 @@ def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
         if own:
             found.append(
                 Advice(
-                    f"{names_of(own)} {'serves' if len(own) == 1 else 'serve'} {what} of float: "
-                    f"where less accurate ones are enough, `{option}` does without."
+                    f"{names_of(own)} {'serves' if len(own) == 1 else 'serve'} {what} of "
+                    f"float: if less accurate versions are enough, `{option}` avoids "
+                    f"{'it' if len(own) == 1 else 'them'}."
                 )
             )
     others = [s for s in symbols if not any(one.fullmatch(plain[s]) for one, _, _ in _PRECISE)]
@@ -195,8 +196,8 @@ def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
         call, leave = ("it", "it is") if len(others) == 1 else ("them", "they are")
         found.append(
             Advice(
-                f"Not yours to inline: {names_of(others)} (CUDA's own, or a library's). Call "
-                f"{call} less often, or leave {call} as {leave}."
+                f"Not yours to inline: {names_of(others)} (from CUDA or another library). "
+                f"Call {call} less often, or leave {call} as {leave}."
             )
         )
     return tuple(found)
@@ -206,8 +207,8 @@ def _asked_in_vain(names: list[str]) -> Advice:
     """What is left to say of functions that are to be inlined already."""
     verb, their = ("is", "its") if len(names) == 1 else ("are", "their")
     return Advice(
-        f"{listed(names)} {verb} `__forceinline__` already, and not inlined: see whether {their} "
-        "address is taken, or whether the compiler warns of it."
+        f"{listed(names)} {verb} already `__forceinline__`, but not inlined: check whether "
+        f"{their} address is taken, or whether the compiler issues a warning."
     )
 
 

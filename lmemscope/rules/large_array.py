@@ -31,16 +31,15 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which array, and the size that a thread can hold in registers."""
-    return f"{case.described} is larger than the 1020 bytes that a thread can hold in registers"
+    return f"{case.described} is larger than the 1020 bytes of registers a thread can have"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
         Advice(
-            f"No thread has registers for all of {case.name}: where all of it is in use at a time, "
-            "work in pieces that fit, or let the threads of a warp share the work and the array of "
-            "one.",
+            f"{case.name} does not fit in one thread's registers: if all of it is live at once, "
+            "process it in pieces that fit, or distribute it across the threads of a warp.",
             is_none=True,
         ),
         *_in_parts(case),
@@ -59,9 +58,9 @@ def _in_parts(case: Case) -> tuple[Advice, ...]:
         return ()
     return (
         Advice(
-            "Where only a part of its elements is in use at a time, unrolling each loop that "
-            f"indexes it (`#pragma unroll`), and those around them, takes {case.name} apart: keep "
-            "it where ptxas then spills fewer bytes more than the array has.",
+            "If only some of its elements are live at once, unroll each loop that indexes it "
+            "(`#pragma unroll`) and the loops around those, so that the compiler can split "
+            f"{case.name}: keep the change if it adds fewer spilled bytes than the array has.",
             rewrite="unroll",
         ),
     )

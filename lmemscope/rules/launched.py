@@ -97,7 +97,7 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
-    text = f"the {count(max(known), 'thread')} that it is launched with"
+    text = f"the {count(max(known), 'thread')} it is launched with"
     chosen = any(one.given for one in launches)
     return Block(
         max(known),
@@ -221,7 +221,7 @@ def _of_runners(case: Case) -> Block | None:
     if not found:
         return None
     most = max(block.threads for block in found)
-    text = f"the {count(most, 'thread')} that the kernels in sight which run it have"
+    text = f"the {count(most, 'thread')} of the visible kernels that call it"
     return Block(most, text, is_exact=False, is_dynamic=any(block.is_dynamic for block in found))
 
 

@@ -62,8 +62,8 @@ def severity(case: Case) -> Severity:
 def message(case: Case) -> str:
     """How many bytes the slow path keeps, whether or not it is ever taken."""
     return (
-        f"{case.share.frame_bytes or (case.object.size if case.object else 0)} bytes serve the "
-        "slow path of a trigonometric function (arguments too large for the fast reduction)"
+        f"{case.share.frame_bytes or (case.object.size if case.object else 0)} bytes are for the "
+        "slow path of a trigonometric function (arguments too large for the fast range reduction)"
     )
 
 
@@ -72,12 +72,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
     is_float = is_float_path(case)
     found = [
         Advice(
-            "Leave it where arguments are small: the path is then never taken, and costs registers "
-            "and code alone."
+            "Leave it if arguments are small: the slow path is then never taken, and costs only "
+            "registers and code size."
         )
     ]
     on_host = case.location is not None and is_for_host(case.sources, case.location)
-    only = ", in device code alone (`#ifdef __CUDA_ARCH__`)" if on_host else ""
+    only = ", in device code only (`#ifdef __CUDA_ARCH__`)" if on_host else ""
     found += _half_turns(case, is_float, only)
     if _grows(case, is_float=is_float is not False):
         return (*found, _reduce(is_float))
@@ -86,17 +86,18 @@ def advice(case: Case) -> tuple[Advice, ...]:
         # One slow path serves the sine and the cosine of an argument.
         found.append(
             Advice(
-                f"Where reduced accuracy is enough: __sinf and its like in all such calls{only}, "
-                f"or --use_fast_math for the whole file. Their absolute error is 1e-6 within pi of "
-                f"zero, {_of_tangents(case)}and grows beyond with the argument.{kept}",
+                "Where reduced accuracy is enough, use __sinf and similar intrinsics in all such "
+                f"calls{only}, or --use_fast_math for the whole file. Their absolute error is "
+                f"1e-6 within pi of zero, {_of_tangents(case)}and grows with larger "
+                f"arguments.{kept}",
                 rewrite="fast-math",
             )
         )
     elif is_float is False and not _grows(case, is_float=True):
         found.append(
             Advice(
-                "There is no less accurate version for double: where it is enough, convert to "
-                f"float and use __sinf and its like{only}.{kept}"
+                "There is no fast intrinsic for double: if float accuracy is enough, convert to "
+                f"float and use __sinf or a similar intrinsic{only}.{kept}"
             )
         )
     return (*found, *_promise(case, is_float, on_host))
@@ -104,12 +105,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
 def _reduce(is_float: bool | None) -> Advice:
     """What is left of an angle that may be large: to reduce it where that is still exact."""
-    fast = ", __sinf and its like and --use_fast_math are" if is_float else " is"
+    fast = ", __sinf and similar intrinsics, and --use_fast_math are" if is_float else " is"
     return Advice(
-        f"The argument may be large, by what it is computed of: a promise that it is small{fast} "
-        "wrong for large ones. Where it is a product of integers with pi over "
-        "another integer, the product can be reduced before, exactly: `(i * j) % n` for "
-        "`i * j / n`, with `2 * n` where the factor is pi and not 2 pi.",
+        "The argument may be large, judging by how it is computed: an assumption that it is "
+        f"small{fast} wrong for large ones. If it is a product of integers times 2 pi over "
+        "another integer, reduce the product exactly first: `(i * j) % n` for `i * j / n`; use "
+        "`2 * n` if the factor is pi.",
         is_none=True,
     )
 
@@ -138,34 +139,34 @@ def _promise(case: Case, is_float: bool | None, on_host: bool) -> tuple[Advice, 
     argument = _argument(case)
     word = "" if argument is not None else " (`__builtin_assume`)"
     text = (
-        f"If arguments always stay below {limit.removesuffix('f')}, promise it before the "
-        f"statement of each such call{word}: beyond, the result is then wrong."
+        f"If arguments are always below {limit.removesuffix('f')}, tell the compiler before "
+        f"each statement with such a call{word}. Results for larger arguments are then wrong."
     )
     if _may_loop(case):
         text += (
-            " In a loop that is unrolled by a part it has no effect: put `#pragma unroll 1` before "
-            "that. Where the argument is the same in all iterations, the compiler may call before "
-            "the loop, and the promise may have to stand there."
+            " It has no effect in a partly unrolled loop: put `#pragma unroll 1` before that "
+            "loop. If the argument is loop-invariant, the compiler may hoist the call, and the "
+            "assumption may have to precede the loop."
         )
     if _may_loop(case) or len({calling_line(one.chain) for one in case.accesses}) > 1:
         text += (
-            " A call whose argument comes from an earlier iteration, or was promised or computed "
-            "before, may keep its path all the same."
+            " A call may keep its slow path if its argument comes from an earlier iteration, or "
+            "was assumed or computed before."
         )
     if argument is None:
         text += (
-            " An argument that calls functions has to be a variable first, which the promise and "
-            "the call use."
+            " If the argument calls functions, assign it to a variable first, and use that in "
+            "the assumption and the call."
         )
     if on_host:
         text += (
-            " The function is compiled for the host too, whose compiler may not know the word: "
+            " The function is also compiled for the host, whose compiler may not support it: "
             "keep it inside `#ifdef __CUDA_ARCH__`."
         )
     if argument is None:
         if is_float:
             text += (
-                " It has to speak of the float that the function gets: of a double, "
+                " It must constrain the float that the function receives: for a double, "
                 "`__builtin_assume(fabsf((float)x) < 1e5f)`."
             )
         return (Advice(text),)
@@ -194,9 +195,9 @@ def _kept(case: Case) -> str:
     shown = [case.line(place) for place in hidden[:_SHOWN]]
     more = [f"{len(hidden) - _SHOWN} more"] if len(hidden) > _SHOWN else []
     return (
-        " Another function of the library's, or a macro, that makes such a call keeps its path "
-        "where names alone are replaced: "
-        f"{listed([*shown, *more])} {'names' if len(hidden) == 1 else 'name'} none."
+        " Other library functions and macros that make such calls keep the slow path if only "
+        f"names are replaced: {listed([*shown, *more])} {'names' if len(hidden) == 1 else 'name'} "
+        "none."
     )
 
 
@@ -263,9 +264,10 @@ def _half_turns(case: Case, is_float: bool | None, only: str) -> tuple[Advice, .
     shown = [*lines[:_SHOWN], *([f"{len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
     where = f" of {listed(shown)}" if {place for _, place in turns} != {case.location} else ""
     text = (
-        f"The argument{where} is pi times something: use {names} of that factor{only}, which has "
-        "no slow path and is at least as accurate (where pi is written with few digits, results "
-        "change by what these lack); the path goes when every call that shares it is replaced."
+        f"The argument{where} is a multiple of pi: pass the factor to {names}{only}, which has no "
+        "slow path and is at least as accurate (if pi is written with few digits, results change "
+        "by the digits it lacks). The slow path is removed once every call that shares it is "
+        "replaced."
     )
     code = next(iter(turns.values())) if len(turns) == 1 else None
     return (Advice(text, code, rewrite="half-turns"),)

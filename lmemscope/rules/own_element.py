@@ -41,9 +41,9 @@ def own_element(case: Case) -> tuple[Advice, ...]:
     kind = f"`{made.element}`" if made.element is not None else "its type"
     return (
         Advice(
-            f"Declare one variable of {kind} in place of {case.name}: each thread uses no element "
-            f"but `{made.name}[{written}]`, of a copy of its own. If threads are meant to see each "
-            "other's, it lacks `__shared__`: then it is one array for the block."
+            f"Replace {case.name} with a single variable of {kind}: each thread has its own "
+            f"array, and uses only the element `{made.name}[{written}]`. If threads are meant to "
+            "see each other's elements, declare it `__shared__`: one array per block."
         ),
     )
 

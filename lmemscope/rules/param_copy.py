@@ -33,8 +33,7 @@ _LONGEST = 2000
 
 
 _OVERLOADS = (
-    " Where there is another overload for what is const, that is called instead: see that it does "
-    "the same."
+    " If there is a separate `const` overload, it is called instead: check that it does the same."
 )
 
 
@@ -47,16 +46,16 @@ def severity(case: Case) -> Severity:
 def message(case: Case) -> str:
     """Which parameter, and what its index is made of."""
     clause = index_clause(case)
-    indexed = f": it is indexed at run time{clause}" if clause else ""
+    indexed = f": it is dynamically indexed{clause}" if clause else ""
     if not clause and "chosen-address" in case.shown:
         indexed = ": a pointer to it is chosen at run time"
     elif not clause:
         indexed = _passed(case)
     owner = _owner(case)
     if owner is not None and owner.function is None:
-        return f"{case.described}, a copy of a parameter, is on every thread's stack{indexed}"
+        return f"{case.described}, a copy of a parameter, is on each thread's stack{indexed}"
     of = f" of {owner.function}" if owner is not None else ""
-    return f"the parameter {case.described}{of} is copied to every thread's stack{indexed}"
+    return f"the parameter {case.described}{of} is copied to each thread's stack{indexed}"
 
 
 def _passed(case: Case) -> str:
@@ -76,46 +75,46 @@ def advice(case: Case) -> tuple[Advice, ...]:
     shown = f"`{plain}`" if plain is not None else "the parameter"
     owner = _owner(case)
     if owner is not None and "parameter-changed" not in case.shown:
-        how = "Read the kernel's parameter instead of it"
+        how = "Read the kernel's parameter directly"
         if owner.function is not None:
             how = (
-                f"Let {owner.function} take {shown} as a `const` reference, and so each function "
-                "that hands it on, or has such a copy in its place"
+                f"Let {owner.function} take {shown} by `const` reference, and do the same in "
+                "every function that passes it on or copies it"
             )
         return (
             Advice(
-                f"{how}, and declare the kernel's parameters that it comes from `const "
-                "__grid_constant__` (sm_70 and newer): it is then read in place. Member functions "
-                f"that are called must be const.{_OVERLOADS}"
+                f"{how}, and declare the kernel parameters it comes from `const "
+                "__grid_constant__` (sm_70 and newer), so that they are read in place. Member "
+                f"functions called on them must be `const`.{_OVERLOADS}"
             ),
         )
     if plain is not None and _is_in_place(case, plain):
         return (
             Advice(
-                f"{shown} is `__grid_constant__` already, and the kernel has a copy of it: take it "
-                "by `const` reference where it is passed or assigned by value; of what is changed, "
-                "copy that alone."
+                f"{shown} is already `__grid_constant__`, but the kernel copies it: take it by "
+                "`const` reference where it is passed or assigned by value, and copy only the "
+                "members that are modified."
             ),
         )
     if "parameter-changed" in case.shown:
         return (
             Advice(
-                f"The kernel changes {shown}, so it cannot be read in place: copy only what "
-                "changes into a variable of its own, and leave the parameter as it is."
+                f"The kernel modifies {shown}, so it cannot be read in place: copy only the "
+                "modified members into local variables, and leave the parameter unchanged."
             ),
             Advice("Or pass a pointer to device memory."),
         )
     return (
         Advice(
-            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer), in "
-            "every declaration of the kernel; functions that get it by reference or by pointer "
-            "must then take it as const, and member functions that it calls must be const."
-            f"{_OVERLOADS} What gets it by value has a copy of its own, and takes it by `const` "
-            "reference instead.",
+            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer) in "
+            "every declaration of the kernel; functions that take it by reference or pointer "
+            "must take it as `const`, and member functions called on it must be "
+            f"`const`.{_OVERLOADS} Functions that take it by value make their own copy: let them "
+            "take a `const` reference.",
             _written(case, plain),
             rewrite="grid-constant",
         ),
-        Advice("Or pass a pointer to device memory, and hand that on, or a reference to it."),
+        Advice("Or pass a pointer to device memory, and pass on that pointer or a reference."),
     )
 
 

@@ -47,17 +47,17 @@ def message(case: Case) -> str:
     size = case.share.frame_bytes
     if not size and case.object is not None and case.object.function in only_linked(case.facts):
         return (
-            "arguments of printf or assert are in the frame of a function that is linked for its "
-            "address, and that the kernel does not call"
+            "arguments of printf or assert are in the frame of a function that is linked because "
+            "its address is taken, and that the kernel does not call"
         )
     if not size and case.object is not None and case.object.function == case.facts.name:
         size = case.object.size
         return (
-            f"{size} bytes hold the arguments of printf or assert, in the place that a variable "
-            "has at other times: the frame is no larger for them"
+            f"{size} bytes hold the arguments of printf or assert, in a stack slot shared with a "
+            "variable: they do not enlarge the frame"
         )
     if not size:
-        return "arguments of printf or assert are in the frame of a function that is called"
+        return "arguments of printf or assert are in the frame of a called function"
     return f"{size} bytes hold the arguments of printf or assert"
 
 
@@ -66,33 +66,33 @@ def advice(case: Case) -> tuple[Advice, ...]:
     place = case.location
     if case.facts.ptx is not None and case.facts.ptx.only_prints:
         what = "kernel" if case.facts.kind == "entry" else "function"
-        text = f"Leave it: the {what} stores nothing, so printing is what it is for."
+        text = f"Leave it: the {what} stores no results, so printing is its purpose."
         return (Advice(text, is_none=True),)
-    text = "Leave it where the message is rare: nothing is stored unless it is printed."
+    text = "Leave it if the message is rare: nothing is stored unless it is printed."
     if place is not None and _is_run_by_all(case, place):
-        text = "Each thread prints it, and stores the arguments for that."
+        text = "Every thread prints, and stores the arguments to do so."
     written = case.sources.line(place.file, place.line) if place is not None else ""
     if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
         if _ASSERTS.search(written):
             return (Advice(f"{text} `-DNDEBUG` compiles `assert` out of release builds."),)
-        return (Advice(f"{text} `-DNDEBUG` compiles it out where it comes from `assert` itself."),)
+        return (Advice(f"{text} If it comes from `assert`, `-DNDEBUG` compiles it out."),)
     if place is None:
         return (
             Advice(
                 "Leave it: nothing is stored unless it is printed, and lmemscope does not know "
-                "which line prints. It may be a library's message of an error.",
+                "which line prints. It may be a library's error message.",
                 is_none=True,
             ),
         )
     if _is_of_debug_builds(case, place):
-        return (Advice(f"{text} It stands in a branch for debug builds.", is_none=True),)
-    text += " To be rid of it in release builds, compile "
+        return (Advice(f"{text} It is in a branch for debug builds.", is_none=True),)
+    text += " To remove it from release builds, compile "
     lines = [case.line(one) for one in calls_at(case)]
     if len(lines) > 1:
         return (
             Advice(
-                f"{text}out every call that shares the buffer, at {listed(lines)}, with conditions "
-                "that guard nothing else."
+                f"{text}out every call that shares the buffer, at {listed(lines)}, together with "
+                "conditions that guard only those calls."
             ),
         )
     text += "the call out"
@@ -100,8 +100,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if call is not None and _PRINTS.match(call):
         return (Advice(f"{text}.", f"#ifndef NDEBUG\n{call}\n#endif"),)
     if "printf" not in written:
-        return (Advice(f"{text}, which a macro or a function of that line makes."),)
-    return (Advice(f"{text} (`#ifndef NDEBUG`, with a condition that guards nothing else)."),)
+        return (Advice(f"{text}, which a macro or function on that line makes."),)
+    return (Advice(f"{text} (`#ifndef NDEBUG`, together with a condition that guards only it)."),)
 
 
 def _is_run_by_all(case: Case, place: SourceLocation) -> bool:

@@ -71,7 +71,7 @@ def cap_of(facts: KernelFacts) -> Cap:
             minimum = f", {bounds.min_blocks}" if bounds.min_blocks else ""
             text = f"__launch_bounds__({bounds.max_threads}{minimum})"
             if _leaves_room(allowed, used):
-                return _own_choice(facts, f"ptxas's own choice; {text} leaves {allowed}")
+                return _own_choice(facts, f"chosen by ptxas; {text} leaves {allowed}")
             return Cap(
                 "launch-bounds",
                 allowed,
@@ -80,11 +80,11 @@ def cap_of(facts: KernelFacts) -> Cap:
             )
     if cap is not None and cap < HARDWARE_CAP:
         if _leaves_room(cap, used):
-            return _own_choice(facts, f"ptxas's own choice, below the limit of {cap}")
-        return Cap("option", cap, f"a register limit of {cap} was given to the compiler")
+            return _own_choice(facts, f"chosen by ptxas, below the limit of {cap}")
+        return Cap("option", cap, f"the compiler was given a limit of {cap} registers")
     if used >= HARDWARE_CAP - 3:
-        return Cap("hardware", HARDWARE_CAP, f"the architecture has {HARDWARE_CAP} per thread")
-    return _own_choice(facts, "ptxas's own choice, below every limit")
+        return Cap("hardware", HARDWARE_CAP, f"the architecture allows {HARDWARE_CAP} per thread")
+    return _own_choice(facts, "chosen by ptxas, below every limit")
 
 
 def _own_choice(facts: KernelFacts, reason: str) -> Cap:

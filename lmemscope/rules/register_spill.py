@@ -73,8 +73,8 @@ def message(case: Case) -> str:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
         verb = "uses" if shared == 1 else "use"
         text += (
-            f"; {count(shared, 'more spill instruction')} {verb} shared memory ({size} bytes "
-            "per block in all), which ptxas's spill figures leave out"
+            f"; {count(shared, 'more spill instruction')} {verb} shared memory ({size} bytes per "
+            "block in all), which ptxas's spill figures exclude"
         )
     return text
 
@@ -93,8 +93,8 @@ def _in_callees(case: Case) -> str:
     if not stored and not loaded:
         return ""
     return (
-        f", of which {stored} and {loaded} are in functions that it calls; ptxas's figures for "
-        "the kernel leave these out"
+        f", of which {stored} and {loaded} are in called functions; ptxas's figures for the "
+        "kernel exclude them"
     )
 
 
@@ -103,8 +103,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     cap = cap_of(case.facts)
     if cap.kind == "launch-bounds" and cap.code is not None:
         first = Advice(
-            f"Loosen the launch bounds: {cap.way_out}; fewer threads will be in flight, and what "
-            f"does not fit those is still spilled.{_baked_in(case, cap.code)}",
+            f"Relax the launch bounds: {cap.way_out}. Occupancy decreases, and values that still "
+            f"do not fit are spilled.{_baked_in(case, cap.code)}",
             cap.code,
             rewrite="launch-bounds",
         )
@@ -114,27 +114,27 @@ def advice(case: Case) -> tuple[Advice, ...]:
             + (
                 _alone(case)
                 if case.facts.kind == "entry"
-                else "; __launch_bounds__ on a kernel says nothing of a function that is compiled "
-                "by itself."
+                else "; __launch_bounds__ on a kernel does not apply to a separately compiled "
+                "function."
             )
         )
     elif cap.kind == "allocator" and cap.code is not None:
         first = Advice(
-            "Without a minimum of blocks in the launch bounds ptxas may spare registers for "
-            f"several, and spill for them: {cap.way_out}. Where it still spills there, fewer "
-            f"values must live{_around(case)}. Fewer threads can be in flight.",
+            "Without a minimum block count in the launch bounds, ptxas may save registers so "
+            f"that several blocks fit, and spill to do so: {cap.way_out}. If it still spills, "
+            f"keep fewer values live{_around(case)}. Occupancy can decrease.",
             cap.code,
             rewrite="launch-bounds",
         )
     elif cap.kind == "allocator":
         first = Advice(
-            "ptxas spills below the limits that lmemscope knows of, so raising one may change "
-            f"nothing: let fewer values live{_around(case)}."
+            "ptxas spills below every limit that lmemscope knows of, so raising one may change "
+            f"nothing: keep fewer values live{_around(case)}."
         )
     else:
         first = Advice(
-            "No limit is left to raise: hold fewer values at once (smaller tiles, less unrolling, "
-            "recompute instead of keeping)."
+            "There is no limit left to raise: keep fewer values live (smaller tiles, less "
+            "unrolling, recomputation)."
         )
     return (first, *_in_shared_memory(case))
 
@@ -143,7 +143,7 @@ def _alone(case: Case) -> str:
     """How one kernel is excepted from a limit for all, where it has no bounds yet."""
     if case.facts.launch_bounds is not None:
         return "."
-    return ", or set __launch_bounds__ on this kernel alone."
+    return ", or set __launch_bounds__ on this kernel only."
 
 
 def _asks_for_it(case: Case) -> bool:
@@ -174,8 +174,8 @@ def _baked_in(case: Case, code: str) -> str:
     if not threads or code.startswith(f"__launch_bounds__({threads},"):
         return ""
     must = (
-        f" The launches, and whatever in the kernel counts on blocks of {threads} threads, as a "
-        "tile that their warps share, must change with it"
+        f" Also change the launches, and any code in the kernel that assumes blocks of {threads} "
+        "threads, such as a tile that its warps share"
     )
     at = _lines_with(case, place, threads) if place is not None else []
     if not at:
@@ -183,7 +183,7 @@ def _baked_in(case: Case, code: str) -> str:
     shown = [str(number) for number in at[:_SHOWN]]
     more = [f"{len(at) - _SHOWN} more"] if len(at) > _SHOWN else []
     where = f"line{'s' if len(at) > 1 else ''} {listed([*shown, *more])}"
-    return f"{must}: that number stands at {where} too."
+    return f"{must}; the number is also used at {where}."
 
 
 def _lines_with(case: Case, place: SourceLocation, threads: str) -> list[int]:
@@ -225,13 +225,15 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     if not least or least < spilled // _WORTH:
         return ()
     part = "all" if least == spilled else f"{least} to {most}, by architecture,"
-    beside = f" beside the {taken / 1024:.4g} KB that the kernel uses already" if taken else ""
+    beside = (
+        (f" in addition to the {taken / 1024:.4g} KB that the kernel already uses") if taken else ""
+    )
     return (
         Advice(
-            "Spill to shared memory instead (CUDA 13 and newer): at the beginning of the kernel. "
-            "ptxas takes for that what a block has of it while the multiprocessor is full of "
-            f"threads: room for {part} of the {spilled} bytes per thread{beside}. It refuses it "
-            "with `-rdc=true`.",
+            "Spill to shared memory instead (CUDA 13 and newer), with this at the start of the "
+            "kernel. ptxas uses the shared memory that a block has at full occupancy: room for "
+            f"{part} of the {spilled} bytes per thread{beside}. It is not available with "
+            "`-rdc=true`.",
             'asm volatile(".pragma \\"enable_smem_spilling\\";");',
             rewrite="smem-spilling",
         ),

@@ -152,7 +152,7 @@ def find_reported(facts: KernelFacts, source: str | None, arch: str) -> tuple[Fi
                 facts,
                 0,
                 "likely",
-                "the depth of the stack is not known when compiling: recursion, or calls through "
+                "the stack depth is not known at compile time: recursion, or calls through "
                 "pointers",
                 way_out,
             )
@@ -165,8 +165,8 @@ def _described(stack: Stack) -> str:
     if stack.spills or stack.other <= own:
         return f"stack frame of {stack.other} B"
     if own:
-        return f"stack of {stack.other} B, {own} B of it its own frame"
-    return f"stack of {stack.other} B in what it calls"
+        return f"stack of {stack.other} B, {own} B of it in its own frame"
+    return f"stack of {stack.other} B in called functions"
 
 
 def _where(stack: Stack) -> str:
@@ -225,7 +225,7 @@ def _way_out(facts: KernelFacts, source: str | None, arch: str) -> tuple[Advice,
         kernel = facts.name
     target = shlex.quote(f"{source or 'FILE.cu'}::{kernel}")
     command = f"lmemscope explain {target}{f' --arch {arch}' if arch else ''}"
-    text = "Its source tells why: this compiles it and explains each byte."
+    text = "The source shows why: this command compiles it and explains each byte."
     if source is None:
-        text = "Its source tells why; the log does not say which file that is."
+        text = "The source shows why; the log does not name the file."
     return (Advice(text, command),)

@@ -36,8 +36,8 @@ def shifted(case: Case, made: Declaration) -> tuple[Advice, ...]:
     if singly is None:
         lead = f"If one element of {case.name} is replaced at a time, as in a ring"
     text = (
-        f"{lead}, move all by one in an unrolled loop, and store the newest as "
-        f"`{name}[{last}]`, instead of moving an index: the one of k steps before it is then "
+        f"{lead}, shift all elements by one in an unrolled loop and store the newest in "
+        f"`{name}[{last}]`, instead of advancing an index. The element from k steps ago is then "
         f"`{name}[{last} - k]`. Unroll every other loop over it."
     )
     return (Advice(text, code, rewrite="shift"),)

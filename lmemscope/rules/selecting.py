@@ -53,21 +53,21 @@ def selection(case: Case) -> tuple[Advice, ...]:
     if found.function != case.facts.name and made.is_member:
         return ()
     text = (
-        f"With {made.elements} elements, compare instead of indexing, at each access with a "
-        f"run-time index; unroll every loop over {case.name} that stays rolled. It costs "
-        f"{made.elements} comparisons an access, and the elements need registers: keep it where "
-        "ptxas spills nothing then."
+        f"With {made.elements} elements, select by comparing with the index at each "
+        f"dynamically indexed access, and unroll every loop over {case.name} that stays "
+        f"rolled. This costs {made.elements} comparisons per access, and the elements need "
+        "registers: keep it only if ptxas does not spill."
     )
     if case.alternatives:
         others = (f"`{one.name}`" if one.name else "the other object" for one in case.alternatives)
         text += (
-            f" Do the same with {' and '.join(dict.fromkeys(others))}, and choose between the "
-            "values: no pointer may be chosen."
+            f" Do the same with {' and '.join(dict.fromkeys(others))}, and select between the "
+            "values: do not select a pointer."
         )
     if made.is_member and "<" in f"{found.type}{short_name(case.facts.demangled)}":
         text += (
-            f" {made.elements} is this instance's: in a template, write what the array is declared "
-            "with."
+            f" {made.elements} is for this instance: in a template, write the extent as it is "
+            "declared."
         )
     return (Advice(text, _code(case, made), rewrite="select"),)
 
@@ -116,9 +116,9 @@ def of_components(case: Case) -> tuple[Advice, ...]:
     names = ", ".join(f"`.{letter}`" for letter in "xyzw"[:count])
     return (
         Advice(
-            f"Choose among the {count} components ({names}) by comparing with each index, in an "
-            f"unrolled loop or one by one, instead of indexing {case.name}: then it can be in "
-            "registers."
+            f"Select among the {count} components ({names}) by comparing with the index, in "
+            f"an unrolled loop or one by one, instead of indexing {case.name}: it can then "
+            "stay in registers."
         ),
     )
 

@@ -92,7 +92,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         threads = room // size // _WARP * _WARP
     if threads <= 0 or (known is None and threads < _FEW):
         return ()
-    beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
+    beside = f" in addition to {_amount(taken)} that the kernel already uses" if taken else ""
     amount = f"{_amount(size * threads)} of 48 KB{beside}"
     if known is not None:
         text = (
@@ -106,15 +106,15 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
             f"memory, one copy per thread: {size} bytes × {threads} threads = {amount}; {more}."
         )
     if has_dynamic(case) and not (known is not None and known.is_exact and not known.is_dynamic):
-        text += " What the launch asks for there dynamically comes on top."
+        text += " Dynamic shared memory of the launch comes on top."
     grid = known.blocks if known is not None and known.is_exact else None
     if may_limit(threads, taken + size * threads, grid):
-        text += " It can lower occupancy."
+        text += " This can lower occupancy."
     if size * threads + _others(case) * threads > room:
-        text += " Not all of the kernel's local arrays fit there at once."
+        text += " The kernel's local arrays do not all fit there at once."
     if case.alternatives:
         others = (f"`{one.name}`" if one.name else "the other object" for one in case.alternatives)
-        text += f" Move {' and '.join(dict.fromkeys(others))} too: one pointer leads to either."
+        text += f" Move {' and '.join(dict.fromkeys(others))} too: one pointer can point to either."
     if made is None:
         return (Advice(text, rewrite="shared-memory"),)
     code = None
@@ -127,15 +127,15 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         one for one in (text, _banks(made, threads, _scalar_widths(case)), _start(made)) if one
     )
     if trivial is None:
-        text += " Its type must have a constructor that does nothing, or none."
+        text += " Its type must have no constructor, or one that does nothing."
     text += f"{_in_instances(case, made, taken)}{_of_callers(case)}{_of_host(case)}"
     whole = whole_uses(case, made)
     if "pointer" in whole:
-        text += " Functions that get it as a pointer must take that layout too."
+        text += " Functions that receive a pointer to it must use that layout too."
     if "copy" in whole:
-        text += " Write each `memset` or `memcpy` of it as a loop over its elements."
+        text += " Replace each `memset` or `memcpy` of it with a loop over its elements."
     if "range" in whole:
-        text += " A `for` over all of it must count instead."
+        text += " Replace each range-based `for` over it with a counted loop."
     return (Advice(text, code, rewrite="shared-memory"),)
 
 
@@ -214,20 +214,18 @@ def too_large(case: Case) -> str:
     room = STATIC_BYTES - (_taken(case) if launched else 0)
     if size * threads <= room:
         return ""
-    by_whom = (
-        "that it is launched with" if is_exact and not usual else "that the project may launch"
-    )
+    by_whom = "it is launched with" if is_exact and not usual else "the project may launch"
     free = "" if room == STATIC_BYTES else f", of which {_amount(room)} are free"
     whose = count(threads, "thread")
     alone = ""
     if size <= room and threads > 1 and _may_be_alone(case):
         alone = (
-            f" Where one thread of a block alone needs it, one copy takes {_amount(size)} there."
+            f" If only one thread per block needs it, a single copy takes {_amount(size)} there."
         )
     return (
-        f" Shared memory is no place for a copy per thread: that takes {_amount(size * threads)} "
-        f"for {f'the {whose} {by_whom}' if launched else whose}, and a block has 48 KB{free} (more "
-        f"only where it is dynamic, and asked for).{alone}"
+        " Shared memory cannot hold one copy per thread: that takes "
+        f"{_amount(size * threads)} for {f'the {whose} {by_whom}' if launched else whose}, "
+        f"and a block has 48 KB{free} (more only as dynamic shared memory, on request).{alone}"
     )
 
 
@@ -252,7 +250,7 @@ def shared_room(case: Case) -> str:
     if not size or is_capture(case) or size * threads > STATIC_BYTES - _taken(case):
         return ""
     return (
-        f" In shared memory, one copy per thread takes {_amount(size * threads)} for "
+        f" One copy per thread in shared memory takes {_amount(size * threads)} for "
         f"{count(threads, 'thread')}."
     )
 
@@ -305,26 +303,26 @@ def _banks(made: Declaration, threads: int, widths: Collection[int]) -> str:
         return ""
     if threads % _WARP:
         is_wide = size == 4 or (made.is_wide and size not in (1, 2))
-        return "Lanes use different banks while their indices are equal." if is_wide else ""
+        return "Lanes use different banks if their indices are equal." if is_wide else ""
     if size in (1, 2):
         lanes = 4 // size
         return (
-            f"{lanes} neighbouring lanes share a bank: without conflict while their indices are "
-            f"equal, up to {lanes} passes where they differ."
+            f"{lanes} neighbouring lanes share a bank: there is no conflict if their indices "
+            f"are equal, and up to {lanes} passes if they differ."
         )
     if size == 4:
-        return "Each lane then has a bank of its own, whatever the index."
+        return "Each lane then has its own bank, whatever the index."
     if size in (8, 16) and made.is_wide:
         passes = size // 4
-        return f"No lane disturbs another, whatever the index; an access takes {passes} passes."
+        return f"Lanes do not conflict, whatever the index; an access takes {passes} passes."
     if size is not None and size % 4 == 0:
         share = max((_sharing(size, width) for width in widths), default=0)
         if share == 1:
-            return "Lanes that access one member do so in different banks, whatever the index."
+            return "Lanes that access the same member use different banks, whatever the index."
         if share:
             return (
-                f"Up to {share} lanes that access one member share a bank; an array for each "
-                "member has fewer conflicts."
+                f"Up to {share} lanes that access the same member share a bank; a separate "
+                "array for each member has fewer conflicts."
             )
     return ""
 
@@ -368,10 +366,10 @@ def _in_instances(case: Case, made: Declaration, taken: int) -> str:
         return ""
     if varies is None and "<" not in short_name(case.facts.demangled):
         return ""
-    beside = f", beside {_amount(taken)} that this one uses already" if taken else ""
+    beside = f" in addition to {_amount(taken)} that this one already uses" if taken else ""
     return (
-        " Other instances of the template have their own sizes: in each that is compiled, elements "
-        f"× bytes × threads must fit the 48 KB{beside}, or ptxas refuses it."
+        " Other instances of the template have other sizes: in each compiled instance, "
+        f"elements × bytes × threads must fit in 48 KB{beside}, or ptxas rejects it."
     )
 
 
@@ -384,7 +382,7 @@ def _of_callers(case: Case) -> str:
         return ""
     if declared is not None and _is_all_in_sight(case, declared.file):
         return ""
-    return " No other kernel that calls its function may have larger blocks."
+    return " No other kernel that calls this function may use larger blocks."
 
 
 def _is_all_in_sight(case: Case, file: str) -> bool:
@@ -411,14 +409,18 @@ def _of_host(case: Case) -> str:
     if declared is None or not says_host(case.sources, declared):
         return ""
     return (
-        " Its function is the host's, too, where `__shared__` is refused: it takes a copy of the "
-        "function for the device alone."
+        " Its function is also compiled for the host, where `__shared__` is an error: make a "
+        "device-only copy of the function."
     )
 
 
 def _start(made: Declaration) -> str:
     """What the declaration in shared memory cannot do."""
-    return "It takes no initialiser: assign the values." if made.has_initialiser else ""
+    return (
+        ("A `__shared__` array cannot have an initialiser: assign the values.")
+        if made.has_initialiser
+        else ""
+    )
 
 
 def _amount(size: int) -> str:

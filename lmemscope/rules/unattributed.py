@@ -32,8 +32,8 @@ def message(case: Case) -> str:
     """How much is not explained: traffic where there is any, else bytes of the frame."""
     if not case.accesses:
         verb = "is" if case.share.frame_bytes == 1 else "are"
-        return f"{count(case.share.frame_bytes, 'byte')} of the frame {verb} not explained"
-    return f"{traffic(case)} are not explained"
+        return f"{count(case.share.frame_bytes, 'byte')} of the frame {verb} not attributed"
+    return f"{traffic(case)} could not be attributed"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
@@ -43,7 +43,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice("Compile from source with line information, so that accesses can be traced."),
         )
     return (
-        Advice("No advice without a cause. Please report the kernel: lmemscope should know it."),
+        Advice("No advice without a cause. Please report the kernel: lmemscope should explain it."),
     )
 
 

@@ -70,8 +70,8 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
     saved = ""
     if case.facts.kind != "entry":
         saved = (
-            " A function that is compiled by itself saves registers of its caller's that it takes "
-            "for them: keep it where the stack frame becomes smaller."
+            " A separately compiled function must save the caller's registers that it uses "
+            "for them: keep it only if the stack frame shrinks."
         )
     saved += _left_by_launch(case)
     if is_table or _fits_registers(case):
@@ -85,12 +85,12 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
         return ()  # Nothing is left of the registers, and other values spill already.
     takes = f"{needed} registers"
     if needed > limit - _OTHER_VALUES:
-        takes = f"{fewest} registers where four bytes share one, {needed} where none do"
+        takes = f"{fewest} registers if four bytes share one, {needed} if not"
     found = _unrolled(
         case,
-        f" Its elements take {takes}, less what is in registers now, and "
-        f"{spare} are left below the limit of {limit}: keep it where ptxas spills nothing then"
-        f"{', in this and other instances of the template' if _is_instance(case) else ''}.{saved}",
+        f" Its elements take {takes}, minus those already in registers, and {spare} are "
+        f"available below the limit of {limit}: keep it only if ptxas does not "
+        f"spill{', in any instance of the template' if _is_instance(case) else ''}.{saved}",
     )
     return (*found, *shared_memory(case)) if found else ()
 
@@ -109,8 +109,9 @@ def _left_by_launch(case: Case) -> str:
     if left > _SCARCE:
         return ""
     return (
-        f" A block of {block.threads} threads can start with {left} registers for each at most: "
-        f"where it takes more, `__launch_bounds__({block.threads})` keeps to that, and may spill."
+        f" A block of {block.threads} threads can launch with at most {left} registers per "
+        f"thread: if the kernel needs more, `__launch_bounds__({block.threads})` enforces "
+        "that limit, and may cause spills."
     )
 
 
@@ -146,23 +147,23 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     if (index.written_out or 0) > MOST_WRITTEN_OUT:
         return ()
     if index.written_out is None and not condition:
-        condition = " Keep it where ptxas spills nothing then."
+        condition = " Keep it only if ptxas does not spill."
     loop = _rolled_one(case)
     if loop is None and declaration_of(case) is None:
         return _unrolled_where(case, index.loop, condition)
     if loop is None:
         text = (
             f"Unroll every loop that indexes {case.name} and stays rolled (`#pragma unroll`), "
-            "those in macros and functions that are inlined too; one that asks for it already may "
-            "need a bound that the compiler can see."
+            "including loops in macros and inlined functions; a loop that already has the "
+            "pragma may need a bound that the compiler can see."
         )
         return (Advice(f"{text}{outcome(case)}{condition}", rewrite="unroll"),)
     asked = _asked(case, loop)
     if asked == "":
         return (
             Advice(
-                f"The loop at {_at(case, loop)} asks for unrolling already: look for another loop "
-                f"that indexes {case.name}, or for a bound that the compiler cannot see."
+                f"The loop at {_at(case, loop)} already requests unrolling: look for another "
+                f"loop that indexes {case.name}, or for a bound that the compiler cannot see."
             ),
         )
     instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
@@ -171,18 +172,18 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
         f"{case.name} and stays rolled.{outcome(case)}{_known_end(case, loop)}{condition}"
     )
     if early_exit(case.sources, loop.file, loop.line) is not None:
-        text += " It may leave early: each turn is then written out with the test."
+        text += " It can exit early: each unrolled iteration keeps the exit test."
     size = index.written_out or 0
     if SPILLING < size <= _MUCH_CODE:
         text += (
-            f" Written out, the loop may be up to {_rounded(size, 100)} instructions: keep it "
-            "where ptxas spills nothing then, and the kernel is faster."
+            f" Unrolled, the loop may take up to {_rounded(size, 100)} instructions: keep it "
+            "only if ptxas does not spill and the kernel is faster."
         )
     if size > _MUCH_CODE:
         text += (
-            f" Written out, the loop may be up to {_rounded(size, 1000):,} instructions, which "
-            "takes long to compile and may not fit the instruction cache or the registers: keep it "
-            "only if the kernel is faster."
+            f" Unrolled, the loop may take up to {_rounded(size, 1000):,} instructions, which "
+            "takes long to compile and may exceed the instruction cache or the registers: "
+            "keep it only if the kernel is faster."
         )
     return (Advice(text, f"#pragma unroll\n{loop.text}", rewrite="unroll"),)
 
@@ -224,8 +225,8 @@ def _known_end(case: Case, loop: Loop) -> str:
     if made is not None and _AT_MOST.search(made.value) is not None:
         return ""  # It has a largest value, which is enough.
     return (
-        f" For that the compiler must know `{loop.bound}`; else let the loop run to its largest "
-        "value, with its condition inside."
+        f" The compiler must know `{loop.bound}` for this; otherwise run the loop to its "
+        "largest value, with its condition inside."
     )
 
 
@@ -301,28 +302,32 @@ def _ended(case: Case, loop: Loop) -> tuple[Advice, ...]:
     around = ""
     if outer is not None and outer.bound is not None:
         around = (
-            f" `{loop.bound}` is made of its counter: unroll the loop at {_at(case, loop)} too."
+            f" `{loop.bound}` is computed from its counter: unroll the loop at "
+            f"{_at(case, loop)} too."
         )
         loop = outer
     if loop.bound is None or is_foreign(loop.file):
         return ()
-    made = "If that has one value, or few, make it a constant (a template parameter or `constexpr`)"
+    made = (
+        "If it has only one value, or a few, make it a constant (a template parameter or "
+        "`constexpr`)"
+    )
     way = (
-        f"{made} and unroll the loop; if not, let the loop run to the largest value, with its "
+        f"{made} and unroll the loop; otherwise, run the loop to the largest value, with its "
         "condition inside."
     )
     if differs_by_thread(case.sources, loop):
-        way = "Let it run to the largest value, with its condition inside, and unroll it."
+        way = "Run it to the largest value, with its condition inside, and unroll it."
     text = (
-        f"The loop at {_at(case, loop)} ends at `{loop.bound}`, which is not known when compiling. "
-        f"{way}"
+        f"The loop at {_at(case, loop)} ends at `{loop.bound}`, which is not a compile-time "
+        f"constant. {way}"
     )
     if _may_be_constant(loop.bound):
         text = f"Unroll the loop at {_at(case, loop)} fully."
     return (
         Advice(
-            f"{text}{around}{outcome(case, of_one_loop=True)} A loop stays rolled where it "
-            f"would be more than some {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions.",
+            f"{text}{around}{outcome(case, of_one_loop=True)} A loop stays rolled if it would "
+            f"exceed about {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions.",
             rewrite="bounded-loop",
         ),
     )
@@ -370,7 +375,7 @@ def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advic
         if loop.bound is not None
         else f"ends where `{loop.condition}` fails"
     )
-    why = "which is not known when compiling"
+    why = "which is not a compile-time constant"
     outer = outer_loop(case.sources, loop)
     if outer is not None:
         why = f"and the loop at {_at(case, outer)} counts `{outer.counter}`"
@@ -378,13 +383,13 @@ def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advic
     header = f"for ({loop.init}; {loop.counter} < {extent}; {loop.step})"
     after = ""
     if not loop.declares_counter:
-        after = f" `{loop.counter}` is then {extent} behind the loop, whatever its condition says."
+        after = f" After the loop, `{loop.counter}` is then {extent}, whatever its condition."
     return Advice(
-        f"The loop at {_at(case, loop)} {bound}, {why}. Let it run over "
-        f"all {made.extents[dimension]} elements with that condition inside, unroll it, and do the "
-        f"same for every other loop that indexes {case.name}, if none runs further; compare with "
-        f"each index where one does.{after}{outcome(case)} Keep it where ptxas spills nothing "
-        "then.",
+        f"The loop at {_at(case, loop)} {bound}, {why}. Run it over all "
+        f"{made.extents[dimension]} elements with that condition inside, unroll it, and do "
+        f"the same for every other loop that indexes {case.name}, if none runs further; if "
+        f"one does, compare with each index instead.{after}{outcome(case)} Keep it only if "
+        "ptxas does not spill.",
         f"#pragma unroll\n{header} if ({loop.condition}) {loop.rest}".rstrip(),
         rewrite="bounded-loop",
     )
@@ -399,17 +404,17 @@ def outcome(case: Case, *, of_one_loop: bool = False) -> str:
     """
     also = case.object.also if case.object is not None else ()
     if also:
-        return f" It stays in memory until {listed(list(also))} is removed too."
+        return f" It stays in memory until {listed(list(also))} is also removed."
     made_of = case.index.all_sources if case.index is not None else None
     counted = made_of is not None and all(s.kind == "loop-counter" for s in made_of)
     if counted and not of_one_loop:
-        return " Then every index is a constant."
+        return " Every index is then a constant."
     if any(source.kind == "copy" for source in made_of or ()):
         return (
-            " Then this index is a constant; every other must be one too: write each `memcpy` or "
-            "`memset` of run-time length as such a loop."
+            " This index is then a constant; every other index must be one too: replace each "
+            "`memcpy` or `memset` of run-time length with such a loop."
         )
-    return " Then this index is a constant; every other must be one too."
+    return " This index is then a constant; every other index must be one too."
 
 
 def spare_registers(case: Case) -> int:
@@ -438,9 +443,10 @@ def _written_out(case: Case) -> tuple[Advice, ...]:
         return ()
     return (
         Advice(
-            "Give the `memcpy` or `memset` a constant length, or write it as a loop over all "
-            f"{made.extents[0]} elements that is unrolled (`#pragma unroll`), with its length as a "
-            "condition inside. Then this index is a constant; every other must be one too."
+            "Give the `memcpy` or `memset` a constant length, or replace it with an unrolled "
+            f"loop (`#pragma unroll`) over all {made.extents[0]} elements, with its length as "
+            "a condition inside. This index is then a constant; every other index must be "
+            "one too."
         ),
     )
 

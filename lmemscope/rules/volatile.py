@@ -36,13 +36,13 @@ def message(case: Case) -> str:
     """Which variable, and that every use of it goes to memory."""
     if case.is_temporary:
         return (
-            f"{case.described}, a temporary, is copied to or from what is volatile: each of its "
-            "members is written to memory and read from there"
+            f"{case.described}, a temporary, is copied to or from a volatile object: each member "
+            "is written to memory and read back"
         )
     if case.is_in_choice and _is_deduced(case):
         return (
-            f"{case.described} is not volatile, but is read as if it were: `c ? a : b` is volatile "
-            "where one of both is"
+            f"{case.described} is not volatile, but is read as volatile: `c ? a : b` is volatile "
+            "if either operand is"
         )
     return f"{case.described} is volatile: every use is a memory access"
 
@@ -50,13 +50,12 @@ def message(case: Case) -> str:
 def advice(case: Case) -> tuple[Advice, ...]:
     """To drop the word, or what has its effect without memory."""
     also = list(case.object.also) if case.object is not None else []
-    stays = f" It stays in memory until {' and '.join(also)} is removed too." if also else ""
+    stays = f" It stays in memory until {' and '.join(also)} is also removed." if also else ""
     made = declaration_of(case)
     if case.is_temporary:
         return (
             Advice(
-                "It goes with the `volatile` of the variable that is initialised or assigned on "
-                "that line."
+                "Drop the `volatile` of the variable that is initialised or assigned on that line."
             ),
         )
     if case.is_in_choice:
@@ -64,16 +63,16 @@ def advice(case: Case) -> tuple[Advice, ...]:
         name = case.object.name if case.object is not None else None
         return (
             Advice(
-                f"{where} `?:` chooses between it and what is volatile, choose its value: "
+                f"{where} `?:` selects between it and a volatile object, select its value: "
                 f"`+{name}`.{stays}"
             ),
         )
     if _is_in_assembly(case):
         return (
             Advice(
-                f"Write `asm volatile` in the assembly statements that use {case.name}, or one "
-                "statement for them all, and drop `volatile` of the variable: without either, the "
-                f"compiler may leave out an instruction that only sets the carry flag.{stays}"
+                f"Use `asm volatile` for the assembly statements that use {case.name}, or merge "
+                "them into one statement, and drop the variable's `volatile`. With neither, the "
+                f"compiler may omit an instruction that only sets the carry flag.{stays}"
             ),
         )
     text = f"Drop `volatile`: no other thread can see {case.name}.{stays}"
@@ -81,17 +80,18 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if made is not None and _is_deduced(case):
         found = [
             Advice(
-                f"{case.name} is volatile for its type, which a template or a typedef gives: "
-                "declare it without (`std::remove_volatile_t`, or call with a type that is not "
-                f"volatile), for no other thread can see it.{stays}"
+                f"{case.name} is volatile through its type, from a template or typedef: remove it "
+                "(`std::remove_volatile_t`, or instantiate with a non-volatile type), because no "
+                f"other thread can see it.{stays}"
             )
         ]
     if made is not None and not made.extents and not _is_used(case):
         found.append(
             Advice(
-                "Where it is there so that its value is computed, as in a benchmark, use that: "
-                "store it to global memory under a condition that no compiler can decide. An empty "
-                "assembly statement does not do, for ptxas drops what nothing uses."
+                "If it is there to keep its value from being optimised away, as in a benchmark, "
+                "use the value: store it to global memory under a condition that the compiler "
+                "cannot evaluate. An empty assembly statement is not enough: ptxas removes "
+                "unused values."
             )
         )
     return tuple(found)

@@ -27,7 +27,7 @@ def test_added_removed_worse_and_better_with_their_causes() -> None:
         "new": "added",
     }
     assert found["worse"].appeared == ("dynamic-index of table",)
-    assert "indexed at run time" in found["worse"].why[0]
+    assert "dynamically indexed" in found["worse"].why[0]
     assert found["better"].vanished == ("volatile of table",)
     assert ("ldl", 0, 1) in found["worse"].figures
 

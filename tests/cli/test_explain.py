@@ -61,7 +61,7 @@ def test_the_excerpt_in_the_readme_is_the_programs_own() -> None:
     excerpt = readme.partition("lmemscope explain kernels/histogram.cu\n```\n")[2].split("```")[1]
     shown = run_program("explain", "kernels/histogram.cu", "--arch", "sm_90").out.splitlines()
     left = iter(shown)
-    assert "which depends on" in excerpt
+    assert "dynamically indexed by" in excerpt
     for line in excerpt.strip().splitlines():
         assert line in left, line
 
@@ -178,7 +178,7 @@ def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
         lines=(LineUse.of(place, "local-object", sites),),
         causes=(CauseShare("dynamic-index", 0, 80, sites),),
     )
-    kept = "`scan --format json --accesses` keeps them"
+    kept = "`scan --format json --accesses` saves them"
     saved = explained(parse_report(render_json(shown_kernel(made))))
     assert "^ 2 loads and 1 store: dynamic-index of table" in saved
     assert kept in saved
@@ -197,7 +197,7 @@ def test_a_line_names_a_cause_only_where_one_alone_can_be_meant() -> None:
 
     assert noted("spill", "register-spill", "alloca") == "1 load: register-spill"
     assert noted("local-object", "alloca", "dynamic-index") == "1 load: variables in local memory"
-    assert noted("unknown", "alloca") == "1 load: not known whose"
+    assert noted("unknown", "alloca") == "1 load: owner unknown"
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -244,7 +244,7 @@ def test_lanes_differ_for_certain_only_by_the_threads_own_place(
     sources = tuple(IndexSource(kind, None, None, None) for kind in kinds)
     index = IndexFacts("i", sources, uniformity, None)
     text = explained(shown_kernel(kernel_with("dynamic-index", index=index)))
-    said = text[text.index("The index ") :].partition("\n\n")[0]
+    said = text.partition("\n   at a.cu:7\n")[2].partition("\n\n")[0]
     assert (" may " in said) != is_certain
     assert said == snapshot
 
@@ -263,4 +263,4 @@ def test_the_values_of_calls_are_no_saved_registers() -> None:
     causes: tuple[Cause, ...] = ("callee-save", "call-frame")
     parts = (FrameRange(0, 8, "saved registers", cause, None) for cause in causes)
     shown = [frame_label(kernel, part) for part in parts]
-    assert shown == ["saved registers", "values of calls"]
+    assert shown == ["saved registers", "values passed in calls"]

@@ -44,8 +44,8 @@ def test_a_routine_of_ptxas_saves_registers_under_a_limit(tmp_path: Path) -> Non
     findings, said = explained(tmp_path, DIVIDES, *limit)
     (routine,) = [one for one in findings if one["kernel"].startswith("__cuda_sm20_div")]
     assert routine["cause"] == "callee-save"
-    assert "a routine of CUDA's own" in said
-    assert "under the limit of 24 registers" in said
+    assert "a CUDA library routine" in said
+    assert "with a limit of 24 registers" in said
     free, _ = explained(tmp_path, DIVIDES, *limit[:2])
     assert not [one for one in free if one["kernel"].startswith("__cuda_sm20_div")]
 
@@ -169,7 +169,7 @@ __global__ void k(unsigned *out, unsigned n) { out[threadIdx.x] = mixed(n); }
 def test_a_table_of_a_function_that_is_the_hosts_too_stays_in_it(tmp_path: Path) -> None:
     findings, said = explained(tmp_path, HOSTED)
     assert [one["cause"] for one in findings] == ["const-table"]
-    assert "`static const` where it stands: its function is the host's, too" in said
+    assert "`static const` where it is declared: its function is also compiled for the host" in said
     alone, said = explained(tmp_path, HOSTED.replace("__host__ ", ""))
     assert [one["cause"] for one in alone] == ["const-table"]
     assert "in constant memory" in said

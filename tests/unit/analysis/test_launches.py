@@ -106,7 +106,7 @@ def test_kernels_that_only_launch_each_other_have_a_tree() -> None:
 
 def test_a_child_that_is_not_known_is_said_to_be() -> None:
     (_, line) = lines(parent(launch(None)))
-    assert line.startswith("└─ a kernel that is chosen at run time: 4 × 64x2 threads")
+    assert line.startswith("└─ a kernel selected at run time: 4 × 64x2 threads")
 
 
 def test_what_a_cubin_shows_claims_no_threads() -> None:
@@ -154,7 +154,7 @@ def test_a_pointer_to_local_memory_is_an_error_with_its_line_variable_and_child(
     assert (error.severity, error.rule, error.object) == ("error", "LM405", "own")
     assert error.location == SourceLocation("a.cu", 5)
     assert error.related == (SourceLocation("a.cu", 3),)
-    assert "`child` is given the address of `own` (float[32], 128 bytes), through give" in (
+    assert "`child` receives the address of `own` (float[32], 128 bytes), through give" in (
         error.message
     )
     assert note.severity == "note"
@@ -338,13 +338,13 @@ def test_a_source_that_is_refused_still_shows_its_launches(tmp_path: Any) -> Non
     )
     done = run_program("scan", "a.cu", "--arch", "sm_90", cwd=tmp_path)
     assert done.code == 3
-    assert "a.cu, from its source alone:" in done.out
+    assert "a.cu, from its source only:" in done.out
     assert "└─ child: 2 × 32 threads, line 3" in done.out
 
 
 def test_an_object_that_is_handed_over_twice_is_named_once() -> None:
     twice = parent(launch("child", handed=(pointer(), dataclasses.replace(pointer(), offset=8))))
-    assert sum(line.count("GIVEN") for line in drawn(report_of(twice))) == 1
+    assert sum(line.count("RECEIVES A POINTER") for line in drawn(report_of(twice))) == 1
     assert judge(twice).text.count("in its local memory") == 1
 
 

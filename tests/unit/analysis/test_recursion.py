@@ -35,7 +35,7 @@ def test_recursion_without_a_way_out_is_told(
     assert finding.cause == "call-frame"
     assert ("ever returns" in text) == bool(endless)
     assert ("as a loop" in text) == (not endless)
-    assert finding.message.endswith("nothing ends it") == bool(endless)
+    assert finding.message.endswith("the recursion never ends") == bool(endless)
 
 
 def test_what_is_called_through_a_pointer_is_at_the_call() -> None:

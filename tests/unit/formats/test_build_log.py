@@ -529,7 +529,7 @@ def test_clean_only_if_nothing_is_there_at_all() -> None:
     )
     assert verdict_of(entry("k") + "ptxas info    : Used 31 registers, 132+4 bytes lmem\n") == (
         "unknown",
-        "stack of 136 B in what it calls, cause not known from a log",
+        "stack of 136 B in called functions, cause not known from a log",
     )
 
 

@@ -149,7 +149,7 @@ class TestMoving:
     def test_a_finding_moves_from_a_file_that_is_gone(self) -> None:
         result = gate(self.COPY)
         assert result.verdict == "passed"
-        assert "sub/b.cu is taken for moved to copy.cu" in result.notes
+        assert "sub/b.cu is treated as moved to copy.cu" in result.notes
 
     def test_a_copy_of_a_file_that_is_there_is_new(self) -> None:
         result = gate(self.COPY, present=frozenset({"sub/b.cu"}))
@@ -253,7 +253,7 @@ def test_every_format_says_what_was_left_out() -> None:
     for text in shown:
         for said in ("sub/b.cu", "not walked: .venv", "--kernel c"):
             assert said.replace(".venv", "") in text.replace("\\", "")
-    assert "Looked at 1 input." in shown[0]
+    assert "Checked 1 input." in shown[0]
 
 
 class TestWalk:

@@ -323,7 +323,7 @@ def test_github_annotations_are_escaped() -> None:
 def test_a_comment_says_once_what_every_failure_expected() -> None:
     given = report(DIRTY, judged("z", "volatile"))
     text = render_gate_markdown(given, gate(given))
-    assert text.count("no local memory that is not known or allowed") == 1
+    assert text.count("no local memory beyond the baseline and allowances") == 1
     mixed = gate(given, Policy(limits=(Limit("k", max_registers=2), Limit("z", max_registers=1))))
     text = render_gate_markdown(given, mixed)
     for expected in ("max-registers 2 for k", "max-registers 1 for z"):
@@ -335,7 +335,7 @@ def test_comments_are_cut_clearly_below_githubs_limit() -> None:
     many = report(*(judged(f"kernel_{i}", "dynamic-index") for i in range(400)))
     text = render_gate_markdown(many, gate(many))
     assert len(text) <= 65_000
-    assert "Cut here" in text
+    assert "Truncated" in text
     assert text.count("<details>") == text.count("</details>")
     assert cut("short") == "short"
 

@@ -268,7 +268,7 @@ SCENARIOS = (
     S("deletes a file", "passed", project(b=(CLEAN,)), known=known(DIRTY_PROJECT),
       said=("gone: k (sm_90)",)),
     S("renames a kernel", "passed", project(a=(found("new"),)), known=known(DIRTY_PROJECT),
-      said=("k is taken for renamed to new",)),
+      said=("k is treated as renamed to new",)),
     S("fixes one kernel and writes the same array into another", "failed",
       project(a=(CLEAN, found("other"))), known=known(DIRTY_PROJECT), said=("new: other",)),
     S("moves a file", "passed", project(moved=(DIRTY,)), known=known(DIRTY_PROJECT)),
@@ -295,7 +295,7 @@ SCENARIOS = (
     S("upgrades lmemscope, whose fingerprints are others", "passed", DIRTY_PROJECT,
       known=dataclasses.replace(known(DIRTY_PROJECT, fingerprints=1), entries=tuple(
           dataclasses.replace(e, fingerprint="old") for e in known(DIRTY_PROJECT).entries)),
-      said=("another lmemscope wrote the baseline", "lmemscope baseline")),
+      said=("the baseline was written by another version", "lmemscope baseline")),
     S("upgrades lmemscope and adds an array", "failed",
       project(a=(DIRTY, found("other", 16))), known=known(DIRTY_PROJECT, fingerprints=1),
       said=("new: other",)),
@@ -391,7 +391,7 @@ SCENARIOS = (
     # Causes that a log does not tell.
     S("forbids a cause that a log cannot tell", "undecided", FRAME_OF_A_LOG,
       limited(forbid=("dynamic-index",)),
-      said=("a.cu: [limit] cause of 80 bytes of k is not known, and a limit asks for it: "
+      said=("a.cu: [limit] cause of 80 bytes of k is unknown, and a limit depends on it: "
             "forbid dynamic-index for *",)),
     S("accepts that a log cannot tell a forbidden cause", "passed", FRAME_OF_A_LOG,
       limited(forbid=("dynamic-index",)), options=ACCEPT, said=("note: evidence",)),
@@ -409,7 +409,7 @@ SCENARIOS = (
     S("forbids saved registers, which a log counts as spills", "undecided", SPILLS_OF_A_LOG,
       limited(forbid=("callee-save",))),
     S("allows a cause that a log cannot tell", "undecided", FRAME_OF_A_LOG,
-      limited(allow=("dynamic-index",)), said=("asks for it: allow dynamic-index for *",)),
+      limited(allow=("dynamic-index",)), said=("depends on it: allow dynamic-index for *",)),
     S("allows spills, and a log has another frame", "failed", FRAME_OF_A_LOG,
       limited(allow=("register-spill",)), said=("new: k",)),
     S("allows what a log cannot tell", "passed", FRAME_OF_A_LOG,

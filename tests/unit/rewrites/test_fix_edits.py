@@ -899,7 +899,7 @@ def test_what_is_not_removed_is_not_called_a_fix() -> None:
     assert f"({changes}; the same modelled speed)" in said("removed", 1.02)[0]
     fix, advice = said("reduced", 0.25)
     assert not fix.startswith("Proven fix")
-    assert f"some of it stays ({changes}; 0.25 times the modelled speed, slower)" in advice
+    assert f"some of it remains ({changes}; 0.25 times the modelled speed, slower)" in advice
     assert said("removed", None)[0] == f"Proven fix: Compare ({changes}). Safe."
 
 

@@ -96,7 +96,7 @@ def test_shared_memory_is_offered_where_it_fits(
         assert "in shared memory" not in said(facts)
         assert any(one.is_none for one in advice(facts))
         takes = "48.5 KB for 128" if size == 388 else "192.5 KB for 128"
-        assert f"takes {takes} threads, and a block has 48 KB (more only where it is" in said(facts)
+        assert f"takes {takes} threads, and a block has 48 KB (more only as" in said(facts)
     else:
         assert shown in said(facts)
 
@@ -182,14 +182,14 @@ def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> 
     if threads is None:
         assert "If no block has more than 128 threads, keep" in text
     else:
-        assert f"the {threads} threads that it is launched with" in text
+        assert f"the {threads} threads it is launched with" in text
 
 
 def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
     facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
     facts = dataclasses.replace(facts, location=HERE)
     launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
-    assert "the 64 threads that it is launched with" in said(facts, launch % "if (n)")
+    assert "the 64 threads it is launched with" in said(facts, launch % "if (n)")
     launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
     assert "If no block has more than" in said(facts, launch % "for (int i = 0; i < n; ++i)")
 
@@ -200,7 +200,7 @@ def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
     files = {"main.cu": "void g() {\nkernel<<<1, 64>>>(x);\n}"}
     text = SourceText(lambda file: files.get(file, "").splitlines(), "main.cu")
     (finding,) = rules.find(facts, text)
-    assert any("the 64 threads that it is launched with" in one.text for one in finding.advice)
+    assert any("the 64 threads it is launched with" in one.text for one in finding.advice)
 
 
 def test_the_command_line_tells_the_block_too() -> None:
@@ -217,9 +217,9 @@ def test_the_command_line_tells_the_block_too() -> None:
         return " ".join(one.text for one in finding.advice)
 
     assert "If no block has more than 128" in threads(CompileOptions(defines=("SIZE=64",)))
-    assert "the 32 threads that it is" in threads(CompileOptions(include_dirs=("include",)))
+    assert "the 32 threads it is" in threads(CompileOptions(include_dirs=("include",)))
     both = CompileOptions(include_dirs=("other", "include"), defines=("SIZE=1", "SIZE=64"))
-    assert "the 64 threads that it is launched with" in threads(both)
+    assert "the 64 threads it is launched with" in threads(both)
 
 
 def test_an_element_of_many_dimensions_has_an_index_for_each() -> None:
@@ -246,7 +246,7 @@ def test_a_layout_holds_for_functions_that_get_the_array(
     chain = (InlineFrame(HERE, None), InlineFrame(SourceLocation("a.cu", 9), None))
     load = dataclasses.replace(made.accesses[0], chain=chain)
     text = said(dataclasses.replace(made, accesses=(load,)), "\n" * 8 + call)
-    assert ("Functions that get it as a pointer must take that layout too" in text) == passed
+    assert ("Functions that receive a pointer to it must use that layout too" in text) == passed
 
 
 @pytest.mark.parametrize(
@@ -266,13 +266,13 @@ def test_a_layout_holds_for_functions_that_get_the_array(
 def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, passed: bool) -> None:
     source = f"void kernel(float* x) {{\n\n  float table[16];\n{behind}\n}}\n"
     text = said(array("float[16]", 64), source)
-    assert ("Functions that get it as a pointer must take that layout too" in text) == passed
+    assert ("Functions that receive a pointer to it must use that layout too" in text) == passed
 
 
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[92]", 368), ptxas=used)
-    assert "beside 1 KB that the kernel uses already" in said(facts)
+    assert "in addition to 1 KB that the kernel already uses" in said(facts)
     more = dataclasses.replace(used, shared=3 * 1024)
     assert "in shared memory" not in said(dataclasses.replace(facts, ptxas=more))
 
@@ -282,14 +282,14 @@ def test_shared_memory_in_use_leaves_less() -> None:
     [
         ("unsigned char[40]", 40, "4 neighbouring lanes share a bank"),
         ("short[40]", 80, "2 neighbouring lanes share a bank"),
-        ("int[40]", 160, "Each lane then has a bank of its own, whatever the index."),
+        ("int[40]", 160, "Each lane then has its own bank, whatever the index."),
         ("double[40]", 320, "an access takes 2 passes"),
         ("float4[20]", 320, "an access takes 4 passes"),
     ],
 )
 def test_banks_are_those_of_the_elements(kind: str, size: int, sentence: str) -> None:
     assert sentence in said(array(kind, size))
-    assert ("bank of its own" in said(array(kind, size))) == (kind == "int[40]")
+    assert ("its own bank" in said(array(kind, size))) == (kind == "int[40]")
 
 
 @pytest.mark.parametrize(
@@ -317,10 +317,10 @@ def test_banks_of_structures_are_those_of_their_members(
         )
     )
     assert "in shared memory" in text
-    assert ("in different banks" in text) == (sharing == 1)
+    assert ("use different banks" in text) == (sharing == 1)
     assert ("share a bank" in text) == (sharing is not None and sharing > 1)
     if sharing is not None and sharing > 1:
-        assert f"Up to {sharing} lanes that access one member" in text
+        assert f"Up to {sharing} lanes that access the same member" in text
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_lanes_that_share_a_word_do_not_use_different_banks() -> None:
         facts = dataclasses.replace(array(kind, size), demangled="void kernel(float*)")
         text = said(dataclasses.replace(facts, location=HERE), launch)
         assert "in shared memory" in text
-        assert ("Lanes use different banks while their indices are equal" in text) == is_said
+        assert ("Lanes use different banks if their indices are equal" in text) == is_said
 
 
 def test_the_declaration_is_the_sources_own() -> None:
@@ -389,16 +389,16 @@ def test_what_is_accessed_as_another_type_is_neither_compared_nor_moved(
     source = ALIASED.format(use=use).replace("{\n\n", f"{{\n{macro}\n", 1)
     text = said(array("int[8]", 32), source)
     assert ("shared memory, one copy per thread" not in text) == aliased
-    assert ("compare instead of indexing" not in text) == aliased
-    assert ("is accessed as another type, too" in text) == aliased
+    assert ("select by comparing with the index" not in text) == aliased
+    assert ("is also accessed as another type" in text) == aliased
 
 
 def test_a_cast_to_a_type_of_the_same_size_takes_whole_elements() -> None:
     source = ALIASED.format(use="  take((const uint32_t *)table);")
     text = said(array("int[8]", 32), source)
     assert "shared memory, one copy per thread" in text
-    assert "compare instead of indexing" not in text
-    assert "is accessed as another type" not in text
+    assert "select by comparing with the index" not in text
+    assert "is also accessed as another type" not in text
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_no_loop_runs_over_elements_where_its_counter_counts_bytes(
     lines += [f"  for (int i = 0; i < n; ++i) {access} = o[i];", "}"]
     text = said(facts, "\n".join(lines))
     assert ("over all 8 elements" in text) == is_offered
-    assert ("compare instead of indexing" not in text) or is_offered
+    assert ("select by comparing with the index" not in text) or is_offered
 
 
 @pytest.mark.parametrize(
@@ -445,8 +445,8 @@ def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool
     chain = (InlineFrame(SourceLocation("a.cu", line), None),)
     facts = dataclasses.replace(facts, accesses=(access(chain=chain, loop_depth=1),))
     text = said(facts, source)
-    assert ("several variables share that name and place (lines 3 and" in text) != meant
-    assert ("compare instead of indexing" in text) == meant
+    assert ("several variables share that name and stack slot (lines 3 and" in text) != meant
+    assert ("select by comparing with the index" in text) == meant
     assert ("shared memory, one copy per thread:" in text) == meant
 
 
@@ -480,7 +480,7 @@ def test_what_has_a_constructor_cannot_be_declared_in_shared_memory(
     code = "\n".join(one.code or "" for one in finding.advice)
     assert ("in shared memory" in text) == (offered is not False)
     assert ("__shared__ Row table[8][128];" in code) == (offered is True)
-    assert ("must have a constructor that does nothing" in text) == (offered is None)
+    assert ("must have no constructor, or one that does nothing" in text) == (offered is None)
 
 
 @pytest.mark.parametrize("cause", ["rolled-loop", "dynamic-index"])
@@ -529,23 +529,23 @@ def test_variables_of_one_name_are_told_apart_by_their_lines() -> None:
 
 def test_dynamic_shared_memory_comes_on_top() -> None:
     text = said(array("float[16]", 64), "extern __shared__ float x[];")
-    assert "What the launch asks for there dynamically comes on top." in text
-    assert "dynamically" not in said(array("float[16]", 64))
+    assert "Dynamic shared memory of the launch comes on top." in text
+    assert "Dynamic shared memory" not in said(array("float[16]", 64))
     facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
     facts = dataclasses.replace(facts, location=HERE)
     source = "extern __shared__ float x[];\nvoid g() {\nkernel<<<1, 64%s>>>(x);\n}"
-    assert "dynamically" not in said(facts, source % ", 0, stream")
-    assert "dynamically" in said(facts, source % ", bytes")
+    assert "Dynamic shared memory" not in said(facts, source % ", 0, stream")
+    assert "Dynamic shared memory" in said(facts, source % ", bytes")
 
 
 def test_a_member_that_its_structure_hands_on_is_passed() -> None:
     source = "struct S {\n\n  float table[16];\n  void f() { %s; }\n};\n"
     facts = array("float[16]", 64, name="s.table")
-    text = "Functions that get it as a pointer must take that layout too."
+    text = "Functions that receive a pointer to it must use that layout too."
     assert text in said(facts, source % "next(table)")
     assert text not in said(facts, source % "table[1] = 2")
     ranged = said(facts, source % "for (float& one : table) one = 0")
-    assert "A `for` over all of it must count instead." in ranged
+    assert "Replace each range-based `for` over it with a counted loop." in ranged
     assert text not in ranged
     assert text not in said(array("Row", 64), "\n\n  Row table;\n  f(&table);")
 
@@ -555,8 +555,8 @@ def test_a_member_that_its_structure_hands_on_is_passed() -> None:
     [
         ("typedef unsigned long long u64;", "an access takes 2 passes"),
         ("using u64 = word; typedef unsigned long word;", "an access takes 2 passes"),
-        ("typedef u64 word; typedef word u64;", "Its type must have a constructor"),
-        ("struct u64;", "Its type must have a constructor"),
+        ("typedef u64 word; typedef word u64;", "Its type must have no constructor"),
+        ("struct u64;", "Its type must have no constructor"),
     ],
 )
 def test_a_name_for_a_number_is_a_number(alias: str, text: str) -> None:
@@ -572,7 +572,7 @@ def test_a_name_that_branches_define_is_of_the_size_that_was_compiled(
     facts = array("Scalar[20]", size, type_size=size, declared=SourceLocation("a.cu", 7))
     text = said(facts, f"{aliases}\nScalar table[20];\n")
     assert f"one copy per thread: {shown}" in text
-    assert ("a bank of its own" in text) == (size == 80)
+    assert ("its own bank" in text) == (size == 80)
 
 
 @pytest.mark.parametrize(
@@ -587,7 +587,7 @@ def test_a_name_that_branches_define_is_of_the_size_that_was_compiled(
 def test_who_gets_a_structure_knows_its_member(use: str, is_said: bool) -> None:
     facts = array("int[16]", 64, name="table.row")
     said_of_it = said(facts, f"\n\n  Table table;\n  table.row[i] = 1;\n  {use}\n")
-    assert ("Functions that get it as a pointer must take that layout" in said_of_it) == is_said
+    assert ("Functions that receive a pointer to it must use that layout" in said_of_it) == is_said
 
 
 @pytest.mark.parametrize(("bounds", "threads"), [(None, "1024"), (LaunchBounds(512, 3), "512")])
@@ -608,7 +608,7 @@ def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> 
     facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
     text = said(dataclasses.replace(facts, location=HERE), "kernel<<<grid, 128>>>(x);")
     assert "Keep" not in text
-    assert "takes 64 KB for the 128 threads that it is launched with, and a block has 48" in text
+    assert "takes 64 KB for the 128 threads it is launched with, and a block has 48" in text
 
 
 @pytest.mark.parametrize(("usual", "is_offered"), [(128, True), (192, False), (1, True)])
@@ -638,7 +638,7 @@ def test_counters_alone_may_take_a_large_array_apart() -> None:
     counters = dataclasses.replace(index, sources=(IndexSource("loop-counter", None),))
     by_counters = said(array("double[135]", 1080, name=None, type=None, index=counters))
     assert "too large for registers" in by_data
-    assert "not all needed at once" in by_counters
+    assert "not all of it is live at once" in by_counters
     assert "too large" not in by_counters
 
 
@@ -664,20 +664,20 @@ def test_an_array_of_which_each_thread_has_one_element_is_a_variable(
     facts = array("float[512]", 2048, index=indexed(source, expression=written))
     facts = dataclasses.replace(facts, location=SourceLocation("a.cu", 1))
     text = said(facts, f"void kernel(float* x) {{\n\n  float table[512];\n  {uses}\n}}\n")
-    assert ("Declare one variable of `float` in place of `table`" in text) == is_one
+    assert ("Replace `table` with a single variable of `float`" in text) == is_one
     other = indexed(source, IndexSource("thread-id", "threadIdx.y"), expression=written)
-    assert "one variable" not in said(array("float[512]", 2048, index=other), uses)
+    assert "single variable" not in said(array("float[512]", 2048, index=other), uses)
 
 
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
     assert said(facts) == (
-        "No rewrite is offered, for the variable's name is not known: look at what is indexed at "
-        "line 7. Registers can hold it only if every index into it is a constant. In shared "
-        "memory, one copy per thread takes 10 KB for 128 threads."
+        "No rewrite is offered because the variable's name is unknown: check the array that "
+        "is indexed at line 7. It can stay in registers only if every index is a constant. "
+        "One copy per thread in shared memory takes 10 KB for 128 threads."
     )
     counted = indexed(OPEN_COUNTER)
-    assert "compared with the index that is wanted" in said(
+    assert "comparing with the index" in said(
         array("float[20]", 80, confidence="possible", index=counted)
     )
     assert "shared memory" not in said(array("float[100]", 400, name=None, type=None))
@@ -742,7 +742,7 @@ def test_what_an_if_governs_stays_one_statement() -> None:
 def test_code_names_an_array_only_where_the_line_does() -> None:
     facts = array("float[20]", 80)
     line = "if (board[x[i]] == n) safe = false;"
-    assert "compare instead" in said(facts, LOOKUP.replace("{statement}", line))
+    assert "select by comparing" in said(facts, LOOKUP.replace("{statement}", line))
     assert "value = " not in codes(facts, LOOKUP.replace("{statement}", line))
     line = "if (table[x[i]] == n) safe = false;"
     assert "value = table[k];" in codes(facts, LOOKUP.replace("{statement}", line))
@@ -756,17 +756,17 @@ def test_what_cannot_be_rewritten_has_no_code_for_a_store() -> None:
 
 
 def test_selection_needs_registers_and_no_pointer() -> None:
-    assert "compare instead" in said(array("float[32]", 128))
-    assert "compare instead" not in said(array("float[33]", 132))
-    assert "compare instead" not in said(array("float[20]", 80, also=("address-taken",)))
+    assert "select by comparing" in said(array("float[32]", 128))
+    assert "select by comparing" not in said(array("float[33]", 132))
+    assert "select by comparing" not in said(array("float[20]", 80, also=("address-taken",)))
     full = dataclasses.replace(
         array("float[20]", 80),
         ptxas=PtxasFacts(240, 80, 0, 0, 0, None, 0),
         cubin=CubinFacts(240, 80, 0, 255),
     )
-    assert "compare instead" not in said(full)
+    assert "select by comparing" not in said(full)
     pointed = dataclasses.replace(array("float[20]", 80), generic=(access(),))
-    assert "compare instead" not in said(pointed)
+    assert "select by comparing" not in said(pointed)
 
 
 # Unrolling.
@@ -784,8 +784,8 @@ def test_unrolling_takes_a_constant_number_of_trips() -> None:
     ("above", "body", "sentence"),
     [
         ("#pragma unroll 4", "s += table[i];", "in place of `#pragma unroll 4`,"),
-        ("#pragma unroll", "s += table[i];", "asks for unrolling already"),
-        ("", "{ if (s > 1) break; s += table[i]; }", "may leave early"),
+        ("#pragma unroll", "s += table[i];", "already requests unrolling"),
+        ("", "{ if (s > 1) break; s += table[i]; }", "can exit early"),
     ],
 )
 def test_what_keeps_a_loop_rolled_is_said(above: str, body: str, sentence: str) -> None:
@@ -858,8 +858,8 @@ def test_a_large_array_may_be_taken_apart_where_little_of_it_is_in_use(
     facts = kernel("large-array", index=index, kind=f"float[{size // 4}]")
     (one,) = facts.objects
     facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, size=size),))
-    assert "No thread has registers for all of" in said(facts)
-    assert ("only a part of its elements is in use" in said(facts)) == offered
+    assert "does not fit in one thread's registers" in said(facts)
+    assert ("only some of its elements are live" in said(facts)) == offered
 
 
 def test_a_bound_that_is_not_constant_is_named() -> None:
@@ -880,7 +880,7 @@ def test_a_long_body_is_not_written_out_for_each_element(lines: int, offered: bo
 @pytest.mark.parametrize("line", ["while (table[x[i]] < n) ++m;", "} while (table[x[i]] < n);"])
 def test_what_a_loop_tests_in_each_turn_has_no_code_before_it(line: str) -> None:
     facts = array("float[20]", 80, declared=HERE)
-    assert "compare instead of indexing" in said(facts, f"\n\n\n\n\n{line}\n")
+    assert "select by comparing with the index" in said(facts, f"\n\n\n\n\n{line}\n")
     assert "value" not in codes(facts, f"\n\n\n\n\n{line}\n")
 
 
@@ -889,8 +889,8 @@ def test_a_copy_of_run_time_length_is_no_loop_to_bound() -> None:
     source = "\n\n\n\n\nfor (int i = 0; i < n; ++i)\n  memcpy(table, p, i);\n"
     facts = kernel("dynamic-index", index=indexed(copy), depth=1)
     assert "ends at `n`" not in said(facts, source)
-    assert "write it as a loop over all 20 elements" in said(facts, source)
-    assert "compare instead" not in said(facts, source)
+    assert "unrolled loop (`#pragma unroll`) over all 20 elements" in said(facts, source)
+    assert "select by comparing" not in said(facts, source)
     large = kernel("dynamic-index", index=indexed(copy), depth=1, kind="float[40]")
     assert "memcpy" not in said(large, source)
     # Beside a loop of the source, it is to be written as one, too.
@@ -898,8 +898,8 @@ def test_a_copy_of_run_time_length_is_no_loop_to_bound() -> None:
     looped = source.replace("memcpy(table, p, i)", "s += table[i]")
     text = said(kernel("dynamic-index", index=both, depth=1), looped)
     assert "ends at `n`" in text
-    assert "Then every index is a constant" not in text
-    assert "write each `memcpy` or `memset` of run-time length as such a loop" in text
+    assert "Every index is then a constant" not in text
+    assert "replace each `memcpy` or `memset` of run-time length with such a loop" in text
 
 
 @pytest.mark.parametrize("change", ["n += 2;", "++n;", "i = next[i];", "shrink(&n);"])
@@ -913,8 +913,8 @@ def test_a_bound_that_the_body_changes_is_no_condition_for_each_turn(change: str
 def test_a_counter_that_outlives_its_loop_is_told() -> None:
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)
     source = "\n\n\n\n\nfor ({}i = 0; i < n; ++i)\n  s += table[i];\n"
-    assert "`i` is then 20 behind the loop" in said(facts, source.format(""))
-    assert "behind the loop" not in said(facts, source.format("unsigned int "))
+    assert "After the loop, `i` is then 20" in said(facts, source.format(""))
+    assert "After the loop" not in said(facts, source.format("unsigned int "))
 
 
 def test_one_dimension_of_several_is_walked_as_a_whole() -> None:
@@ -947,19 +947,19 @@ def test_a_function_compiled_alone_pays_for_registers(kind: KernelKind, is_said:
     """The 168 bytes of a frame came to be 336 where 48 were freed: 250 were of saved registers."""
     index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = dataclasses.replace(kernel("rolled-loop", index=index), kind=kind)
-    assert ("keep it where the stack frame becomes smaller" in said(facts)) == is_said
+    assert ("keep it only if the stack frame shrinks" in said(facts)) == is_said
 
 
 def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
     index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = kernel("rolled-loop", index=index)
-    assert "Then every index is a constant." in said(facts)
-    assert "Keep it where ptxas spills nothing then." in said(facts)
+    assert "Every index is then a constant." in said(facts)
+    assert "Keep it only if ptxas does not spill." in said(facts)
     sized = dataclasses.replace(index, written_out=64)
     assert "ptxas spills" not in said(kernel("rolled-loop", index=sized))
     (one,) = facts.objects
     both = dataclasses.replace(facts, objects=(dataclasses.replace(one, also=("volatile",)),))
-    assert "It stays in memory until volatile is removed too." in said(both)
+    assert "It stays in memory until volatile is also removed." in said(both)
 
 
 # Calls.
@@ -989,8 +989,8 @@ def test_nobody_promises_what_a_function_in_another_source_does(type_: str) -> N
     # Even a number may be copied as bytes, as many as a length says.
     facts = kernel("address-taken", kind=type_)
     facts = dataclasses.replace(facts, calls=CallFacts((), (), False, external=("_Z4leafPf",)))
-    assert "What it does with the address then decides" in said(facts)
-    assert "`table` stays in memory where it is kept" in said(facts)
+    assert "The outcome then depends on what it does with the address" in said(facts)
+    assert "`table` stays in local memory if the address is stored" in said(facts)
 
 
 @pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "malloc"])
@@ -1028,16 +1028,18 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     calls = CallFacts(() if name is None else (name,), (), False)
     text = said(dataclasses.replace(facts, objects=(passed,), calls=calls))
     # A class may be passed by its address, whoever asks for its value.
-    said_of_class = "let those be `= default`"
+    said_of_class = "make those `= default`"
     assert (said_of_class in text) == (by_value and kind == "Ray")
     is_plain = by_value and kind != "Ray"
     assert ("Or pass values instead of the pointer" in text) == is_plain
     # An array that the callee indexes at run time would be in its own frame.
-    assert ("in a structure: if the callee" in text) == (by_value and "[" in kind)
+    assert ("in a structure, if the callee" in text) == (by_value and "[" in kind)
     # What does not go in registers beside other arguments lies on the stack all the same.
     large = dataclasses.replace(facts, objects=(dataclasses.replace(passed, size=36),), calls=calls)
     assert "pass values" not in said(large)
-    assert ("And each other function that gets the address" in text) == (name is not None)
+    assert ("Do the same for every other function that receives the address" in text) == (
+        name is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -1071,18 +1073,18 @@ SCATTER = "_ZNK5metal7scatterEv"
     [
         (
             ["sm20_rcp_rn_f32_slowpath", "sm3x_div_rn_noftz_f32_slowpath"],
-            "sm20_rcp_rn_f32_slowpath and sm3x_div_rn_noftz_f32_slowpath serve divisions of float: "
-            "where less accurate ones are enough, `-prec-div=false` does without.",
+            "sm20_rcp_rn_f32_slowpath and sm3x_div_rn_noftz_f32_slowpath serve divisions of "
+            "float: if less accurate versions are enough, `-prec-div=false` avoids them.",
         ),
         (
             ["sm20_sqrt_rn_f32_slowpath"],
-            "sm20_sqrt_rn_f32_slowpath serves square roots of float: where less accurate ones are "
-            "enough, `-prec-sqrt=false` does without.",
+            "sm20_sqrt_rn_f32_slowpath serves square roots of float: if less accurate "
+            "versions are enough, `-prec-sqrt=false` avoids it.",
         ),
         (
             ["sm20_div_u64", "sm20_dsqrt_rn_f64_mediumpath_v1"],
-            "Not yours to inline: sm20_div_u64 and sm20_dsqrt_rn_f64_mediumpath_v1 (CUDA's own, or "
-            "a library's). Call them less often, or leave them as they are.",
+            "Not yours to inline: sm20_div_u64 and sm20_dsqrt_rn_f64_mediumpath_v1 (from "
+            "CUDA or another library). Call them less often, or leave them as they are.",
         ),
     ],
 )
@@ -1105,7 +1107,7 @@ def test_functions_that_only_their_addresses_link_are_not_called() -> None:
     root = access("callee-save", function="$__internal_3_$__cuda_sm20_sqrt_rn", object=None)
     both = dataclasses.replace(facts, accesses=(there, root))
     assert said(both).startswith("Nothing to do about metal::scatter: this kernel calls none")
-    assert "Not yours to inline: sm20_sqrt_rn (CUDA's own" in said(both)
+    assert "Not yours to inline: sm20_sqrt_rn (from CUDA" in said(both)
     called = dataclasses.replace(facts, calls=CallFacts((SCATTER,), (), False))
     assert "Inline metal::scatter" in said(called)
     assert "none of them" not in find(called)[0].message
@@ -1127,7 +1129,7 @@ def test_an_unknown_depth_of_functions_that_are_not_called_is_nobodys_to_mend() 
         calls=CallFacts((), (), False),
     )
     (finding,) = find(facts)
-    assert finding.message.startswith("the stack depth is not known")
+    assert finding.message.startswith("the stack depth is unknown")
     assert "__forceinline__" not in said(facts)
 
 
@@ -1137,7 +1139,7 @@ def test_all_calls_that_share_a_buffer_are_to_be_compiled_out() -> None:
     lines = [SourceLocation("a.cu", number) for number in (9, 7, 9)]
     sites = tuple(dataclasses.replace(one, chain=(InlineFrame(line, None),)) for line in lines)
     (found,) = advice(dataclasses.replace(made, accesses=sites), "\n" * 6 + 'printf("%d", n);\n')
-    assert "every call that shares the buffer, at line 7 and line 9, with" in found.text
+    assert "every call that shares the buffer, at line 7 and line 9" in found.text
     assert found.code is None
 
 
@@ -1151,7 +1153,7 @@ def test_calls_are_where_they_are_known_and_not_where_a_store_seems_to_be() -> N
     )
     facts = dataclasses.replace(made, accesses=(caller,), objects=(known,))
     (found,) = advice(facts, "\n" * 6 + 'printf("%d", n);\n')
-    assert "every call that shares the buffer, at line 7 and line 9, with" in found.text
+    assert "every call that shares the buffer, at line 7 and line 9" in found.text
 
 
 def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
@@ -1165,8 +1167,8 @@ def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
 def test_a_kernel_that_does_nothing_but_print_is_left_as_it_is() -> None:
     made = kernel("printf-args")
     alone = dataclasses.replace(made, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
-    assert said(alone, "") == "Leave it: the kernel stores nothing, so printing is what it is for."
-    assert "stores nothing" not in said(made, "")
+    assert said(alone, "") == "Leave it: the kernel stores no results, so printing is its purpose."
+    assert "stores no results" not in said(made, "")
 
 
 @pytest.mark.parametrize(
@@ -1205,7 +1207,7 @@ def test_text_that_is_printed_is_in_memory_for_its_address() -> None:
 def test_recursion_is_never_to_be_inlined() -> None:
     facts = kernel("call-frame", with_object=False)
     facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), False))
-    assert "Write fac as a loop" in said(facts)
+    assert "Rewrite fac as a loop" in said(facts)
     assert "__forceinline__" not in said(facts)
 
 
@@ -1216,7 +1218,7 @@ def test_a_function_that_calls_itself_is_not_to_be_defined_inline() -> None:
     facts = dataclasses.replace(facts, name="_Z5tracej", kind="function", accesses=(own,))
     assert "define it `inline`" in said(facts)
     calls = CallFacts(("_Z5tracej",), ("_Z5tracej",), False)
-    assert "cannot be inlined: write a loop" in said(dataclasses.replace(facts, calls=calls))
+    assert "cannot be inlined: use a loop" in said(dataclasses.replace(facts, calls=calls))
 
 
 def test_what_pointers_lead_to_is_told_from_recursion() -> None:
@@ -1229,8 +1231,7 @@ def test_what_pointers_lead_to_is_told_from_recursion() -> None:
     (finding,) = find(dataclasses.replace(facts, accesses=(own, own, saved)), {})
     assert "on the stack: 2 loads and 0 stores per call" in finding.message
     assert finding.message.endswith(
-        "functions that are called through pointers save registers there, too: 0 loads and 1 store "
-        "in all"
+        "functions called through pointers also save registers there: 0 loads and 1 store in all"
     )
 
 
@@ -1268,7 +1269,7 @@ def test_a_function_has_no_launch_bounds_of_its_own() -> None:
     capped = spill(None, 32, 32)
     assert "(-maxrregcount), or set __launch_bounds__ on this kernel" in said(capped)
     own = dataclasses.replace(capped, kind="function")
-    assert "(-maxrregcount); __launch_bounds__ on a kernel says nothing" in said(own)
+    assert "(-maxrregcount); __launch_bounds__ on a kernel does not apply" in said(own)
 
 
 @pytest.mark.parametrize(
@@ -1290,8 +1291,8 @@ def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("  __shared__ float x[1024];", "must change with it: that number stands at line 5 too."),
-        ("  finish<THREADS, 2>(x);", "that number stands at line 5 too."),
+        ("  __shared__ float x[1024];", "share; the number is also used at line 5."),
+        ("  finish<THREADS, 2>(x);", "the number is also used at line 5."),
         ("  __shared__ float x[10240];", ""),
         ("}\n__shared__ float y[1024];", ""),
     ],
@@ -1299,9 +1300,9 @@ def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, 
 def test_a_block_that_the_kernel_counts_on_is_named(line: str, sentence: str) -> None:
     head = "#define THREADS 1024\n\n__global__ void\n__launch_bounds__(1024, 1) k(float* x) {\n"
     text = said(spill(LaunchBounds(1024, 1), 64, 64), f"{head}{line}\n}}\n")
-    assert "Loosen the launch bounds: blocks of 512 threads" in text
+    assert "Relax the launch bounds: blocks of 512 threads" in text
     assert sentence in text
-    assert ("stands at" in text) == bool(sentence)
+    assert ("also used at" in text) == bool(sentence)
     kept = said(spill(LaunchBounds(1024, 2), 32, 32), f"{head}{line}\n}}\n")
     assert "__launch_bounds__(1024, 1) leaves 64" in kept
     assert "stands at" not in kept
@@ -1309,7 +1310,7 @@ def test_a_block_that_the_kernel_counts_on_is_named(line: str, sentence: str) ->
 
 def test_at_255_no_limit_is_to_be_raised() -> None:
     text = said(spill(LaunchBounds(128, None), 255, 255))
-    assert "No limit is left to raise" in text
+    assert "There is no limit left to raise" in text
     assert "Loosen" not in text
 
 
@@ -1367,7 +1368,7 @@ __global__ void %s {
             1,
             "kernel(Table given)",
             "parameter `table.rows` (",
-            "Let get take `table` as a",
+            "Let get take `table` by",
         ),
         ("own", 6, "kernel(Table given)", "a copy of a parameter", "Read the kernel's parameter"),
         ("given", 5, "kernel(Table given)", "parameter `given.rows` (", "Read `given` in place"),
@@ -1400,7 +1401,7 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
 
     assert not any("stays in memory" in one.text for one in taken(80))
     indexed = taken(80, "dynamic-index")
-    assert "until dynamic-index is removed too" in indexed[0].text
+    assert "until dynamic-index is also removed" in indexed[0].text
     # Registers would not hold it, whoever gets its address.
     (whole,) = taken(2000, "dynamic-index")
     assert whole.is_none
@@ -1430,10 +1431,18 @@ def test_what_lies_in_the_frame_is_not_to_be_freed(name: str) -> None:
 
 
 def test_a_promise_that_is_not_written_out_speaks_of_the_float() -> None:
-    (promise,) = (one for one in sine("__cudart_i2opi_f", "") if "promise" in one.text)
+    (promise,) = (
+        one
+        for one in sine("__cudart_i2opi_f", "")
+        if "__builtin_assume" in f"{one.text}{one.code}" or "tell the compiler" in one.text
+    )
     assert promise.code is None
     assert "(float)x" in promise.text
-    (promise,) = (one for one in sine("__cudart_i2opi_d", "") if "promise" in one.text)
+    (promise,) = (
+        one
+        for one in sine("__cudart_i2opi_d", "")
+        if "__builtin_assume" in f"{one.text}{one.code}" or "tell the compiler" in one.text
+    )
     assert "(float)x" not in promise.text
 
 
@@ -1479,8 +1488,8 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
     found = advice(facts, "\n".join([*lines, "y = sinf(x);"]))
     plain = "__builtin_assume(fabsf(x) < 1e5f);"
     assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
-    assert ("compiled for the host too" in found[-1].text) == guarded
-    assert any("__sinf" in a.text and ("device code alone" in a.text) == guarded for a in found)
+    assert ("also compiled for the host" in found[-1].text) == guarded
+    assert any("__sinf" in a.text and ("device code only" in a.text) == guarded for a in found)
 
 
 @pytest.mark.parametrize(
@@ -1508,7 +1517,7 @@ def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice
     facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
     if chain is not None:
         facts = dataclasses.replace(facts, accesses=(access("math-slow-path", chain=chain),))
-    found = [one for one in advice(facts, source) if "promise it" in one.text]
+    found = [one for one in advice(facts, source) if "tell the compiler" in one.text]
     return found[0] if found else None
 
 
@@ -1538,23 +1547,26 @@ def test_nobody_promises_that_a_growing_angle_is_small() -> None:
     line = "int i, j; y = sinf(x * i * j);"
     text = " ".join(one.text for one in sine("__cudart_i2opi_f", line))
     assert "may be large" in text
-    assert "promise it" not in text
+    assert "tell the compiler" not in text
     assert "Where reduced accuracy" not in text
     of_double = " ".join(one.text for one in sine("__cudart_i2opi_d", line))
-    assert "promise it" in of_double
+    assert "tell the compiler" in of_double
     assert "convert to float" not in of_double
 
 
 def test_who_compares_an_address_is_who_can_leave_it() -> None:
     (one,) = kernel("address-taken").objects
-    for subject, text in ((None, "Leave the comparison"), ("_ZN6thrust4copyEv", "Write a loop")):
+    for subject, text in (
+        (None, ("Remove the address comparison")),
+        ("_ZN6thrust4copyEv", "Replace the call of the library function with a loop"),
+    ):
         proof = (Evidence("address-compared", subject, ptx_line=9, opcode="setp.lt.u64"),)
         facts = dataclasses.replace(
             kernel("address-taken"), objects=(dataclasses.replace(one, evidence=proof),)
         )
         assert said(facts).startswith(text)
         (finding,) = find(facts)
-        assert ("a library's" in finding.message) == (subject is not None)
+        assert ("library function" in finding.message) == (subject is not None)
         assert "it is compared with another" in finding.message
 
 
@@ -1574,8 +1586,8 @@ def test_a_fast_tangent_is_a_quotient() -> None:
 
 def test_half_turns_are_for_each_call_that_they_fit() -> None:
     both = sine("__cudart_i2opi_f", "a = cosf(M_PI * x); b = sinf(M_PI * y); c = sin(2 * z);")
-    (one,) = (one for one in both if "pi times" in one.text)
-    assert "use cospif and sinpif" in one.text
+    (one,) = (one for one in both if "multiple of pi" in one.text)
+    assert "cospif and sinpif" in one.text
     assert one.code is None
     # One argument of both may be promised before.
     same = sine("__cudart_i2opi_f", "a = cosf(x) * sinf(x);")
@@ -1668,7 +1680,7 @@ def test_an_installed_header_is_not_to_be_changed() -> None:
     facts = array("float[20]", 80)
     there = dataclasses.replace(facts.accesses[0], chain=(InlineFrame(CUB, None),))
     facts = dataclasses.replace(facts, accesses=(there,), location=CUB)
-    assert said(facts).startswith("This is the code of a library")
+    assert said(facts).startswith("This is library code")
     (finding,) = find(facts)
     shown = render_gate(
         _failed(dataclasses.replace(finding, location=CUB)), color=False, verbose=False
@@ -1768,7 +1780,7 @@ def test_a_volatile_that_assembly_uses_is_dropped_together_with_the_assemblys_fr
     assert one.declared is not None
     declared = "\n" * (one.declared.line - 1) + "volatile unsigned table; "
     carry = 'asm("add.cc.u32 %0, %0, %1;" : "+r"(table) : "r"(n));\n}'
-    assert said(facts, declared + carry).startswith("Write `asm volatile`")
+    assert said(facts, declared + carry).startswith("Use `asm volatile`")
     fixed = carry.replace("asm(", "asm volatile(")
     assert said(facts, declared + fixed).startswith("Drop `volatile`")
     assert said(facts, declared + carry.replace("table", "other")).startswith("Drop `volatile`")
@@ -1779,7 +1791,9 @@ def test_a_structure_goes_to_registers_as_a_whole() -> None:
     (one,) = facts.objects
     other = dataclasses.replace(one, name="stack.index", offset=one.offset + 32)
     pair = dataclasses.replace(facts, objects=(one, other))
-    assert "So must `stack.index`: the structure leaves memory as a whole." in said(pair)
+    assert (
+        "Do the same for `stack.index`: a structure leaves local memory only as a whole."
+    ) in said(pair)
     apart = dataclasses.replace(other, name="queue.index")
     assert "as a whole" not in said(dataclasses.replace(facts, objects=(one, apart)))
 
@@ -1809,7 +1823,7 @@ def test_a_block_may_be_an_argument_of_the_template(body: str, threads: int | No
     if threads is None:
         assert "If no block has more than 128 threads, keep" in text
     else:
-        assert f"the {threads} threads that it is launched with" in text
+        assert f"the {threads} threads it is launched with" in text
 
 
 def test_an_array_that_fits_no_launch_of_its_instance_is_not_offered() -> None:
@@ -1836,7 +1850,7 @@ def test_a_minimum_of_one_block_is_offered_where_ptxas_may_leave_room_for_more(
     first = advice(spill(bounds, used, cap))[0]
     assert first.code == code
     assert "changes nothing" not in first.text
-    assert ("Without a minimum of blocks" in first.text) == (code is not None and used < cap)
+    assert ("Without a minimum block count" in first.text) == (code is not None and used < cap)
 
 
 def test_values_are_said_to_live_across_what_the_kernel_has() -> None:
@@ -1855,7 +1869,7 @@ def test_values_are_said_to_live_across_what_the_kernel_has() -> None:
         (
             256,
             12288,
-            "room for 12 to 16, by architecture, of the 16 bytes per thread beside the 12",
+            "room for 12 to 16, by architecture, of the 16 bytes per thread in addition to the 12",
         ),
         (256, 15360, None),
         (1024, 40960, "room for 4 to 8, by architecture, of the 16 bytes"),
@@ -1881,12 +1895,17 @@ def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
 @pytest.mark.parametrize(
     ("extent", "used", "cap", "left"),
     [
-        (16, 119, 128, "take 16 registers, less what is in registers now, and 9 are left below"),
+        (
+            16,
+            119,
+            128,
+            "take 16 registers, minus those already in registers, and 9 are available below",
+        ),
         (
             64,
             200,
             255,
-            "and 55 are left below the limit of 255: keep it where ptxas spills nothing",
+            "and 55 are available below the limit of 255: keep it only if ptxas does not spill",
         ),
         (64, 100, 255, ""),
         (240, 200, 255, None),
@@ -1910,7 +1929,7 @@ def test_an_array_that_may_be_in_registers_in_part_is_unrolled_on_a_condition(
     assert ("in shared memory, one" in text) == (left != "" and extent < 97)
     assert ("instances" in text) is False
     instance = dataclasses.replace(facts, demangled="void kernel<4>(float*)")
-    assert ("other instances of the template" in said(instance)) == bool(left)
+    assert ("any instance of the template" in said(instance)) == bool(left)
 
 
 def test_the_pragma_of_a_loop_may_stand_above_comments() -> None:
@@ -1922,7 +1941,7 @@ def test_the_pragma_of_a_loop_may_stand_above_comments() -> None:
     )
     other = source.replace(" 8", " 8\n;") % loop
     index = dataclasses.replace(index, loop=SourceLocation("a.cu", 8))
-    assert "asks for unrolling already" in said(kernel("rolled-loop", index=index), other)
+    assert "already requests unrolling" in said(kernel("rolled-loop", index=index), other)
 
 
 @pytest.mark.parametrize(
@@ -1942,7 +1961,7 @@ def test_other_instances_of_a_template_have_arrays_of_their_own(
     facts = dataclasses.replace(array("float[16]", 64, declared=declared), demangled=name)
     text = said(facts, f"#define SIZE 16\n  {declaration}\n")
     assert "keep `table` in shared memory" in text
-    assert ("elements × bytes × threads must fit the 48 KB" in text) == is_said
+    assert ("elements × bytes × threads must fit in 48 KB" in text) == is_said
 
 
 def test_so_have_those_of_a_function_template_that_a_kernel_calls() -> None:
@@ -2000,7 +2019,7 @@ def test_an_array_of_a_function_is_shared_by_all_kernels_that_call_it(
     facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
     text = said(facts, f"{head} {{\n  float table[16];\n  use(table[x[i]]);\n}}\n")
     assert "keep `table` in shared memory" in text
-    assert ("No other kernel that calls its function" in text) == is_said
+    assert ("No other kernel that calls this function" in text) == is_said
 
 
 @pytest.mark.parametrize(
@@ -2019,7 +2038,7 @@ def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
     source = f"\n\n\n\n\n{before}\nfor (int i = 0; i < {bound}; ++i) s += table[i];\n"
     text = said(kernel("rolled-loop", index=index), source)
     assert "Unroll the loop at line 7" in text
-    assert (f"the compiler must know `{bound}`" in text) == is_said
+    assert (f"The compiler must know `{bound}`" in text) == is_said
 
 
 @pytest.mark.parametrize(("threads", "is_said"), [(1024, True), (512, True), (256, False)])
@@ -2030,7 +2049,7 @@ def test_a_large_block_leaves_few_registers_to_unroll_with(threads: int, is_said
         kernel("rolled-loop", index=index), f"{source}void go() {{ k<<<1, {threads}>>>(); }}\n"
     )
     assert "Unroll the loop at line 7" in text
-    assert (f"can start with {65536 // threads} registers" in text) == is_said
+    assert (f"at most {65536 // threads} registers" in text) == is_said
 
 
 @pytest.mark.parametrize(("size", "is_said"), [(400, True), (4000, False)])
@@ -2040,7 +2059,7 @@ def test_a_loop_may_have_one_end_in_all_launches(size: int, is_said: bool) -> No
     (one,) = facts.objects
     facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, index=index),))
     bounds = "__launch_bounds__(1024)\n"
-    assert ("give its loops one end" in said(facts, bounds)) == is_said
+    assert ("use the same loop bound" in said(facts, bounds)) == is_said
 
 
 @pytest.mark.parametrize(
@@ -2070,7 +2089,7 @@ def test_device_functions_are_kept_from_the_hosts_compiler(call: str) -> None:
     found = [a.text for a in advice(facts, head + call) if "__sinf" in a.text or "pi(" in a.text]
     found += [a.text for a in advice(facts, head + call) if "pi times something" in a.text]
     assert found
-    assert all("in device code alone" in text for text in found)
+    assert all("in device code only" in text for text in found)
 
 
 @pytest.mark.parametrize(
@@ -2093,7 +2112,7 @@ def test_other_functions_of_the_library_keep_their_slow_path(line: str, keeps: b
 def test_shared_memory_is_refused_in_what_the_host_compiles_too(source: str, refused: bool) -> None:
     text = said(array("float[8]", 32), "\n" * (3 - source.count("\n")) + source)
     assert "shared memory, one copy per thread" in text
-    assert ("function is the host's, too" in text) == refused
+    assert ("function is also compiled for the host" in text) == refused
 
 
 @pytest.mark.parametrize(

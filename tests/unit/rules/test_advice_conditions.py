@@ -134,7 +134,7 @@ def test_recursive_calls_have_an_array_each() -> None:
 def test_a_layout_is_asked_of_whom_it_concerns(use: str, is_array: bool, is_copied: bool) -> None:
     advice = offered(only(array(), f"{{\n\n  float table[8];\n  {use}\n}}"), "shared-memory")
     assert advice is not None
-    assert ("as a pointer" in advice.text) == is_array
+    assert ("receive a pointer to it" in advice.text) == is_array
     assert ("memset" in advice.text) == is_copied
 
 
@@ -201,21 +201,21 @@ def test_an_end_that_is_data_has_no_one_value(above: str, bound: str, is_open: b
     finding = looped(KERNEL % (above, bound), 7, OPEN_COUNTER)
     advice = offered(finding, "bounded-loop")
     assert advice is not None
-    assert ("has one value" in advice.text) == is_open
+    assert ("has only one value" in advice.text) == is_open
 
 
 def test_an_end_that_another_loop_counts_is_a_constant_with_that() -> None:
     finding = looped(KERNEL % ("", "40 - j"), 7, OPEN_COUNTER)
     advice = offered(finding, "bounded-loop")
     assert advice is not None
-    assert "has one value" not in advice.text
+    assert "has only one value" not in advice.text
     assert "loop at line 5" in advice.text
     assert "loop at line 6" in advice.text
     rolled = looped(KERNEL % ("", "40 - j"), 7, COUNTER, loop=SourceLocation("a.cu", 6))
     unroll = offered(rolled, "unroll")
     assert unroll is not None
     assert "at line 5" in unroll.text
-    assert "the compiler must know" not in unroll.text
+    assert "The compiler must know" not in unroll.text
 
 
 @pytest.mark.parametrize("is_template", [False, True])
@@ -225,7 +225,7 @@ def test_a_parameter_of_the_template_is_known(is_template: bool) -> None:
         source = f"template <int n> {source.replace(', int n)', ')')}"
     unroll = offered(looped(source, 7, COUNTER, loop=SourceLocation("a.cu", 6)), "unroll")
     assert unroll is not None
-    assert ("the compiler must know" in unroll.text) != is_template
+    assert ("The compiler must know" in unroll.text) != is_template
 
 
 @pytest.mark.parametrize(

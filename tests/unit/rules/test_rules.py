@@ -87,7 +87,7 @@ def test_only_evidence_makes_a_temporary_of_what_is_volatile() -> None:
     for held, is_temporary in ((nameless, False), (shown, True)):
         finding = only(find(dataclasses.replace(facts_of, objects=(held,))))
         assert ("temporary" in finding.message) == is_temporary
-        assert finding.advice[0].text.startswith("It goes with") == is_temporary
+        assert finding.advice[0].text.startswith("Drop the `volatile` of") == is_temporary
 
 
 @pytest.mark.parametrize("declared", ["float table[4];", "volatile float table[4];"])
@@ -137,7 +137,7 @@ def test_the_message_names_what_the_index_is_made_of() -> None:
     message = only(find(kernel("dynamic-index", index=index))).message
     assert "`table` (float[20], 80 bytes)" in message
     assert "`x[i] % n`" in message
-    assert "values loaded from x and the parameter n" in message
+    assert "values loaded from `x` and the parameter `n`" in message
 
 
 def test_small_arrays_may_be_selected_from_and_large_ones_not() -> None:
@@ -145,8 +145,8 @@ def test_small_arrays_may_be_selected_from_and_large_ones_not() -> None:
         found = kernel("dynamic-index", kind=kind, depth=1)
         return " ".join(a.text for a in only(find(found)).advice)
 
-    assert "compare instead of indexing" in texts("float[20]")
-    assert "compare instead of indexing" not in texts("float[2000]")
+    assert "select by comparing with the index" in texts("float[20]")
+    assert "select by comparing with the index" not in texts("float[2000]")
     assert "knows no small change" in texts("float[2000]")
 
 
@@ -216,7 +216,7 @@ def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:
         assert ("unroll" in [advice.rewrite for advice in finding.advice]) == unrolls
         said = " ".join(advice.text for advice in finding.advice)
         assert ("132,000 instructions" in said) == (size == 131072)
-        assert ("up to 8200 instructions: keep it where ptxas spills nothing" in said) == (
+        assert ("up to 8200 instructions: keep it only if ptxas does not spill" in said) == (
             size == 8192
         )
         assert ("instructions" in said) == (size in (131072, 8192))
@@ -265,9 +265,13 @@ def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
     ("kind", "said", "advised"),
     [
         ("holds-addresses", "holds addresses of local variables", "Store indices"),
-        ("chosen-address", "a pointer is chosen at run time", "Choose elements"),
-        ("chosen-place", "a pointer to one of its parts is chosen", "Copy what is chosen"),
-        ("chosen-address null", "null on other paths", "always, or a reference"),
+        ("chosen-address", "a pointer is chosen at run time", "Select elements"),
+        ("chosen-place", "a pointer to one of its parts is chosen", "Copy the selected value"),
+        (
+            "chosen-address null",
+            "null on other paths",
+            "or a reference, together with the condition",
+        ),
     ],
 )
 def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advised: str) -> None:
@@ -296,10 +300,10 @@ def test_a_loop_that_alone_keeps_an_address_is_unrolled(cause: Cause) -> None:
 
 def test_a_buffer_in_the_place_of_a_variable_makes_no_frame_larger() -> None:
     plain = kernel("printf-args")
-    assert "in the place" not in only(find(plain)).message
+    assert "in a stack slot shared" not in only(find(plain)).message
     causes = tuple(dataclasses.replace(one, frame_bytes=0) for one in plain.causes)
     facts = dataclasses.replace(plain, causes=causes)
-    assert "no larger for them" in only(find(facts)).message
+    assert "do not enlarge the frame" in only(find(facts)).message
 
 
 @pytest.mark.parametrize(("others", "is_store"), [((1,), True), ((1,), False), ((), True)])
@@ -366,7 +370,7 @@ def test_what_does_not_bind_is_not_to_be_loosened() -> None:
         cubin=CubinFacts(80, 64, 0, 168),
     )
     (finding,) = find(roomy)
-    assert "(ptxas's own choice; __launch_bounds__(384, 1) leaves 168)" in finding.message
+    assert "(chosen by ptxas; __launch_bounds__(384, 1) leaves 168)" in finding.message
     assert not any("launch bounds" in one.text for one in finding.advice)
     limited = dataclasses.replace(roomy, launch_bounds=None)
     (finding,) = find(limited)
@@ -377,8 +381,8 @@ def test_what_does_not_bind_is_not_to_be_loosened() -> None:
 @pytest.mark.parametrize(
     ("own", "saved", "said"),
     [
-        (SiteClass(7, 5, 28, 20), 0, "32 bytes of spill stores, 40 bytes of spill loads, of which "
-         "12 and 12 are in functions that it calls"),
+        (SiteClass(7, 5, 28, 20), 0, "32 bytes of spill stores, 40 bytes of spill loads, of "
+                                     "which 12 and 12 are in called functions"),
         (SiteClass(10, 8, 40, 32), 0, "32 bytes of spill stores, 40 bytes of spill loads"),
         # What is saved across calls is of the same class: whose it is does not show.
         (SiteClass(7, 5, 28, 20), 1, "32 bytes of spill stores, 40 bytes of spill loads"),

@@ -121,5 +121,5 @@ def test_what_is_said_of_an_index_by_thread(name: str, said: str) -> None:
 def test_an_unknown_shape_is_named_as_what_is_unknown() -> None:
     source = IndexSource("thread-id", "threadIdx.y")
     said = index_sentence(IndexFacts("threadIdx.y", (source,), "unknown", None), 2)
-    assert "shape is not known" in said
+    assert "block shape unknown" in said
     assert "same in all lanes" not in said
