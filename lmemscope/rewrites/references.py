@@ -123,7 +123,9 @@ def _is_open(words: list[bytes], text: bytes) -> bool:
     """Whether a type is a template's parameter, or another name of one."""
     if len(words) != 1 or words[0] in _PRIMITIVE:
         return False
-    return re.search(rb"\b(?:struct|class|union|enum)\s+%b\b" % words[0], text) is None
+    # A definition or declaration: `template <class T>` is neither.
+    head = rb"\b(?:struct|class|union|enum)\s+%b\s*(?:final\b\s*)?[{:;]" % words[0]
+    return re.search(head, text) is None
 
 
 def _plain(words: Iterable[bytes]) -> tuple[bytes, ...]:

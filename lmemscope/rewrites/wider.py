@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import element_type
-from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.reaching import same_object
 from lmemscope.sources.syntax import Declared, Syntax, around
 
@@ -30,12 +30,23 @@ _BYTES = {
     **dict.fromkeys((b"double", b"long", b"int64_t", b"uint64_t", b"size_t"), 8),
 }
 """Bytes of a type by a word of it; of several words the one that says most counts."""
+_ALIGNMENTS = frozenset(
+    {b"alignof", b"_Alignof", b"__alignof", b"__alignof__", b"alignment_of", b"alignment_of_v"}
+)
 _SAYING = (b"char", b"short", b"long")
 
 
 def aligned(target: Target, declared: Declared) -> bytes:
-    """What asks for the alignment that any such pointer needs, where the array is put elsewhere."""
-    return b"__align__(16) " if _may_be_read_wider(target, declared) else b""
+    """What asks for the alignment that any such pointer needs, where the array is put elsewhere.
+
+    Raises:
+        DeclinedError: the program may ask for the alignment, which would be another one.
+    """
+    if not _may_be_read_wider(target, declared):
+        return b""
+    if _ALIGNMENTS & target.meanings.words:
+        raise DeclinedError("it needs another alignment, and the program asks for alignments")
+    return b"__align__(16) "
 
 
 def _may_be_read_wider(target: Target, declared: Declared) -> bool:

@@ -69,9 +69,7 @@ class TestSeal:
 
 @pytest.mark.toolchain
 class TestPrograms:
-    def check(
-        self, tmp_path: Path, data: bytes, *others: str, cwd: Path | None = None
-    ) -> Finished:
+    def check(self, tmp_path: Path, data: bytes, *others: str, cwd: Path | None = None) -> Finished:
         (tmp_path / "r.json").write_bytes(data)
         return run_program("check", *others, str(tmp_path / "r.json"), cwd=cwd or tmp_path)
 

@@ -53,6 +53,11 @@ def tables(*uses: str, before: str = "", first: str = TABLE) -> dict[str, bool]:
         ("out[0] = Kind<decltype((t[0]))>::value;", KIND),
         ("out[0] = KIND(t[0]);", KIND + "#define KIND(x) Kind<__typeof__(x)>::value\n"),
         ("out[0] = TELL(t[0]);", TELL + "#define TELL(x) tell(x)\n"),
+        (
+            "out[0] = t[3] | Tag{};",
+            "struct Tag {};\ntemplate <class T> int operator|(T &, Tag) { return 1; }\n",
+        ),
+        ("out[0] = ((const int4 *)t)[0].x + alignof(t);", ""),
         ("Box b(t);", "template <class T> struct Box { T *p; Box(T *q) : p(q) {} };\n"),
     ],
 )
