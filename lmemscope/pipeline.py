@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
+from typing import Any
 
 from lmemscope.analysis import headers
 from lmemscope.analysis.explanation import explain_facts, needs_names
@@ -78,3 +80,10 @@ def report_of(
     )
     # A tool that failed may work the next time.
     return report, None if unnamed or unquoted else artifacts.key
+
+
+def __getattr__(name: str) -> Any:
+    """`analyse_unit` under the name that programs know it by; it is `lmemscope.app.worker`'s."""
+    if name == "analyse_unit":
+        return import_module("lmemscope.app.worker").analyse_unit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
