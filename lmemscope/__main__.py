@@ -82,13 +82,9 @@ def _prepare(arguments: Sequence[str], ending: Ending) -> list[Launched]:
         return []
     if arguments[0] in _TEMPORARY:
         ending.make_directory()
-    # Neither a saved report nor a command without inputs compiles anything.
-    if arguments[0] not in _COMPILING or arguments[-1].endswith(".json"):
-        return []
-    from lmemscope.running import launch
-
     if arguments[0] not in _COMPILING or not _compiles(arguments):
         return []
+    from lmemscope.running import launch
 
     return [launch.start(launch.UNITS)]
 

@@ -13,9 +13,10 @@ from tests.support.builders import facts, report_of
 
 STARTED = 9
 PROGRAM = """
-import os
+import os, sys
 from lmemscope.running import launch
-launch.start = lambda *_: os._exit(9)
+# Later the pool starts workers, too.
+launch.start = lambda *_: os._exit(8 if "lmemscope.commands.group" in sys.modules else 9)
 from lmemscope.__main__ import main
 main()
 """
