@@ -272,7 +272,10 @@ class _Reader:
             code = self._sources.code(at)
             if name not in code:
                 continue
-            for one in islice(use.finditer(code), _USES):
+            uses = [*islice(use.finditer(code), _USES + 1)]
+            if len(uses) > _USES:
+                yield launch  # With a parameter for its block: of the rest nothing is known.
+            for one in uses[:_USES]:
                 end = closed_at(code, one.end() - 1)
                 around = macro_around(code, one.start())
                 if end is None or (around is not None and around[0] == name):

@@ -129,7 +129,9 @@ class _Finder:
                     macro = self._reported(text, found)
                     if macro is None:
                         return found[0].decode("utf-8", "replace")
-                    if macro and macro not in self._standing and len(self._standing) < _MOST:
+                    if macro and macro not in self._standing:
+                        if len(self._standing) == _MOST:  # Where the rest lead is not known.
+                            return macro.decode("utf-8", "replace")
                         self._standing.add(macro)
                         word = rb"(?<![\w$])" + re.escape(macro) + rb"(?![\w$])"
                         pending.append(re.compile(word))

@@ -136,3 +136,12 @@ def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> No
 )
 def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bool) -> None:
     assert launches_in(text_of(host), (FILE,), "own").are_all is are_all
+
+
+def test_uses_of_a_macro_beyond_those_that_are_read_are_unknown() -> None:
+    macro = "#define GO(b) own<<<1, b>>>(p, n)\nvoid f() {\n"
+    few, many = (f"{macro}{'GO(64);' * number}GO(1024);\n}}\n" for number in (2, 300))
+    for host, wanted in ((few, True), (many, False)):
+        sources = text_of(host)
+        shapes = {one.shape[1].strip() for one in launches_in(sources, (FILE,), "own").written}
+        assert ("1024" in shapes, "b" not in shapes) == (wanted, wanted)

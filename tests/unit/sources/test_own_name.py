@@ -95,3 +95,12 @@ def test_functions_of_other_texts_count() -> None:
 )
 def test_a_macro_that_names_a_library_function_is_nvccs(text: str, is_otherwise: bool) -> None:
     assert (read_otherwise(text.encode()) is not None) is is_otherwise
+
+
+def test_more_macros_than_are_followed_may_decide() -> None:
+    def chain(length: int) -> bytes:
+        lines = ["#define M0 f, __FILE__", *(f"#define M{n + 1} f, M{n}" for n in range(length))]
+        return "\n".join([*lines, "void g() { fprintf(stderr, M0); }\n"]).encode()
+
+    assert decided_by_name([chain(3)]) is None
+    assert decided_by_name([chain(600)]) is not None
