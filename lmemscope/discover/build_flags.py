@@ -19,7 +19,7 @@ from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
 from lmemscope.sources.includes import ARCH_LIST, holds_toolkit
 from lmemscope.sources.response_files import Words
 
-_SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
+_SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
 _MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
 """What nvcc may be given. It runs its host compiler through a shell: a ``$(…)`` in a macro's value

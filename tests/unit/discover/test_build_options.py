@@ -96,6 +96,12 @@ def test_what_is_in_no_list_is_named_and_never_passed() -> None:
     assert passed_on(found) == ()
 
 
+@pytest.mark.parametrize("digits", [5, 5000])
+def test_a_number_that_no_architecture_has_is_none(digits: int) -> None:
+    code = f"arch=compute_90,code=[sm_90,sm_{'1' * digits}]"
+    assert read_flags(["-gencode", code], "/").archs == ("sm_90",)
+
+
 def test_optimising_while_linking_is_told_apart() -> None:
     assert read_flags(["-dlto"], BASE).linked == ("-dlto",)
 
