@@ -312,7 +312,8 @@ def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
     """``.local .align 16 .b8 name[192]``, also with several names or dimensions.
 
     Raises:
-        FormatError: a size is no number, or larger than any memory.
+        FormatError: a size is no number or larger than any memory; an alignment is no power of
+            two.
     """
     align, width, position = 1, 1, 1
     while position < len(tokens) and tokens[position][0] == "dotted":
@@ -320,6 +321,8 @@ def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
         if word == ".align":
             position += 1
             align = integer(tokens[position][1] if position < len(tokens) else "")
+            if not 0 < align < _LARGEST or align.bit_count() != 1:
+                raise FormatError("ptx", "an alignment is no power of two")
         elif word in (".v2", ".v4"):
             width *= int(word[2:])
         else:

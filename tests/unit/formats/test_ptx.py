@@ -207,6 +207,13 @@ def test_what_is_no_ptx_is_refused(text: bytes) -> None:
         PtxModule(text)
 
 
+@pytest.mark.parametrize("alignment", ["0", "3", "4294967297", "-4"])
+def test_an_alignment_that_is_no_power_of_two_is_refused(alignment: str) -> None:
+    text = HEADER + f".entry k()\n{{\n\t.local .align {alignment} .b8 a[16];\n\tret;\n}}\n"
+    with pytest.raises(FormatError):
+        _ = PtxModule(text.encode()).functions[0].body
+
+
 def test_a_cut_off_function_is_refused() -> None:
     text = HEADER + ".entry k()\n{\n\tmov.u32 %r1, 1;\n"
     with pytest.raises(FormatError, match="cut off"):
