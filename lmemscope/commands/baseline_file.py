@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from lmemscope.commands.saved import filtered
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.discover.checkouts import upwards
+from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration
-    from lmemscope.model import Baseline, Report
+    from lmemscope.model import Baseline, GateFailure, Report
 
 
 _BEGINNING = 4096
@@ -116,7 +117,7 @@ def unused(paths: Sequence[str], used: BaselineFile | None) -> Iterator[str]:
         used: the command's.
     """
     here = os.getcwd()
-    taken = None if used is None else os.path.abspath(used.path)
+    taken = None if used is None else os.path.realpath(used.path)
     found: dict[str, None] = {}
     for path in paths:
         named = os.path.abspath(path)
@@ -125,12 +126,45 @@ def unused(paths: Sequence[str], used: BaselineFile | None) -> Iterator[str]:
             if directory == here:
                 break
             if os.path.exists(own):
-                if own != taken:
+                if os.path.realpath(own) != taken:
                     found[directory] = None
                 break
     for directory in found:
         shown = os.path.relpath(directory)
         yield (
-            f"{os.path.join(shown, DEFAULT_BASELINE)} is not used, for a baseline is sought from "
-            f"the working directory upwards: run the command in {shown}"
+            f"{os.path.join(shown, DEFAULT_BASELINE)} is not used: a baseline is looked up from "
+            f"the working directory upwards; to use it, run the command in {shown}"
         )
+
+
+def without_architectures(
+    paths: Sequence[str],
+    file: BaselineFile | None,
+    known: Baseline | None,
+    report: Report,
+    failures: Sequence[GateFailure],
+) -> Iterator[str]:
+    """A sentence on architectures with new findings that the baseline was not written for.
+
+    Args:
+        paths: as typed.
+        file: of the baseline.
+        known: the baseline.
+        report: that it was compared with.
+        failures: of the gate.
+    """
+    from lmemscope.analysis.ranking import arch_order
+    from lmemscope.commands.next_command import writing_baseline
+
+    if file is None or known is None:
+        return
+    default = {known.default_arch} if known.default_arch and not known.archs else set()
+    has = {*known.archs, *(entry.arch for entry in known.entries)} or default
+    new = {one.arch for one in failures if one.kind == "new"} - has
+    if not new:
+        return
+    named = [path for path in paths if not is_saved(path)] or report.paths or ("PATH",)
+    target = file.path if file.path != DEFAULT_BASELINE else None
+    command = writing_baseline(named, sorted((*has, *new), key=arch_order), target)
+    lacks = ", ".join(sorted(new, key=arch_order))
+    yield f"{file.path} was not written for {lacks}; to add its findings: {command}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.baseline_file import baseline_for, unused
+from lmemscope.commands.baseline_file import baseline_for, unused, without_architectures
 from lmemscope.commands.gate_configuration import say_of
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.commands.options import (
@@ -133,7 +133,8 @@ def command(
     result = said.added_to(result)
     about = since.notes if since is not None else ()
     hints = unused(paths, file) if configuration.baseline is None else ()
-    result = replace(result, notes=(*about, *_about(file), *hints, *result.notes))
+    unknown = without_architectures(paths, file, known, report, result.failures)
+    result = replace(result, notes=(*about, *_about(file), *hints, *unknown, *result.notes))
     if kept is not None and file is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed

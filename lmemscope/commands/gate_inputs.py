@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_build, is_saved
+from lmemscope.discover.other_languages import language_of
 from lmemscope.discover.walk import Globs
 from lmemscope.files import digest_of, read_beside
 from lmemscope.gate.accounting import Inputs
-from lmemscope.model import Gap, InputId
+from lmemscope.model import Gap, InputId, kind_of
 from lmemscope.sources.encoding import decoded
 
 if TYPE_CHECKING:
@@ -66,12 +68,20 @@ def inputs_of(
         directories=tuple(map(os.path.abspath, directories)),
         build=any(map(is_build, paths)),
         saved=saved,
+        only_sources=all(map(_is_source, paths)),
         present=frozenset(present),
         aliases=aliases,
         excluded=frozenset(file for file in present if not admit(os.path.abspath(file))),
         globs_typed=globs_typed,
         archs_typed=archs_typed,
     )
+
+
+def _is_source(path: str) -> bool:
+    """Whether a path is that of a file of text that may define kernels."""
+    kind = kind_of(path)
+    is_read = kind.is_cuda or kind.reads == "imports" if kind is not None else is_cpp_name(path)
+    return is_read and os.path.isfile(path) and language_of(path) is None
 
 
 def with_stale(paths: Sequence[str], report: Report) -> Report:
@@ -97,13 +107,13 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
             quoted[one.file][one.line] = one.text
     stale = {file: "" for file, was in digests.items() if digest_of(file) not in (None, was)}
     for file, line in _differing(quoted):
-        stale.setdefault(file, f": line {line} differs")
+        stale.setdefault(file, f" (line {line} differs)")
     gaps = [
-        Gap("read", f"{file} is not what {saved[0]} was made of{why}", "evidence", file)
+        Gap("read", f"{file} has changed since {saved[0]} was written{why}", "evidence", file)
         for file, why in stale.items()
     ]
     gaps += [
-        Gap("read", f"{file}, of which {saved[0]} was made, is not on disk", "evidence", file)
+        Gap("read", f"{file}, which {saved[0]} was made from, is not on disk", "evidence", file)
         for file in digests
         if not os.path.lexists(file)
     ]

@@ -1,4 +1,4 @@
-"""The command that goes on from a scan: the same inputs and options, and one kernel explained."""
+"""Commands to go on with: the same inputs and options, to explain a kernel or write a baseline."""
 
 from __future__ import annotations
 
@@ -45,6 +45,25 @@ def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
         return f"lmemscope explain {' '.join(map(shlex.quote, words))}"
 
     return command
+
+
+def writing_baseline(paths: Sequence[str], archs: Sequence[str], target: str | None) -> str:
+    """How ``baseline`` is called for the inputs of the current command.
+
+    Args:
+        paths: of the inputs.
+        archs: that it is to be written for.
+        target: its file, unless that is the default.
+    """
+    given = {name: value for name, value in typed().items() if name != "archs"}
+    words = [
+        "lmemscope",
+        "baseline",
+        *paths,
+        *(word for arch in archs for word in ("--arch", arch)),
+    ]
+    words += [*_repeated(given), *(("-o", target) if target is not None else ())]
+    return " ".join(map(shlex.quote, words))
 
 
 def _repeated(given: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -10,11 +12,14 @@ from typing import TYPE_CHECKING
 from lmemscope.commands.running import analyse
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
+from lmemscope.model import InputId
 
 if TYPE_CHECKING:
     from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report, UnitReport
+
+_Identity = tuple[str, str, str]
 
 
 def gathered(
@@ -42,12 +47,13 @@ def gathered(
     if not saved:
         return analyse(paths, settings, interrupted, narrow)
     read = _read if len(paths) == 1 else _either
-    reports = [read(path, settings, verify) for path in saved]
+    reports = {path: read(path, settings, verify) for path in saved}
     others = [path for path in paths if not is_saved(path)]
-    if others:
-        # What was analysed now holds what its paths stand for.
-        reports.append(replace(analyse(others, settings, interrupted, narrow), paths=()))
-    return _combined(reports)
+    if not others:
+        return _combined(list(_once(reports, None)))
+    # What was analysed now holds what its paths stand for.
+    live = replace(analyse(others, settings, interrupted, narrow), paths=())
+    return _combined([*_once(reports, live), live])
 
 
 def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: str) -> UsageError:
@@ -95,10 +101,11 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
         UsageError: it has the schema of another lmemscope, or holds no such architecture.
     """
     from lmemscope.analysis.selection import units_of
+    from lmemscope.commands.saved_paths import from_here
     from lmemscope.discover.walk import Globs
     from lmemscope.exporters.json import load_report
 
-    report = load_report(path)
+    report = from_here(load_report(path), path)
     doubts = tuple(_doubts(path, report)) if verify else ()
     report = replace(report, doubts=doubts)
     whole = report
@@ -138,6 +145,85 @@ def limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
         else:
             others.append(short_name(one.facts.demangled))
     return replace(unit, kernels=tuple(kept), others=tuple(others))
+
+
+def _once(saved: Mapping[str, Report], live: Report | None) -> Iterator[Report]:
+    """Saved reports with each unit once, and without those that were analysed now.
+
+    What was analysed now counts. Of saved units the first does, and where two differ, nobody knows
+    which of them holds.
+
+    Args:
+        saved: the reports, by the paths of their files.
+        live: of what was analysed now, if anything was.
+    """
+    now: dict[_Identity, list[UnitReport]] = defaultdict(list)
+    for unit in live.units if live is not None else ():
+        now[_identity(unit)].append(unit)
+    files = {key[0] for key in now}
+    linked = {(one.name, one.arch) for one in live.links} if live is not None else set()
+    first: dict[tuple[_Identity, str], tuple[str, UnitReport]] = {}
+    for path, report in saved.items():
+        kept: list[UnitReport] = []
+        stale: dict[str, None] = {}
+        doubts: dict[str, None] = {}
+        for unit in report.units:
+            key = _identity(unit)
+            named = f"{unit.input} ({unit.arch})" if unit.arch else unit.input
+            if key in now:
+                same = [one for one in now[key] if one.frontend == unit.frontend]
+                if not all(_agree(one, unit) for one in same):
+                    stale[named] = None
+                continue
+            other, earlier = first.setdefault((key, unit.frontend), (path, unit))
+            if other == path:
+                kept.append(unit)
+            elif not _agree(earlier, unit):
+                doubts[f"{other} and {path} contradict each other about {named}"] = None
+        notes = [
+            f"{path} is out of date for {name}: the result of this run counts" for name in stale
+        ]
+        gaps = (gap for gap in report.gaps if gap.input is None or _place(gap.input) not in files)
+        links = [one for one in report.links if (one.name, one.arch) not in linked]
+        linked |= {(one.name, one.arch) for one in links}
+        yield replace(
+            report,
+            units=tuple(kept),
+            links=tuple(links),
+            gaps=tuple(gaps),
+            notes=(*report.notes, *notes),
+            doubts=(*report.doubts, *doubts),
+        )
+
+
+def _place(name: str) -> str:
+    """The file of an input; links to its directory are followed, for they change no include."""
+    directory, file = os.path.split(os.path.abspath(InputId.parse(name).file))
+    return os.path.join(os.path.realpath(directory), file)
+
+
+def _identity(unit: UnitReport) -> _Identity:
+    """The file, the way it is compiled, and for which architecture."""
+    return _place(unit.input), InputId.parse(unit.input).variant, unit.arch
+
+
+def _agree(one: UnitReport, other: UnitReport) -> bool:
+    """Whether a unit was analysed twice with the same source and the same result."""
+    return one.source_digest == other.source_digest and _seen(one) == _seen(other)
+
+
+def _seen(unit: UnitReport) -> list[object]:
+    return [
+        unit.failure is None,
+        *(
+            (
+                kernel.facts.name,
+                kernel.facts.ptxas,
+                [(f.fingerprint, f.bytes) for f in kernel.findings],
+            )
+            for kernel in unit.kernels
+        ),
+    ]
 
 
 def _combined(reports: Sequence[Report]) -> Report:

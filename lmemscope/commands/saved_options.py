@@ -1,7 +1,7 @@
 """Whether saved reports hold what the command would make now: the same inputs, compiled alike.
 
-What a report was given is looked for again, so that files that came since, and build databases that
-changed since, are seen.
+What a report was given is looked for again, so that files and headers that came since, and build
+databases that changed since, are seen.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.discover.locate import is_saved
+from lmemscope.discover.locate import is_saved, shown_path
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import STANDARD_INPUT, CompileOptions, Gap, InputId, UnitReport
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
-    from lmemscope.discover.walk import Found
+    from lmemscope.discover.walk import Discovery, Found
     from lmemscope.model import Report
 
 _COMPILED = ("nvrtc", "nvcc")
@@ -46,32 +46,83 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
     found = _found_now(report, settings)
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
     if report.paths is None and compiled:
-        lacking["does not say which files and directories it was made of"] = {saved[0]: None}
+        lacking["does not say which files and directories it was made from"] = {saved[0]: None}
     for path in report.paths or ():
         if path != STANDARD_INPUT and not os.path.exists(path):
-            lacking[f"was made of {path}, which is not on disk"][path] = None
+            lacking[f"was made from {path}, which is not on disk"][path] = None
+    unseen: tuple[Gap, ...] = ()
     if not _is_part(report, settings):
-        for file in _new(report, found, settings):
+        for file in _new(report, found.inputs, settings):
             lacking[f"does not hold {file}, which is among its inputs now"][file] = None
-    for option, file in _differences(compiled, found, settings, report.notes):
+        unseen = _unseen(found, settings)
+    for header, file in _headers_since(compiled, found.inputs, settings):
+        lacking[f"was made without {header}, which {file} may include now"][file] = None
+    for option, file in _differences(compiled, found.inputs, settings, report.notes):
         lacking[f"was made {option}"][file] = None
     gaps = tuple(
         Gap("read", f"{saved[0]} {reason}", "evidence", file)
         for reason, files in lacking.items()
         for file in files
     )
-    return replace(report, gaps=(*report.gaps, *gaps))
+    return replace(report, gaps=tuple(dict.fromkeys((*report.gaps, *gaps, *unseen))))
 
 
-def _found_now(report: Report, settings: Settings) -> list[Found]:
-    """The inputs that the report's paths stand for now."""
-    from lmemscope.discover.walk import Builds, Globs, discover
+def _found_now(report: Report, settings: Settings) -> Discovery:
+    """What the report's paths stand for now."""
+    from lmemscope.discover.walk import Builds, Discovery, Globs, discover
 
     given = report.paths or ()
     there = [path for path in given if path != STANDARD_INPUT and os.path.exists(path)]
     globs = Globs(settings.root, settings.include, settings.exclude)
     builds = Builds(settings.build_database, settings.trust_build)
-    return discover(there, globs, builds).inputs if there else []
+    return discover(there, globs, builds) if there else Discovery()
+
+
+def _unseen(found: Discovery, settings: Settings) -> tuple[Gap, ...]:
+    """Gaps for headers with kernels that no source includes now."""
+    from lmemscope.discover.headers import unseen
+    from lmemscope.discover.plan import DEFAULT_ARCH, make_units
+
+    if not found.headers:
+        return ()
+    units, _ = make_units(found.inputs, (DEFAULT_ARCH,), settings)
+    return unseen(found.headers, units)
+
+
+def _headers_since(
+    compiled: Sequence[UnitReport], found: Sequence[Found], settings: Settings
+) -> Iterator[tuple[str, str]]:
+    """Headers that a file may include now and that it was not compiled with, each with the file.
+
+    The includes are followed as for the cache's key: a header that comes before another one, or
+    that `__has_include` asks for, is among them as soon as it is there.
+    """
+    from lmemscope.discover.plan import combined
+    from lmemscope.sources.includes import closure
+
+    options = {_place(str(InputId(one.file, one.variant))): one.options for one in found}
+    done: set[str] = set()
+    for unit in compiled:
+        place = _place(unit.input)
+        if unit.sources is None or place in done:
+            continue
+        done.add(place)
+        file = InputId.parse(unit.input).file
+        known = set(map(os.path.realpath, unit.sources))
+        now = combined(options.get(place), settings.options)
+        had = (word[2:] for word in unit.options if word.startswith("-I"))
+        directories = tuple(dict.fromkeys((*had, *now.include_dirs)))
+        with contextlib.suppress(OSError):
+            read = closure(os.path.abspath(file), replace(now, include_dirs=directories))
+            for header in read.files:
+                if os.path.realpath(header) not in known:
+                    yield shown_path(header), file
+
+
+def _place(name: str) -> str:
+    """An input's name with the absolute path of its file, which may be spelled in several ways."""
+    named = InputId.parse(name)
+    return str(replace(named, file=os.path.abspath(named.file)))
 
 
 def _is_part(report: Report, settings: Settings) -> bool:
@@ -83,10 +134,10 @@ def _new(report: Report, found: Sequence[Found], settings: Settings) -> list[str
     """Inputs that the report says nothing of, as shown to the user."""
     from lmemscope.discover.plan import DEFAULT_ARCH, make_units
 
-    names = {unit.input for unit in report.units}
-    names |= {InputId.parse(name).file for name in names}
-    names |= {gap.input for gap in report.gaps if gap.input is not None}
-    new = [one for one in found if str(InputId(one.file, one.variant)) not in names]
+    names = {_place(unit.input) for unit in report.units}
+    names |= {_place(InputId.parse(unit.input).file) for unit in report.units}
+    names |= {_place(gap.input) for gap in report.gaps if gap.input is not None}
+    new = [one for one in found if _place(str(InputId(one.file, one.variant))) not in names]
     # Of Python files, those are inputs that hold kernels.
     units, notes = make_units(new, (DEFAULT_ARCH,), settings)
     said = {note.input for note in notes if isinstance(note, Gap) and note.kind != "note"}
@@ -102,11 +153,12 @@ def _differences(
     """How units were made otherwise than they would be now, each with its file."""
     from lmemscope.discover.plan import combined
 
-    by_name = {str(InputId(one.file, one.variant)): one for one in found}
+    by_name = {_place(str(InputId(one.file, one.variant))): one for one in found}
     made_for: dict[str, set[str]] = defaultdict(set)
     for unit in compiled:
-        made_for[unit.input].add(unit.arch)
-        one = by_name.get(unit.input)
+        place = _place(unit.input)
+        made_for[place].add(unit.arch)
+        one = by_name.get(place)
         file = InputId.parse(unit.input).file
         options = combined(one.options if one is not None else None, settings.options)
         for option in _lacking(unit, options):
@@ -121,7 +173,8 @@ def _differences(
         for arch in by_name[name].archs if name in by_name else ():
             is_left_out = any(note.startswith(f"{arch}, which the build") for note in notes)
             if arch.startswith("sm_") and arch not in archs and not is_left_out:
-                yield f"without {arch}, for which its build compiles now", InputId.parse(name).file
+                file = shown_path(InputId.parse(name).file)
+                yield f"without {arch}, for which its build compiles now", file
 
 
 def _wanted(unit: UnitReport, options: CompileOptions) -> list[str]:

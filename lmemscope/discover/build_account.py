@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemscope.discover.build_flags import is_arch_list
 from lmemscope.discover.including import naming
 from lmemscope.discover.locate import same_file, shown_path
 from lmemscope.errors import InputError
@@ -89,6 +90,15 @@ def _left_out(ways: dict[str, set[_Way]], used: Sequence[str], search: Search) -
         )
 
 
+def _given(options: CompileOptions) -> Iterator[str]:
+    """Options for nvcc and ptxas as the build says them, without what follows from others."""
+    for word in options.nvcc_args:
+        if not is_arch_list(word):
+            yield word.removeprefix("-Xcompiler=") if word.startswith("-Xcompiler=-O") else word
+    separate = "-rdc=true" in options.nvcc_args
+    yield from (word for word in options.ptxas_args if word != "-c" or not separate)
+
+
 def _decided(ways: Iterable[_Way]) -> str:
     """What options and architectures decide, in words."""
     defines: dict[str, None] = {}
@@ -99,7 +109,7 @@ def _decided(ways: Iterable[_Way]) -> str:
         defines |= dict.fromkeys(options.defines)
         directories |= dict.fromkeys(map(shown_path, options.include_dirs))
         rest = replace(options, defines=(), include_dirs=())
-        others |= dict.fromkeys((*rest.words(), *options.nvcc_args, *options.ptxas_args))
+        others |= dict.fromkeys((*rest.words(), *_given(options)))
         if options.maxrregcount is not None:
             others[f"--maxrregcount={options.maxrregcount}"] = None
         targets |= dict.fromkeys(archs)

@@ -401,6 +401,11 @@ def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
     return (f"-D{ARCH_LIST}={listed}",) if len(numbers) > 1 else ()
 
 
+def is_arch_list(word: str) -> bool:
+    """Whether an option is one of `arch_list`."""
+    return word.startswith(f"-D{ARCH_LIST}=")
+
+
 def _finished(reading: _Reading) -> BuildFlags:
     reading.nvcc += arch_list(arch for arch in reading.virtual if arch.startswith("sm_"))
     if not reading.codes and reading.arch is not None:

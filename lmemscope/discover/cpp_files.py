@@ -16,9 +16,14 @@ _BEFORE, _HEAD = 200, 4000
 _NO_CODE = (b"#", b"//", b"/*", b"*")
 
 
+def is_cpp_name(path: str) -> bool:
+    """Whether a file is C or C++ by its name, which says nothing of CUDA."""
+    return os.path.splitext(path)[1].lower() in _ENDINGS
+
+
 def may_be_included(path: str) -> bool:
     """Whether a file is C++ by its name and defines a kernel, as far as a quick look tells."""
-    if os.path.splitext(path)[1].lower() not in _ENDINGS:
+    if not is_cpp_name(path):
         return False
     try:
         return _defines_kernel(read_beside(path))

@@ -55,14 +55,14 @@ def _of_nobody(files: Collection[str]) -> Iterator[str]:
     if headers:
         yield (
             f"{_listed(headers)}: kernels in headers that no source here includes are not "
-            f"compiled; name the headers too (… {headers[0]}), with --instantiate for templates "
-            "that nobody launches"
+            f"compiled; add the headers to the command (… {headers[0]}), with --instantiate for "
+            "templates that nobody launches"
         )
     if others:
         yield (
             f"{_listed(others)}: kernels in files that are neither .cu nor .cuh, and that no "
-            "source here includes, are not compiled; call them so, name a build that compiles "
-            "them, or exclude them"
+            "source here includes, are not compiled; rename them, name a source or a build that "
+            "compiles them, or exclude them"
         )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.discover import build_account
 from lmemscope.discover.checkouts import is_own
-from lmemscope.discover.cpp_files import may_be_included
+from lmemscope.discover.cpp_files import is_cpp_name, may_be_included
 from lmemscope.discover.locate import (
     DATABASE,
     Search,
@@ -79,7 +79,9 @@ class Discovery:
         inputs: in the order of the paths, each once.
         errors: a typed path, or an entry's file, and what is wrong with it.
         notes: what was left out, in sentences.
-        headers: below directories, which do not stand for them; those that are inputs aside.
+        headers: below directories, which do not stand for them, and C++ files that were named;
+            those that are inputs aside.
+        without_kernels: C++ files that were named and define no kernel.
         compilers: that build databases name for what is among the inputs.
         gaps: what directories that were named hold and the walk does not enter.
         excluded: absolute paths of inputs that the globs leave out.
@@ -90,6 +92,7 @@ class Discovery:
     errors: list[tuple[str, InputError]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
+    without_kernels: list[str] = field(default_factory=list)
     compilers: dict[Compiler, None] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     excluded: dict[str, None] = field(default_factory=dict)
@@ -156,10 +159,18 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
             missing = InputError("plan", f"{path} does not exist", hint=_how_to_make(path))
             result.errors.append((path, missing))
         elif not _add_as_built(result, path, builds, search, spoken_for):
-            if kind_of(path) is None and kind_of_content(path) is None:
-                result.errors.append((path, _unreadable_kind(path)))
-            else:
+            if kind_of(path) is not None or kind_of_content(path) is not None:
                 result.inputs.append(Found(os.path.normpath(path), os.path.abspath(path)))
+                language = language_of(path)
+                if language is not None:
+                    reason = f"{path} may hold kernels in {language}, which are not read"
+                    result.gaps.append(Gap("read", reason, "evidence", os.path.normpath(path)))
+            elif may_be_included(path):
+                result.headers.append(os.path.normpath(path))
+            elif is_cpp_name(path) and language_of(path) is None:
+                result.without_kernels.append(os.path.normpath(path))
+            else:
+                result.errors.append((path, _unreadable_kind(path)))
     result.notes += [_found_upwards(*item) for item in spoken_for.items()]
     named = {os.path.abspath(path) for path, _ in result.errors}
     result.notes += [
@@ -171,6 +182,10 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     if builds.use:
         used = list(dict.fromkeys(compiler.database for compiler in result.compilers))
         result.gaps += build_account.account(result.inputs, used, search)
+    for path in result.without_kernels:
+        fact = Gap("read", f"{path} defines no kernel", "note", path)
+        result.gaps.append(fact)
+        result.notes.append(fact.reason)
     if result.excluded:
         result.gaps.append(_left_out(list(result.excluded), globs))
     if result.others:

@@ -40,9 +40,9 @@ def _short(text: str) -> str:
 def looked_at(result: GateResult) -> str:
     """How many inputs were looked at; empty where that is not known."""
     inputs = [one for one in result.accounts if one.subject == "input"]
-    seen = [one.name for one in inputs if one.state == "looked-at"]
     if not inputs:
         return ""
-    missing = sum(one.state == "missing" for one in inputs)
-    others = f", {missing} could not be checked" if missing else ""
+    missing = {one.name for one in inputs if one.state == "missing"}
+    seen = {one.name for one in inputs if one.state == "looked-at"} - missing
+    others = f", {len(missing)} could not be checked" if missing else ""
     return f"Checked {count(len(seen), 'input')}{others}."

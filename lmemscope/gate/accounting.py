@@ -41,6 +41,7 @@ class Inputs:
         directories: that were named, absolute.
         build: whether a build was named, which stands for every source of the project.
         saved: whether a saved report was named, which stands for everything.
+        only_sources: whether nothing but source files was named, with all of their kernels.
         present: files of the baseline that are on disk, as the baseline spells them.
         aliases: those of them that were looked at, by the name that they were looked at under.
         excluded: those of them that ``include`` and ``exclude`` leave out.
@@ -51,6 +52,7 @@ class Inputs:
     directories: tuple[str, ...] = ()
     build: bool = False
     saved: bool = False
+    only_sources: bool = False
     present: frozenset[str] = frozenset()
     aliases: Mapping[str, str] | None = None
     excluded: frozenset[str] = frozenset()
@@ -233,7 +235,8 @@ def _architectures(
         if name not in compiled or arch in compiled[name] or compiled[name] == {""}:
             continue
         if typed:
-            yield Account("baseline", name, "left-out", f"{arch}: --arch names others"), None
+            reason = f"known for {arch}, which --arch does not name"
+            yield Account("baseline", name, "left-out", reason), None
             continue
         reason = f"the baseline has it for {arch}, for which it was not compiled"
         yield Account("baseline", name, "missing", reason), MissingEvidence(name, "arch", reason)

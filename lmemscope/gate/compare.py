@@ -19,7 +19,7 @@ from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.accounting import NO_INPUTS, Accounts, Inputs, account
 from lmemscope.gate.comments import doubtful, holds_for
-from lmemscope.gate.evidence import weigh
+from lmemscope.gate.evidence import Evidence, weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
 from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
@@ -106,7 +106,10 @@ def compare(
             movable=accounts.movable,
             kernels=kernels,
         )
-    return gate.result(answer, accounts, allow_incomplete)
+    evidence = weigh(
+        report, policy, partial=bool(unchanged), only_sources=inputs.only_sources and not kernels
+    )
+    return gate.result(answer, accounts, evidence, allow_incomplete)
 
 
 class _Gate:
@@ -164,7 +167,9 @@ class _Gate:
                 (open_items if is_open else settled).append(item)
         return open_items, settled
 
-    def result(self, answer: Answer, accounts: Accounts, allow_incomplete: bool) -> GateResult:
+    def result(
+        self, answer: Answer, accounts: Accounts, evidence: Evidence, allow_incomplete: bool
+    ) -> GateResult:
         """All that was found, and what the baseline says of what was left open."""
         for item in answer.known:
             self._accept(item, "known in the baseline")
@@ -178,7 +183,6 @@ class _Gate:
                 continue
             expected = "no local memory beyond the baseline and allowances"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
-        evidence = weigh(self._report, self._policy, partial=self._partial)
         missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *accounts.missing)))
         gaps = {gap.reason for gap in self._report.gaps}
         notes = (note for note in self._report.notes if note not in gaps)

@@ -11,6 +11,10 @@ from lmemscope.gate.linked import linked_figures
 from lmemscope.model import GapKind, MissingEvidence, Policy, Report
 
 _NO_KERNEL = MissingEvidence(None, "check", "no kernel was checked")
+_NO_KERNEL_NAMED = (
+    "the named files define no kernel; sources that include a changed header are checked with "
+    "--changed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,16 @@ class Evidence:
     notes: tuple[str, ...]
 
 
-def weigh(report: Report, policy: Policy, *, partial: bool = False) -> Evidence:
+def weigh(
+    report: Report, policy: Policy, *, partial: bool = False, only_sources: bool = False
+) -> Evidence:
     """Tell missing evidence from what a project has decided to live with.
 
     Args:
         report: with causes.
         policy: of the project.
         partial: whether unchanged inputs are not in it, so that it may lack kernels.
+        only_sources: whether it is of source files that were named: one without kernels is a fact.
     """
     missing: dict[MissingEvidence, None] = {}
     notes: dict[str, None] = {}
@@ -49,7 +56,9 @@ def weigh(report: Report, policy: Policy, *, partial: bool = False) -> Evidence:
             missing[piece] = None
     kernels = (*(unit.kernels for unit in report.units), *(link.kernels for link in report.links))
     checked = any(kernels)
-    if not partial and not checked:
+    if only_sources and not checked and not missing:
+        notes[_NO_KERNEL_NAMED] = None
+    elif not partial and not checked:
         missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
 

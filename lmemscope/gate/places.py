@@ -18,13 +18,16 @@ def as_written(baseline: Baseline, directory: str) -> Baseline:
 
     Args:
         baseline: its paths start from the working directory.
-        directory: that the file's paths start from, absolute; those below it become relative.
+        directory: that the file's paths start from, absolute; those below it become relative, also
+            where links lead there.
     """
 
     def written(path: str) -> str:
         own = os.path.abspath(path)
-        below = own.startswith(os.path.join(directory, ""))
-        return path if os.path.isabs(path) and not below else os.path.relpath(own, directory)
+        for name, base in ((own, directory), (os.path.realpath(own), os.path.realpath(directory))):
+            if name.startswith(os.path.join(base, "")):
+                return os.path.relpath(name, base)
+        return path if os.path.isabs(path) else os.path.relpath(own, directory)
 
     return _respelled(baseline, written)
 
@@ -41,12 +44,18 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
     for unit in report.units:
         path = InputId.parse(unit.input).file
         spelled.setdefault(os.path.abspath(path), path)
+    linked = {os.path.realpath(own): path for own, path in spelled.items()}
+    places = (InputId.parse(entry.input).file for entry in baseline.entries)
+    known = {os.path.normpath(os.path.join(directory, path)) for path in places}
 
     def reported(path: str) -> str:
         own = os.path.normpath(os.path.join(directory, path))
-        known = spelled.get(own)
-        if known is not None:
-            return known
+        other = linked.get(os.path.realpath(own))
+        if own in spelled:
+            return spelled[own]
+        # What the baseline knows under the report's name too is not known twice.
+        if other is not None and os.path.abspath(other) not in known:
+            return other
         return path if os.path.isabs(path) else os.path.relpath(own)
 
     return _respelled(baseline, reported)

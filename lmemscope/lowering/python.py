@@ -57,9 +57,11 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
     notes = tuple(_unread(unit, surveyed))
-    if asked.walked and programs == ():
+    if programs == () and (asked.walked or not unit.options.run_python):
+        looked_at = Gap("read", f"{unit.input} holds no CuPy or Numba kernel", "note", unit.input)
+        if not asked.walked and not notes:
+            return Expansion((), (looked_at, looked_at.reason))
         # The words were there, but no kernel that is read: nobody asked about this file.
-        looked_at = Gap("read", f"{unit.input} holds no kernel", "note", unit.input)
         return Expansion((), notes or ((looked_at,) if surveyed.reaches else ()))
     if programs and asked.walked and not unit.options.run_python:
         kept = tuple(program for program in programs if not program[1])
