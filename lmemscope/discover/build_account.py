@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.discover.build_flags import is_arch_list
 from lmemscope.discover.including import naming
-from lmemscope.discover.locate import same_file, shown_path
+from lmemscope.discover.locate import shown_path
 from lmemscope.errors import InputError
 from lmemscope.model import CompileOptions, Gap, count, kind_of
 
@@ -67,8 +67,7 @@ def _left_out(ways: dict[str, set[_Way]], used: Sequence[str], search: Search) -
     speaking: dict[str, dict[str, str]] = defaultdict(dict)
     for path in ways:
         for database in search.above(path):
-            spelled = None if database in used else same_file(path, search.sources(database))
-            if spelled is not None:
+            for spelled in () if database in used else search.spellings(database, path):
                 speaking[database][spelled] = path
     for database, spellings in speaking.items():
         try:

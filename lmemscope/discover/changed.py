@@ -204,6 +204,9 @@ class Whys:
         if self._revision.links:
             link = os.path.relpath(min(self._revision.links), self._revision.top)
             found.append(f"the symbolic link {link} changed")
+        if self._revision.modules:
+            module = os.path.relpath(min(self._revision.modules), self._revision.top)
+            found.append(f"git does not know what {self._revision.name} has of submodule {module}")
         return tuple(found)
 
     def reads(self, found: Found) -> tuple[str, ...]:
@@ -253,7 +256,8 @@ class Whys:
         self._reads[found.path, options] = read.files
         if read.computed:
             return "what it reads is not all known: a macro may name a header, or the time is in it"
-        if self._deleted & {os.path.basename(name) for name in (*read.files, *read.missing)}:
+        read_by_name = (*read.files, *read.system, *read.missing)
+        if self._deleted & {os.path.basename(name) for name in read_by_name}:
             return ""
         if any(map(self._revision.may_have_come_or_gone, read.crossed)):
             return ""

@@ -5,12 +5,13 @@ A database speaks for a file only if it names it, so a stray one further up chan
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterator
 
 from lmemscope.errors import InputError
-from lmemscope.files import open_regular, read_input
+from lmemscope.files import open_regular
 from lmemscope.model import BUILD_LOG, kind_of
 
 DATABASE = "compile_commands.json"
@@ -42,6 +43,7 @@ class Search:
         self.broken: dict[str, str] = {}
         self._beside: dict[str, tuple[str, ...]] = {}
         self._sources: dict[str, frozenset[str]] = {}
+        self._real: dict[str, dict[str, list[str]]] = {}
 
     def database_for(self, path: str) -> str | None:
         """The database that names a source, or sources below a directory, found upwards; or None.
@@ -50,8 +52,14 @@ class Search:
             path: absolute, of the source or the directory.
         """
         below = os.path.isdir(path)
-        named = (one for one in self.above(path) if self._names(one, path, below))
-        return next(named, None)
+        for database in self.above(path):
+            if below:
+                sources = self.sources(database)
+                if any(is_below(one, path) for one in (*sources, *self._by_real_path(database))):
+                    return database
+            elif self.spellings(database, path):
+                return database
+        return None
 
     def above(self, path: str) -> Iterator[str]:
         """All databases from a file's or directory's place upwards, the nearest first.
@@ -80,17 +88,23 @@ class Search:
                 self.broken[database] = error.message
         return self._sources[database]
 
-    def _names(self, database: str, path: str, below: bool) -> bool:
-        if not below and database not in self._sources:
-            try:
-                if not _mentions(database, os.path.basename(path)):
-                    return False
-            except OSError:
-                return False
-        sources = self.sources(database)
-        if below:
-            return any(is_below(source, path) for source in sources)
-        return same_file(path, sources) is not None
+    def spellings(self, database: str, path: str) -> frozenset[str]:
+        """The paths by which a database names a file, symbolic links followed on both sides."""
+        found = frozenset(self._by_real_path(database).get(os.path.realpath(path), ()))
+        return found | {path} if path in self.sources(database) else found
+
+    def _by_real_path(self, database: str) -> dict[str, list[str]]:
+        """The sources of a database, by their paths without symbolic links."""
+        if database not in self._real:
+            real = functools.cache(os.path.realpath)
+            by_path: dict[str, list[str]] = {}
+            for source in self.sources(database):
+                parent, name = os.path.split(source)
+                own = os.path.join(real(parent), name)
+                own = os.path.realpath(own) if os.path.islink(own) else own
+                by_path.setdefault(own, []).append(source)
+            self._real[database] = by_path
+        return self._real[database]
 
 
 def is_saved(path: str) -> bool:
@@ -120,14 +134,6 @@ def is_build_tree(directory: str) -> bool:
     return home is not None and os.path.realpath(os.fsdecode(home.group(1).rstrip())) != (
         os.path.realpath(directory)
     )
-
-
-def same_file(path: str, sources: frozenset[str]) -> str | None:
-    """The spelling of a path that a database uses; CMake writes those behind symbolic links."""
-    if path in sources:
-        return path
-    real = os.path.realpath(path)
-    return real if real in sources else None
 
 
 def shown_path(path: str) -> str:
@@ -163,10 +169,3 @@ def _directories(directory: str) -> list[str]:
             return [entry.name for entry in entries if entry.is_dir()]
     except OSError:
         return []
-
-
-def _mentions(database: str, name: str) -> bool:
-    """Whether a name occurs in a database at all: far cheaper than to parse it."""
-    if not name.isascii() or '"' in name or "\\" in name:
-        return True  # JSON may spell it in other ways.
-    return name.encode() in read_input(database)

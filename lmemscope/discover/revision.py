@@ -10,14 +10,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmemscope.config import file
 from lmemscope.config.file import ConfigurationFile
 from lmemscope.discover.checkouts import is_top
 from lmemscope.errors import ToolMissingError, UsageError
-from lmemscope.tools.git import MODULE, Entry, Repository
+from lmemscope.tools.git import LINK, MODULE, Entry, Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,11 @@ class Revision:
         name: as the user typed it.
         commit: its hash.
         top: top directory of the working tree.
-        known: files of the revision.
-        changed: files that the working tree has otherwise or lacks, and submodules that differ.
-        deleted: those that it lacks.
-        links: those that are symbolic links.
-        modules: submodules of the revision.
-        tracked: files that git knows in them.
+        known: files of the revision, and of the commits that it names of submodules.
+        changed: files that the working tree has otherwise or lacks.
+        deleted: those that it lacks, or has a directory in the place of.
+        links: those that are symbolic links, or were.
+        modules: submodules of which it is not known what the revision has of them.
     """
 
     name: str
@@ -44,7 +43,6 @@ class Revision:
     deleted: frozenset[str] = frozenset()
     links: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
-    tracked: frozenset[str] = frozenset()
 
     def why(self, path: str) -> str | None:
         """Why a file may have changed: None where it has not, an empty string where it has.
@@ -56,12 +54,7 @@ class Revision:
             return f"is outside of the repository {self.top}"
         if real in self.changed:
             return ""
-        if real in self.known:
-            return None
-        for module in self.modules:
-            if _is_below(real, module):
-                return None if module not in self.changed and real in self.tracked else ""
-        return ""
+        return None if real in self.known else ""
 
     def may_have_come_or_gone(self, directory: str) -> bool:
         """Whether a directory may exist in one of the two only; git knows none without files."""
@@ -194,33 +187,62 @@ def _compared(name: str, commit: str, repository: Repository) -> Revision:
     entries = repository.entries(commit)
     indexed = repository.indexed()
     known = {os.path.join(top, one.path) for one in entries if one.mode != MODULE}
-    modules = {os.path.join(top, one.path): one for one in entries if one.mode == MODULE}
-    changed = {os.path.join(top, one.path) for one in _differing(repository, entries, indexed)}
-    # What is staged and new; what is not staged yet, git does not know.
-    staged = (os.path.join(top, path) for path in indexed)
-    changed |= {
-        path for path in staged if path not in known | modules.keys() and os.path.lexists(path)
-    }
-    tracked: set[str] = set()
-    for path, entry in modules.items():
-        there = _module(path)
-        if there is not None:
-            head = there.commit("HEAD")
-            inner = _compared(name, head, there) if head is not None else None
-            if inner is None or head != entry.object or inner.changed:
-                changed.add(path)
-            tracked |= inner.known | inner.tracked if inner is not None else set()
-    return Revision(
+    differing = list(_differing(repository, entries, indexed))
+    changed = {os.path.join(top, one.path) for one in differing}
+    were_links = {os.path.join(top, one.path) for one in differing if one.mode == LINK}
+    found = Revision(
         name,
         commit,
         top,
         known=frozenset(known),
         changed=frozenset(changed),
-        deleted=frozenset(path for path in changed if not os.path.lexists(path)),
-        links=frozenset(path for path in changed if os.path.islink(path)),
-        modules=frozenset(modules),
-        tracked=frozenset(tracked),
+        deleted=frozenset(path for path in changed if not _is_file(path)),
+        links=frozenset(path for path in changed if path in were_links or os.path.islink(path)),
     )
+    for entry in entries:
+        if entry.mode == MODULE:
+            found = _with_module(found, entry, is_indexed=entry.path in indexed)
+    # What is staged and new; what is not staged yet, git does not know.
+    staged = {os.path.join(top, path) for path in indexed}
+    modules = {os.path.join(top, one.path) for one in entries if one.mode == MODULE}
+    new = {path for path in staged - known - modules if os.path.lexists(path)}
+    return replace(
+        found,
+        changed=found.changed | new,
+        links=found.links | {path for path in new if os.path.islink(path)},
+    )
+
+
+def _with_module(found: Revision, entry: Entry, *, is_indexed: bool) -> Revision:
+    """The same with a submodule's files, compared with the commit that the revision names."""
+    path = os.path.join(found.top, entry.path)
+    there = _module(path)
+    commit = there.commit(entry.object) if there is not None else None
+    if there is not None and commit is not None:
+        inner = _compared(found.name, commit, there)
+        return replace(
+            found,
+            known=found.known | inner.known,
+            changed=found.changed | inner.changed,
+            deleted=found.deleted | inner.deleted,
+            links=found.links | inner.links,
+            modules=found.modules | inner.modules,
+        )
+    # One that is not checked out was not either, as far as anybody knows.
+    if there is None and is_indexed and (not os.path.lexists(path) or _is_empty(path)):
+        return found
+    return replace(found, modules=found.modules | {path})
+
+
+def _is_file(path: str) -> bool:
+    return os.path.isfile(path) or os.path.islink(path)
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return not os.path.islink(path) and not os.listdir(path)
+    except OSError:
+        return False
 
 
 def _differing(

@@ -22,7 +22,6 @@ from lmemscope.discover.locate import (
     is_below,
     is_build_name,
     is_build_tree,
-    same_file,
     shown_path,
 )
 from lmemscope.discover.other_languages import language_of, left_out
@@ -220,18 +219,25 @@ def _add_as_built(
     if database is None:
         header = kind is not None and kind.is_header
         return header and _add_as_included(result, path, builds, search)
+    is_built = _add_from(result, path, database, builds, search)
+    if is_built:
+        spoken_for.setdefault(database, []).append(os.path.normpath(path))
+    return is_built
+
+
+def _add_from(result: Discovery, path: str, database: str, builds: Builds, search: Search) -> bool:
+    """Add a file as a database says that names it; whether it compiles it."""
     from lmemscope.discover.build_database import read_database
 
-    spelled = same_file(own, search.sources(database))
-    read = read_database(database, lambda source: source == spelled, trust=builds.trust)
+    own = os.path.abspath(path)
+    spellings = search.spellings(database, own)
+    read = read_database(database, spellings.__contains__, trust=builds.trust)
     result.notes += [f"{shown_path(database)}: {note}" for note in read.notes]
     result.gaps += _unclear(read, shown_path(database))
     result.compilers.update(dict.fromkeys(read.compilers))
     flags = [(entry.flags, entry.output) for entry in read.entries]
     for found, variant in _variants([own] * len(flags), flags):
         result.inputs.append(replace(found, file=os.path.normpath(path), variant=variant))
-    if flags:
-        spoken_for.setdefault(database, []).append(os.path.normpath(path))
     return bool(flags)
 
 
@@ -295,14 +301,16 @@ def _add_directory(
         skipped.append(Skipped(os.path.normpath(directory), why, base))
     for file, is_header in _walk(directory, skipped, result.others) if walked else ():
         path = os.path.abspath(file)
-        if path in built:
+        if path in built or (built and os.path.realpath(path) in built):
             continue
         if not globs.admit(path):
             result.excluded |= {} if is_header else {path: None}
             continue
         if is_header:
             result.headers.append(os.path.normpath(file))
-        else:
+            continue
+        by_link = database is not None and search.spellings(database, path) - {path}
+        if not (database and by_link and _add_from(result, file, database, builds, search)):
             result.inputs.append(Found(os.path.normpath(file), path, walked=True))
     if len(result.inputs) + len(result.errors) == before:
         own = os.path.join(directory, DATABASE)
@@ -327,7 +335,9 @@ def _add_database(
     from lmemscope.discover.build_database import read_database
 
     def wanted(source: str) -> bool:
-        if below is not None and not is_below(source, below):
+        if below is not None and not any(
+            is_below(path, below) for path in (source, os.path.realpath(source))
+        ):
             return False
         if globs.admit(source):
             return True
@@ -353,7 +363,7 @@ def _add_database(
     result.notes += [f"{path}: {note}" for note in database.notes]
     result.gaps += _unclear(database, path)
     result.compilers.update(dict.fromkeys(database.compilers))
-    return {entry.path for entry in entries}
+    return {path for entry in entries for path in (entry.path, os.path.realpath(entry.path))}
 
 
 def _unclear(database: BuildDatabase, shown: str) -> Iterator[Gap]:

@@ -171,22 +171,10 @@ def test_links_are_followed(tree: Tree) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("changed", "tracked", "looked"),
-    [
-        ((), ("sub/m.cu",), ""),
-        (("sub",), ("sub/m.cu",), "sub/m.cu"),
-        ((), (), "sub/m.cu"),
-    ],
-    ids=("unchanged", "another commit", "not of the submodule"),
-)
-def test_submodules_change_as_a_whole(
-    tree: Tree, changed: tuple[str, ...], tracked: tuple[str, ...], looked: str
-) -> None:
-    (tree.top / "sub").mkdir()
-    found = tree.add("sub/m.cu", "int m;\n")
-    revision = tree.revision(*changed, modules=("sub",), tracked=tracked)
-    assert tree.looked(revision, found) == looked
+def test_a_submodule_of_which_nothing_is_known_may_change_all(tree: Tree) -> None:
+    looked, selection = tree.select(tree.revision(modules=("sub",)))
+    assert looked == "a.cu b.cu c.cu"
+    assert "submodule sub" in selection.notes[1]
 
 
 def test_what_a_build_compiles_follows_the_files_that_describe_it(tree: Tree) -> None:
@@ -423,11 +411,72 @@ def test_worktrees_and_submodules(repository: Repository, tmp_path: Path, commit
     found = read_revision("HEAD", ["."])
     assert (found.why(module), found.why("sub/ignored.cu")) == (None, "")
     (repository.top / "sub" / "x.cu").write_text("int y;\n")
-    assert read_revision("HEAD", ["sub"]).why(module) == ""
+    found = read_revision("HEAD", ["sub"])
+    assert (found.why(module), found.why("sub/x.cu")) == (None, "")
+    (repository.top / "sub" / "x.cu").unlink()
+    assert str(repository.top / "sub" / "x.cu") in read_revision("HEAD", ["."]).deleted
     tree = tmp_path.resolve() / "tree"
     repository.git("worktree", "add", "--quiet", str(tree), "HEAD~1")
     there = read_revision("HEAD", [str(tree)])
     assert (there.top, there.changed) == (str(tree), frozenset())
+
+
+def _submodule(repository: Repository, origin: Path, commit: str = "") -> None:
+    repository.git("submodule", "--quiet", "add", str(origin), "sub")
+    if commit:
+        repository.git("update-index", "--cacheinfo", f"160000,{commit},sub")
+    repository.git("commit", "-qm", "with a submodule")
+
+
+@pytest.mark.parametrize("name", ["k.cu", "x.cu"])
+def test_what_takes_a_files_place_deletes_it(
+    name: str, repository: Repository, committed: Path
+) -> None:
+    path = repository.top / name
+    path.unlink()
+    path.mkdir()
+    assert repository.names(read_revision("HEAD", ["."]).deleted) == [name]
+    path.rmdir()
+    repository.git("rm", "-q", "--cached", name)
+    repository.git("submodule", "--quiet", "add", str(committed), name)
+    assert repository.names(read_revision("HEAD", ["."]).deleted) == [name]
+
+
+@pytest.mark.parametrize("takes_its_place", ["nothing", "directory", "link"])
+def test_a_link_that_is_gone_has_changed(takes_its_place: str, repository: Repository) -> None:
+    link = repository.top / "inc"
+    link.symlink_to("elsewhere")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "two")
+    link.unlink()
+    if takes_its_place == "directory":
+        link.mkdir()
+    elif takes_its_place == "link":
+        link.symlink_to("nowhere")
+    assert repository.names(read_revision("HEAD", ["."]).links) == ["inc"]
+
+
+@pytest.mark.parametrize("commit", ["", "1" * 40])
+def test_a_submodule_whose_old_commit_is_unknown_may_be_anything(
+    commit: str, repository: Repository, committed: Path
+) -> None:
+    _submodule(repository, committed, commit)
+    assert bool(read_revision("HEAD", ["."]).modules) == bool(commit)
+
+
+@pytest.mark.parametrize(
+    ("what", "is_unknown"), [("deinit", False), ("removed", True), ("replaced", True)]
+)
+def test_a_submodule_that_is_gone(
+    what: str, is_unknown: bool, repository: Repository, committed: Path
+) -> None:
+    _submodule(repository, committed)
+    repository.git("submodule", "--quiet", "deinit", "-f", "sub")
+    if what == "removed":
+        repository.git("rm", "-q", "--cached", "sub")
+    if what == "replaced":
+        (repository.top / "sub" / "k.cu").write_text("int y;\n")
+    assert bool(read_revision("HEAD", ["."]).modules) == is_unknown
 
 
 def _version(top: Path) -> None:
