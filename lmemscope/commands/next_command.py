@@ -55,7 +55,7 @@ def writing_baseline(paths: Sequence[str], archs: Sequence[str], target: str | N
         archs: that it is to be written for.
         target: its file, unless that is the default.
     """
-    given = {name: value for name, value in typed().items() if name != "archs"}
+    given = {name: value for name, value in typed().items() if name != "arch"}
     words = [
         "lmemscope",
         "baseline",

@@ -312,15 +312,15 @@ def _notes(
     looked = len({found.file for found in chosen})
     unchanged = len(set(left))
     if not looked:
-        return [f"no input changed since {revision}: looked at none of {_files(unchanged)}"]
+        return [f"no input changed since {revision}; {_files(unchanged)} not checked"]
     verb = "is" if unchanged == 1 else "are"
-    notes = [f"looked at {_files(looked)}; {unchanged} {verb} unchanged since {revision}"]
+    notes = [f"checking {_files(looked)}; {unchanged} {verb} unchanged since {revision}"]
     if everything:
-        notes.append(f"all are looked at, for {' and '.join(everything)}")
+        notes.append(f"all are checked, because {' and '.join(everything)}")
     if unsure:
         file, why = next(iter(unsure.items()))
         one = "1 is" if len(unsure) == 1 else f"{len(unsure)} are"
-        notes.append(f"{one} looked at without a known change, such as {file}: {why}")
+        notes.append(f"{one} checked without a known change, such as {file}: {why}")
     return notes
 
 

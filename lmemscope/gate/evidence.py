@@ -67,7 +67,8 @@ def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
     for unit in report.units:
         if unit.failure is not None:
             failure = unit.failure
-            yield failure.kind, MissingEvidence(unit.input, failure.stage, failure.message)
+            said = failure.message.removeprefix(f"{unit.input}: ")
+            yield failure.kind, MissingEvidence(unit.input, failure.stage, said)
         for gap in unit.gaps:
             yield gap.kind, MissingEvidence(unit.input, gap.stage, gap.reason)
     for gap in report.gaps:

@@ -258,7 +258,7 @@ def test_what_is_no_python_is_named(tmp_path: Path) -> None:
 def test_a_python_file_without_kernels_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import cupy\n")
     done = run_program("scan", "x.py", cwd=tmp_path)
-    assert done.code == 3
+    assert done.code == 0, "a source that defines no kernel is a fact"
     assert "x.py holds no CuPy or Numba kernel" in done.out + done.err
 
 

@@ -174,7 +174,8 @@ def test_a_source_of_another_ending_that_the_project_compiles_as_cuda(source: Pa
     other.write_text("")
     database(source.parents[2] / "build", (other, "-x cu -DN=2"))
     assert defines(found(other)) == [("N=2",)]
-    assert found(other, builds=Builds(use=False)).without_kernels == [str(other)]
+    alone = found(other, builds=Builds(use=False))
+    assert (alone.inputs, alone.without_kernels) == ([], [str(other)])
 
 
 def test_a_file_behind_a_symbolic_link(source: Path, tmp_path: Path) -> None:
@@ -337,32 +338,3 @@ class TestArchitectures:
     def test_native_with_a_gpu(self, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(plan, "detect_gpu", lambda: "sm_90")
         assert self.units(source, "-arch=native") == (["sm_90"], ())
-
-
-@pytest.mark.parametrize("named", ["real/src", "real/src/k.cu", ".", "lnk/src", "build"])
-def test_a_database_may_name_a_source_through_links(named: str, tmp_path: Path) -> None:
-    (tmp_path / "real" / "src").mkdir(parents=True)
-    (tmp_path / "real" / "src" / "k.cu").write_text("__global__ void k() {}\n")
-    (tmp_path / "lnk").symlink_to("real")
-    (tmp_path / "lnk" / "src" / "alias.cu").symlink_to("k.cu")
-    database(tmp_path / "build", (tmp_path / "lnk/src/alias.cu", "-DBIG -c alias.cu"))
-    assert set(defines(found(tmp_path / named))) == {("BIG",)}
-
-
-def test_a_link_to_a_source_that_the_database_names_is_compiled_as_it_is(tmp_path: Path) -> None:
-    for name in ("src/a.cu", "other/k.cu"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("__global__ void k() {}\n")
-    (tmp_path / "src" / "k.cu").symlink_to("../other/k.cu")
-    entries = [(tmp_path / name, "-DBIG") for name in ("src/a.cu", "other/k.cu")]
-    database(tmp_path / "build", *entries)
-    assert defines(found(tmp_path / "src")) == [("BIG",), ("BIG",)]
-
-
-def test_each_spelling_of_a_source_is_an_entry_of_it(tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "k.cu").write_text("__global__ void k() {}\n")
-    (tmp_path / "lnk").symlink_to("src")
-    names = (tmp_path / "src" / "k.cu", tmp_path / "lnk" / "k.cu")
-    database(tmp_path / "build", (names[0], "-DSMALL"), (names[1], "-DBIG"))
-    assert defines(found(names[0])) == [("SMALL",), ("BIG",)]
