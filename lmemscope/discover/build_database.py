@@ -21,6 +21,7 @@ from lmemscope.discover.build_doubts import (
     CUDA_LANGUAGES,
     asks_host_compiler,
     doubts,
+    may_define,
     program_name,
     without_host_words,
 )
@@ -343,8 +344,8 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     program = taken.program
     flags = read_flags(taken.arguments, directory, trust=trust)
     stray = _stray(source, directory, (*taken.before, *flags.stray))
-    unsure = (*stray, *flags.unknown, *flags.refused, *flags.unsaid)
-    flags = replace(flags, stray=stray, may_define=tuple(filter(_MAY_DEFINE.search, unsure)))
+    left_out = (*taken.before, *flags.unknown, *flags.refused, *flags.unsaid)
+    flags = replace(flags, stray=stray, may_define=may_define(left_out, stray))
     is_cuda = _is_cuda(source)
     if flags.language not in ((None, *CUDA_LANGUAGES) if is_cuda else CUDA_LANGUAGES):
         if not is_cuda or flags.language in _HOST_LANGUAGES:
@@ -414,7 +415,9 @@ def _taken_apart(words: Sequence[str]) -> _Command:
                 first += _split(value)
             elif name == "NVCC_APPEND_FLAGS":
                 last += _split(value)
-            else:
+            elif name == "NVCC_CCBIN":
+                first[:0] = ["-ccbin", value]
+            elif _OF_NO_EFFECT.fullmatch(name) is None:
                 before.append(word)
         elif launched and word == "__run_co_compile":
             # CMake's own: its options, and behind "--" the command.
@@ -435,13 +438,14 @@ def _taken_apart(words: Sequence[str]) -> _Command:
     return _Command(program, [*first, *words[position + 1 :], *last], tuple(before))
 
 
-_MAY_DEFINE = re.compile(
-    r"[$`]|(?:^|[\s,=])@|-charset=|^-(?:traditional|undef|fpreprocessed)"
-    r"|^(?:C|CPLUS)_?(?:INCLUDE_)?PATH=|^-?-S|-split-string"
-    r"|(?:^|[\s,=])-{1,2}(?:D|U|include|imacros|define-macro|undefine-macro|Wp,|Xpreprocessor)"
-)
-"""Words that are left out and that may say which macros are defined, or which headers are read."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_OF_NO_EFFECT = re.compile(
+    r"CCACHE_(?:BASEDIR|CPP2|DEPEND|DIR|DIRECT|DISABLE|FILECLONE|HARDLINK|HASHDIR|LOGFILE|MAXSIZE"
+    r"|NO\w+|READONLY|RECACHE|SLOPPINESS|STATS|TEMPDIR|UMASK)|SCCACHE_\w+|DISTCC_HOSTS"
+    r"|CLICOLOR\w*|GCC_COLORS|TERM|LANG|LANGUAGE|LC_\w+|TZ|USER|TMPDIR|TEMP|TMP|MAKEFLAGS"
+    r"|MAKELEVEL|VERBOSE|LD_LIBRARY_PATH|NVCC_VERBOSE|CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS"
+)
+"""Variables that change neither which compiler runs nor what it does."""
 _LAUNCHERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ccache", "sccache", "distcc", "icecc", "buildcache", "fccache", "time"), ()),
     "env": ("-u", "--unset", "-C", "--chdir"),

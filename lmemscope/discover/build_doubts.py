@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from lmemscope.discover import option_tables as tables
 from lmemscope.discover.build_flags import BuildFlags
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import PASSED_ALIKE
@@ -25,6 +26,18 @@ _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
 _SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
 _HOST_COMPILER = re.compile(r"-(?:ccbin|compiler-bindir)=")
 _HANDED = "-Xcompiler="
+_OWN_MACROS_ALONE = re.compile(
+    r"-[mO]\S*|-nostdinc(?:\+\+)?|-f(?:no-)?(?:gpu|cuda|hip|device|tile)-\S*"
+    r"|(?:-isysroot|-Xptxas|-Xcompiler -(?:B|fuse-ld=|-?ld-path)).*"
+)
+"""Words that are left out, and change no macros but a compiler's own and no headers but a
+system's."""
+_ABOUT_DEVICE_CODE = frozenset(
+    "unknown guarded refused registers gencode arch code rdc host both nvcc elsewhere".split()
+)
+"""Kinds of nvcc's options that say nothing of macros and headers, though a value is not followed.
+"""
+_SHELL = re.compile(r"[$`]|(?:^|[\s,=])@|-charset=|^-?-S|(?:^|[\s,=])-{1,2}(?:D|U|include|imacros)")
 
 
 def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
@@ -41,6 +54,7 @@ def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
         yield f"how {named} compiles {name} is not known, for it is no compiler of CUDA"
     for word in flags.may_define:
         yield f"what {word} means for {name} is not known"
+    yield from _about_directories(path, flags)
     is_nvcc = "nvcc" in compiler
     hosts = {word: word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word)}
     refused = (word for word in flags.refused if word not in hosts or not _is_ours(hosts[word]))
@@ -51,6 +65,47 @@ def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
     asked = _asked(path, flags.options, is_nvcc, is_gcc)
     if asked is not None:
         yield f"{name} asks for {asked}, and what {left[0]} makes of it is not known"
+
+
+def _about_directories(path: str, flags: BuildFlags) -> Iterator[str]:
+    """Where headers are looked for in an order that neither NVRTC nor our nvcc is given."""
+    if not (flags.quoted or flags.after):
+        return
+    try:
+        read = closure(path, flags.options)
+    except OSError:
+        return
+    name = os.path.basename(path)
+    searched = flags.options.include_dirs
+    others = [one for one in searched if one not in flags.quoted]
+    for header in sorted(read.angled):
+        if _first(header, searched) != _first(header, others):
+            yield f"which <{header}> {name} means is not known, for -iquote names a directory of it"
+    for directory in flags.after:
+        if any(file.startswith(os.path.join(directory, "")) for file in read.files):
+            yield f"whether {name} reads {directory} is not known, for -idirafter names it"
+
+
+def _first(header: str, directories: Iterable[str]) -> str | None:
+    paths = (os.path.join(directory, header) for directory in directories)
+    return next(filter(os.path.isfile, paths), None)
+
+
+def may_define(words: Iterable[str], stray: Iterable[str]) -> tuple[str, ...]:
+    """Words that may say which macros are defined, how a text is read, or which headers.
+
+    Args:
+        words: options that are left out; what is in no list may do anything.
+        stray: words that are no options.
+    """
+    unknown = (word for word in words if not _is_of_device_code(word))
+    return tuple(dict.fromkeys((*unknown, *filter(_SHELL.search, stray))))
+
+
+def _is_of_device_code(word: str) -> bool:
+    name = word.lstrip("-").partition("=")[0]
+    kind = tables.VALUED.get(name) or tables.FLAGS.get(name)
+    return kind in _ABOUT_DEVICE_CODE or _OWN_MACROS_ALONE.fullmatch(word) is not None
 
 
 def program_name(word: str) -> str:

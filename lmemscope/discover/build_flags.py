@@ -6,8 +6,10 @@ as nvcc and clang do, and what is translated is put together.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +18,7 @@ from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
-from lmemscope.sources.includes import ARCH_LIST, holds_toolkit
+from lmemscope.sources.includes import ARCH_LIST, SYSTEM_DIRS, holds_toolkit
 from lmemscope.sources.response_files import Words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
@@ -44,6 +46,8 @@ class BuildFlags:
         responses: files of options that were read, absolute.
         may_define: of the words that are left out, those that may say which macros are defined.
         unsaid: options that are left out by no name, and may change a compiler's own macros.
+        quoted: directories in which only headers in quotation marks are looked for.
+        after: directories that are searched behind those of the system.
     """
 
     options: CompileOptions
@@ -59,6 +63,8 @@ class BuildFlags:
     responses: tuple[str, ...] = ()
     may_define: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -67,8 +73,7 @@ class _Reading:
 
     directory: str
     trust: bool
-    includes: list[str] = field(default_factory=list)
-    system: list[str] = field(default_factory=list)
+    places: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     forced: list[str] = field(default_factory=list)
     defines: list[str] = field(default_factory=list)
     nvrtc: list[str] = field(default_factory=list)
@@ -128,7 +133,15 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
     _read_host_words(reading)
     _read_ptxas_words(reading)
     responses = tuple(dict.fromkeys(words.files))
-    return replace(_finished(reading), responses=responses, unsaid=tuple(reading.unsaid))
+    quoted = dict.fromkeys(reading.places["quote"])
+    elsewhere = {one for kind in ("include", "system", "after") for one in reading.places[kind]}
+    return replace(
+        _finished(reading),
+        responses=responses,
+        unsaid=tuple(reading.unsaid),
+        quoted=tuple(path for path in quoted if path not in elsewhere),
+        after=tuple(dict.fromkeys(reading.places["after"])),
+    )
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
@@ -176,7 +189,7 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     if kind == "response":
         for response in reversed(value.split(",")):
             words.insert(response)
-    elif kind in ("include", "system", "forced", "define", "undefine", "std"):
+    elif kind in ("quote", "include", "system", "after", "forced", "define", "undefine", "std"):
         _preprocessor(reading, kind, f"-{name}", value)
     elif kind == "ptxas":
         reading.for_ptxas += _split(value)
@@ -259,14 +272,15 @@ def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
         reading.nvcc.append(f"-U{value}")
     elif kind == "std":
         reading.std = value.replace("gnu++", "c++")
+        if reading.std != value:
+            reading.host_std = value  # Clang's; nvcc has no such dialect, but its host compiler.
     elif kind == "forced":
         reading.forced += value.split(",")
     else:
         path = reading.absolute(value)
         # nvcc takes lists of directories; a comma can also be part of a name.
         listed = [value] if os.path.isdir(path) else value.split(",")
-        directories = reading.includes if kind == "include" else reading.system
-        directories += [reading.absolute(part) for part in listed]
+        reading.places[kind] += [reading.absolute(part) for part in listed]
 
 
 def _split(value: str) -> list[str]:
@@ -280,11 +294,15 @@ def _split(value: str) -> list[str]:
 
 
 def _read_host_words(reading: _Reading) -> None:
+    # nvcc's host compiler gets these words before nvcc's own.
+    own, reading.places = reading.places, defaultdict(list)
     words = iter(reading.host)
     for word in words:
         _host_word(reading, word, words)
-    if reading.std is None and reading.host_std is not None:
-        reading.std = reading.host_std
+    for kind, directories in own.items():
+        reading.places[kind] += directories
+    if reading.host_std not in (None, reading.std):
+        reading.nvcc.append(f"-Xcompiler=-std={reading.host_std}")
 
 
 def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
@@ -305,8 +323,8 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
     elif kind is not None:
         if kind != "dropped":
             _preprocessor(reading, kind, word.removesuffix(value).removesuffix("="), value)
-    elif word.startswith("-std="):
-        reading.host_std = word.removeprefix("-std=").replace("gnu++", "c++")
+    elif word.startswith("-std=") and tables.SCALAR.fullmatch(word.removeprefix("-std=")):
+        reading.host_std = word.removeprefix("-std=")
     elif tables.HOST_REFUSED.match(word):
         _refused_host_word(reading, (word,))
     elif PASSED_ALIKE.fullmatch(word) or PASSED.fullmatch(word):
@@ -414,8 +432,7 @@ def _finished(reading: _Reading) -> BuildFlags:
         reading.nvrtc.append("--relocatable-device-code=true")
         reading.nvcc.append("-rdc=true")
         reading.ptxas.append("-c")
-    # Directories of -isystem are searched after those of -I, in whichever order they came.
-    searched = dict.fromkeys([*reading.includes, *reading.system])
+    searched = _searched(reading)
     _add_forced(reading, tuple(searched))
     own = [path for path in searched if not holds_toolkit(path)]
     # The build's toolkit may be another than ours. Of its headers only those count that ours does
@@ -446,6 +463,21 @@ def _finished(reading: _Reading) -> BuildFlags:
         tuple(reading.stray),
         tuple(reading.linked),
     )
+
+
+def _searched(reading: _Reading) -> dict[str, None]:
+    """Directories in the order in which GCC looks for headers in them, whichever the line has.
+
+    A directory of ``-I`` that is also one of ``-isystem``, or one of the system's, is only that.
+    """
+    real = functools.cache(os.path.realpath)
+    places = reading.places
+    system = {real(path) for path in places["system"]}
+    standard = {real(path) for path in SYSTEM_DIRS}
+    includes = [path for path in places["include"] if real(path) not in system]
+    own = [path for path in includes if real(path) not in standard]
+    last = [path for path in includes if real(path) in standard]
+    return dict.fromkeys([*places["quote"], *own, *places["system"], *places["after"], *last])
 
 
 def _add_forced(reading: _Reading, searched: Sequence[str]) -> None:

@@ -30,7 +30,9 @@ def _named(kind: str, names: str) -> dict[str, str]:
 
 
 VALUED = {
-    **_named("include", "I include-path iquote idirafter"),
+    **_named("include", "I include-path"),
+    **_named("quote", "iquote"),
+    **_named("after", "idirafter"),
     **_named("system", "isystem system-include"),
     **_named("define", "D define-macro"),
     **_named("undefine", "U undefine-macro"),
@@ -128,7 +130,9 @@ JOINED = "IDUxlLotO"
 """One-letter options whose value may follow without a space."""
 
 HOST_VALUED = {
-    **_named("include", "-I -iquote -idirafter"),
+    **_named("include", "-I"),
+    **_named("quote", "-iquote"),
+    **_named("after", "-idirafter"),
     **_named("system", "-isystem"),
     **_named("define", "-D"),
     **_named("undefine", "-U"),

@@ -67,6 +67,7 @@ class Closure:
         files: absolute paths of the user's files, the source first, then in order of discovery.
         system: absolute paths found in `SYSTEM_DIRS`, or in a toolkit that a build names.
         missing: names found nowhere: the toolkit's headers, and those that are not there.
+        angled: names of headers in angle brackets, found or not.
         computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
             macros without parameters stand for is followed, whichever definition holds, and other
             macros are not. Or a text says when it is compiled.
@@ -80,6 +81,7 @@ class Closure:
     files: tuple[str, ...]
     system: tuple[str, ...]
     missing: frozenset[str]
+    angled: frozenset[str]
     computed: bool
     crossed: tuple[str, ...]
     asked: str | None
@@ -139,6 +141,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
     files: dict[str, None] = dict.fromkeys((path, *arguments.files))
     system: dict[str, None] = {}
     missing: set[str] = set()
+    angled: set[str] = set()
     crossed: dict[str, None] = {}
     _scan(path)
     pending = [path]
@@ -162,6 +165,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
         if (includer, header) in followed:
             return
         followed.add((includer, header))
+        if not quoted:
+            angled.add(name)
         first = (os.path.dirname(includer),) if quoted else ()
         found = _find(name, (*first, *search), every)
         crossed.update(_crossed(name, (*first, *search)))
@@ -216,13 +221,20 @@ def closure(path: str, options: CompileOptions) -> Closure:
     if is_once and len(set(digests)) < len(digests):
         otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
-    asked = asked or environment_arguments() or unshared(arguments.host)
+    asked = asked or environment_arguments() or unshared(arguments.host, options.std)
     # NVRTC compiles for one architecture, and its list has no other.
     if any(one.startswith(ARCH_LIST.encode()) for one in defines):
         asked = asked or (ARCH_LIST if names_arch_list(scanned) else None)
     unfound = frozenset(missing)
     return Closure(
-        tuple(files), tuple(system), unfound, computed, tuple(crossed), asked, tuple(uses)
+        tuple(files),
+        tuple(system),
+        unfound,
+        frozenset(angled),
+        computed,
+        tuple(crossed),
+        asked,
+        tuple(uses),
     )
 
 

@@ -32,6 +32,8 @@ SPLICED = "a line's end, a line splice or a trigraph that NVRTC reads otherwise"
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 _OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
 _RESERVED_NAME = re.compile(rb"_[A-Z]")
+_OF_SYSTEMS = frozenset((b"linux", b"unix", b"i386"))
+"""Names that are not reserved, and that GNU's dialects define all the same."""
 _OF_NVCC = re.compile(rb"__CUDA\w+|__NVCC__|__cplusplus")
 _OF_EACH = re.compile(rb"__CUDA_ARCH__|__CUDACC__|__CUDACC_RTC__|__cplusplus")
 """Reserved names that do not depend on the host compiler, or that all compilers of CUDA define."""
@@ -95,6 +97,7 @@ def asked_of_compiler(texts: Sequence[MacroUse], is_nvcc: bool, is_gcc: bool) ->
     named = (name for text in texts for name in text.named if is_different(name))
     for name in sorted({*asked, *named} - set(bodies)):
         is_reserved = name.startswith(b"__") or _RESERVED_NAME.match(name) is not None
+        is_reserved |= name in _OF_SYSTEMS
         if not is_reserved or name in NO_MACROS or ALIKE.match(name) is not None:
             continue
         if (_OF_NVCC if is_nvcc else _OF_EACH).fullmatch(name) is not None:

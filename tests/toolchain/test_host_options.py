@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.sources.compiler_macros import SAME
-from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
+from lmemscope.sources.host_options import DROPPED, NAMES, PASSED, PASSED_ALIKE
 from tests.support.program import run_program
 
 pytestmark = pytest.mark.toolchain
@@ -19,7 +19,8 @@ ALIKE = (
     "-O0 -O -O3 -Os -Ofast -fPIC -fno-pie -pthread -pedantic -Wno-deprecated -fopenmp -fopenacc "
     "-ffast-math -fno-math-errno -frounding-math -fsignaling-nans -fstack-protector-strong "
     "-fcf-protection=full -fsanitize=address -mtune=generic -march=haswell -mcmodel=medium -mavx2 "
-    "-fno-weak -fexceptions -frtti -fsigned-char -fshort-enums"
+    "-fno-weak -fno-builtin -fno-inline -ftree-parallelize-loops=2 -fexceptions -frtti "
+    "-fsigned-char -fshort-enums"
 )
 CHANGING = (
     "-fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-sized-deallocation -fno-aligned-new "
@@ -27,7 +28,7 @@ CHANGING = (
 )
 WITHOUT_EFFECT = (
     "-Wall -Wno-unused -g3 -w -pipe -m64 -fno-strict-aliasing -fno-common -fvisibility=hidden "
-    "-ffunction-sections -fomit-frame-pointer -flto=auto -funroll-loops -fno-builtin -fwrapv "
+    "-ffunction-sections -fomit-frame-pointer -flto=auto -funroll-loops -fwrapv "
     "-ftree-vectorize -fdiagnostics-color=always -ftemplate-depth=99 -fmessage-length=0 -fno-plt "
     "-fno-semantic-interposition -fstack-clash-protection -fasynchronous-unwind-tables"
 )
@@ -61,6 +62,19 @@ def test_what_is_dropped_changes_no_macro() -> None:
     for option in WITHOUT_EFFECT.split():
         assert DROPPED.fullmatch(option) is not None, option
         assert not changed(option), option
+
+
+def test_no_option_that_is_dropped_by_its_name_changes_a_macro() -> None:
+    plain = macros()
+    taken = 0
+    for name in NAMES:
+        for option in (f"-f{name}", f"-fno-{name}"):
+            try:
+                assert macros(option) == plain, option
+                taken += 1
+            except subprocess.CalledProcessError:
+                continue  # A compiler of another version has another list.
+    assert taken > len(NAMES)
 
 
 SM_80 = "-gencode arch=compute_80,code=sm_80"

@@ -138,10 +138,10 @@ def database(tmp_path: Path, text: str, *commands: str) -> BuildDatabase:
         ("nvc++ -cuda", "__NVCOMPILER"),
         ("nvcc -ccbin clang++", "__clang__"),
         ("nvcc -ccbin no-such-g++", "__GNUC__"),
-        ("nvcc -Xcompiler -fnew-thing", "__cpp_new_thing"),
-        ("nvcc -Xcompiler -fnew-thing", "__EXCEPTIONS"),
+        ("nvcc -Xcompiler -mnew-thing", "__NEW_THING__"),
+        ("nvcc -Xcompiler -mnew-thing", "__EXCEPTIONS"),
+        ("clang++ -x cuda -std=gnu++17", "linux"),
         ("nvcc --sysroot=x", "__GLIBC__"),
-        ("nvcc --odd", "_ODD"),
     ],
 )
 def test_what_another_compiler_decides_is_not_known(
@@ -156,6 +156,147 @@ def test_what_another_compiler_decides_is_not_known(
     assert database(tmp_path, PLAIN, f"{command} -c k.cu").unclear == ()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nvcc -Xcompiler -fnew-thing",
+        "nvcc -forward-unknown-to-host-compiler -iprefix x",
+        "nvcc -Xcompiler --include-directory-after=x",
+        "nvcc -Xcompiler -specs=x",
+        "nvcc -Xcompiler -fplugin=x.so",
+        "nvcc -Xcompiler -finput-charset=x",
+        "nvcc -Xcompiler -remap",
+        "nvcc -Xcompiler /DBIG",
+        "nvcc --odd",
+        "clang++ -x cuda --config=x",
+        "clang++ -x cuda -ivfsoverlay x",
+        "clang++ -x cuda -Xarch_device -DBIG",
+        "X=1 nvcc",
+        "PATH=/x nvcc",
+        "env INCLUDES=-Ix nvcc",
+        "env -C elsewhere nvcc",
+        "ccache compiler=clang++ nvcc",
+        "CCACHE_COMPILER=clang++ ccache nvcc",
+    ],
+)
+def test_what_is_in_no_list_may_do_anything(command: str, tmp_path: Path) -> None:
+    found = database(tmp_path, PLAIN, f"{command} -c k.cu").unclear
+    assert [source for source, _ in found] == [str(tmp_path / "k.cu")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nvcc -O3 -DNDEBUG -std=c++17 -Xcompiler=-fPIC -Xcompiler -Wall,-Wextra,-Wno-unused",
+        "nvcc -forward-unknown-to-host-compiler -g -O2 -fvisibility=hidden -march=native -x cu",
+        "nvcc -Xcompiler -fno-strict-aliasing,-ffunction-sections,-fdiagnostics-color=always",
+        "nvcc -Xcompiler=-std=c++17 -Xcompiler -flto=auto,-fno-plt,-mssse3,-fstack-protector",
+        "nvcc --generate-code=arch=compute_80,code=[compute_80,sm_80] -Xcudafe --display_error",
+        "nvcc -Xptxas -v --expt-relaxed-constexpr -lineinfo -diag-suppress=20012 --threads 0",
+        "nvcc -isystem /opt/x/include -Xcompiler -iquote,. -Werror all-warnings -MD -MT x -MF y",
+        "env CCACHE_DIR=/c TERM=dumb ccache nvcc -Xcompiler -fno-math-errno,-fopenmp -pthread",
+        "clang++ --cuda-gpu-arch=sm_80 --cuda-path=/usr/local/cuda -xcuda -fcolor-diagnostics",
+    ],
+)
+def test_what_everybody_uses_is_no_doubt(command: str, tmp_path: Path) -> None:
+    assert database(tmp_path, PLAIN, f"{command} -c k.cu").unclear == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        ("NVCC_CCBIN=clang++ nvcc", True),
+        ("env NVCC_CCBIN=/opt/llvm/bin/clang++ nvcc", True),
+        ("NVCC_CCBIN=g++ nvcc", False),
+        ("NVCC_PREPEND_FLAGS='-ccbin clang++' nvcc", True),
+    ],
+)
+def test_variables_of_nvcc_count_as_its_options(command: str, asked: bool, tmp_path: Path) -> None:
+    found = database(tmp_path, asking("__clang__"), f"{command} -c k.cu").unclear
+    assert bool(found) == asked
+    assert database(tmp_path, PLAIN, f"{command} -c k.cu").unclear == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "order"),
+    [
+        ("-Xcompiler -Ia -I b", "a b"),
+        ("-I b -Xcompiler -isystem,a -isystem c", "b a c"),
+        ("-isystem b -I a -isystem a", "b a"),
+        ("-I a -I b -Xcompiler -isystem,a", "b a"),
+        ("-I /usr/include -I a", "a /usr/include"),
+        ("-Xcompiler -idirafter,a -I b -isystem c", "b c a"),
+        ("-I b -Xcompiler -iquote,a", "a b"),
+    ],
+)
+def test_directories_are_searched_in_gccs_order(line: str, order: str) -> None:
+    found = read_flags(line.split(), "/b").options.include_dirs
+    assert [path.removeprefix("/b/") for path in found] == order.split()
+
+
+def test_a_link_to_a_directory_of_isystem_is_one(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "l").symlink_to("a")
+    found = read_flags("-I l -I b -isystem a".split(), str(tmp_path)).options.include_dirs
+    assert [Path(path).name for path in found] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("option", "include", "is_unclear"),
+    [
+        ("-iquote,a", "<c.h>", True),
+        ("-iquote,a", '"c.h"', False),
+        ("-iquote,a", "<stdio.h>", False),
+        ("-iquote,b", "<c.h>", False),
+        ("-idirafter,a", "<c.h>", False),
+        ("-idirafter,a", "<only_a.h>", True),
+    ],
+)
+def test_directories_for_some_headers_alone_are_a_doubt_where_it_matters(
+    option: str, include: str, is_unclear: bool, tmp_path: Path
+) -> None:
+    for name in ("a/c.h", "b/c.h", "a/only_a.h"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    text = f"#include {include}\n{PLAIN}"
+    command = f"nvcc -Xcompiler {option} -I b -c k.cu"
+    assert bool(database(tmp_path, text, command).unclear) == is_unclear
+
+
+@pytest.mark.parametrize(
+    ("line", "std", "passed"),
+    [
+        ("-Xcompiler -std=gnu++17", None, True),
+        ("-std=c++17 -Xcompiler -std=gnu++17", "c++17", True),
+        ("-std=c++17 -Xcompiler -std=c++17", "c++17", False),
+        ("-std=gnu++17", "c++17", True),
+    ],
+)
+def test_the_hosts_dialect_is_the_hosts(line: str, std: str | None, passed: bool) -> None:
+    found = read_flags(line.split(), "/b").options
+    assert (found.std, bool(found.nvcc_args)) == (std, passed)
+
+
+@pytest.mark.parametrize(
+    ("std", "host", "text", "is_asked"),
+    [
+        (None, "c++17", PLAIN, False),
+        (None, "gnu++1z", PLAIN, False),
+        ("c++17", "gnu++17", asking("linux"), True),
+        ("c++17", "gnu++17", asking("__STRICT_ANSI__"), True),
+        ("c++17", "gnu++20", PLAIN, True),
+        (None, "c++14", PLAIN, True),
+        ("c++20", "gnu++2a", PLAIN, False),
+    ],
+)
+def test_nvcc_decides_what_another_dialect_of_the_host_changes(
+    std: str | None, host: str, text: str, is_asked: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "k.cu").write_text(text)
+    options = CompileOptions(std=std, nvcc_args=(f"-Xcompiler=-std={host}",))
+    assert (closure(str(tmp_path / "k.cu"), options).asked is not None) == is_asked
+
+
 def test_a_header_that_may_be_there_depends_on_the_compiler(tmp_path: Path) -> None:
     text = "#if __has_include(<a.h>)\n#endif\n__global__ void k() {}\n"
     assert database(tmp_path, text, "nvcc --sysroot=x -c k.cu").unclear
@@ -165,7 +306,7 @@ def test_a_header_that_may_be_there_depends_on_the_compiler(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["__clang__", "_MSC_VER", "__CUDACC_VER_MAJOR__", "__NVCC__"])
 def test_gcc_under_nvcc_defines_no_other_compilers_names(name: str, tmp_path: Path) -> None:
     text = asking(name)
-    assert database(tmp_path, text, "nvcc -Xcompiler -fnew-thing -c k.cu").unclear == ()
+    assert database(tmp_path, text, "nvcc -Xcompiler -mnew-thing -c k.cu").unclear == ()
     assert database(tmp_path, text, "nvcc -ccbin no-such-g++ -c k.cu").unclear == ()
 
 
