@@ -154,10 +154,7 @@ def _polls(
     while polled != before:
         before = polled
         polled |= {
-            name
-            for text in statements
-            if _reads(text, polled, target)
-            for name in _assigned(text)
+            name for text in statements if _reads(text, polled, target) for name in _assigned(text)
         }
     return _reads(syntax.code_of(condition), polled, target)
 
