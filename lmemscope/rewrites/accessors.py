@@ -16,14 +16,13 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import (
     Elements,
     Use,
+    element_type,
     has_side_effects,
-    is_reference_to_element,
 )
-from lmemscope.rewrites.base import DeclinedError
-from lmemscope.rewrites.binding import is_taken
+from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
-from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -35,9 +34,8 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 def accessor_edits(
     array: Elements,
-    meanings: Meanings,
+    target: Target,
     pass_on: Callable[[Use], None],
-    element: bytes,
     *,
     is_plain: bool,
 ) -> tuple[Edit, ...]:
@@ -45,14 +43,15 @@ def accessor_edits(
 
     Args:
         array: that becomes a class.
-        meanings: of what can be seen around it.
+        target: of the array that all of it is done for.
         pass_on: is told of each call that the array is an argument of.
-        element: the elements' type.
         is_plain: whether its elements are of a type of the language, whose operators are known.
 
     Raises:
         DeclinedError: one of them cannot be told to mean the same.
     """
+    meanings, element = target.meanings, element_type(target)
+    home = replace(target, path=array.path, syntax=array.syntax)
     if not is_plain and meanings.copies_otherwise():
         raise DeclinedError("a class may do something else when it is copied or assigned")
     if not is_plain and meanings.tells_const():
@@ -72,11 +71,11 @@ def accessor_edits(
             raise DeclinedError(
                 f"line {line} may change a copy of an element, or keep a part of it"
             )
-        if is_reference_to_element(use, array.syntax, meanings) or (
-            _is_bound(use, array, meanings)
-            or is_taken(use.whole, array.syntax, meanings, element, by_address=False)
-        ):
-            raise DeclinedError(f"line {line} may bind a reference to an element")
+        place = element_at(use.name, element, array.dimensions, home)
+        if place is None or not takes_value(place, element, home, may_assign=True):
+            raise DeclinedError(
+                f"line {line} may bind a reference to an element, or depend on more than its value"
+            )
         made = rewriter.edits(use)
         if made is None:
             raise DeclinedError(f"line {line} writes it in a form that is not rewritten")
@@ -293,32 +292,6 @@ def _is_discarded(node: Node) -> bool:
     if parent.type == "for_statement":
         return parent.child_by_field_name("condition") != node
     return parent.type == "expression_statement"
-
-
-def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
-    """Whether a function that gets the element itself may change it, or tell it from a copy."""
-    element = use.element
-    if element is None:
-        return False
-    whole = same_object(element)
-    for call in around(element, "call_expression", "expression_statement", "declaration"):
-        if call.type != "call_expression":
-            return False
-        given = call.child_by_field_name("arguments")
-        if given is None or not any(one == whole for one in given.named_children):
-            continue
-        called = call.child_by_field_name("function")
-        text = b"" if called is None else array.syntax.text(called).partition(b"<")[0]
-        words = _WORD.findall(text)
-        # What it binds by reference it may hand on, keep the address of, or cast.
-        if not words or {"mutable", "anything", "const"} & meanings.taking(words[-1]):
-            return True
-        # A variable may be called, too.
-        own = b"operator()"
-        return not array.syntax.functions(words[-1].decode()) and bool(
-            {"mutable", "anything", "const"} & meanings.taking(own)
-        )
-    return False
 
 
 def _is_inside(use: Use, array: Elements, meanings: Meanings, *, is_plain: bool) -> bool:

@@ -13,7 +13,7 @@ from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_freed
 from lmemscope.rewrites.unevaluated import is_sized
-from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, is_cast, walk
+from lmemscope.sources.syntax import Declared, Syntax, around, is_cast, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -124,8 +124,6 @@ def elements(
         if use.whole.has_error:
             # The grammar's `(a[i] = 3, b)`, behind an operator, assigns b.
             raise DeclinedError(f"line {use.name.start_point.row + 1} is not read completely")
-        if any(_asks(call, syntax) for call in around(use.name, "call_expression")):
-            raise DeclinedError(f"line {use.name.start_point.row + 1} asks what its use may do")
     return Elements(path, syntax, text, dimensions, is_const, uses)
 
 
@@ -323,46 +321,6 @@ def has_side_effects(node: Node) -> bool:
     return any(one.type in _CHANGING for one in walk(node))
 
 
-def is_reference_to_element(use: Use, syntax: Syntax, meanings: Meanings) -> bool:
-    """Whether a reference is bound to the element, or its type is asked for."""
-    if use.element is None:
-        return False
-    if any(True for _ in around(use.element, "lambda_capture_specifier")):
-        return True
-    returned = next(around(use.element, "return_statement", "lambda_expression"), None)
-    if returned is not None and returned.type == "return_statement":
-        made = next(around(returned, *FUNCTIONS), None)
-        body = made.child_by_field_name("body") if made is not None else None
-        head = syntax.code[made.start_byte : body.start_byte] if made and body else b"&"
-        if made is not None and made.type == "lambda_expression":
-            head = head.partition(b"->")[2]
-        if is_reference(head.partition(b"(")[0], meanings) or b"decltype" in head:
-            return True
-    for made in around(use.element, "initializer_list"):
-        above = made.parent
-        kind = above.child_by_field_name("type") if above is not None else None
-        if kind is not None and any(map(meanings.has_references, words_of([syntax.text(kind)]))):
-            return True
-        if above is not None and above.type == "argument_list" and meanings.holds_references():
-            return True
-    for above in around(use.element, "init_declarator", "decltype", "for_range_loop"):
-        if above.type == "decltype":
-            return True
-        # A function may hand on the reference that it gets.
-        declarator = above.child_by_field_name("declarator")
-        if declarator is not None and declarator.type == "reference_declarator":
-            return True
-        kind = above.parent.child_by_field_name("type") if above.parent is not None else None
-        if kind is not None and is_reference(syntax.text(kind), meanings):
-            return True
-        value = above.child_by_field_name("value")
-        is_made = value is not None and value.type in _LISTS
-        words = words_of([syntax.text(kind)]) if kind is not None and is_made else ()
-        if any(map(meanings.has_references, words)):
-            return True  # A class with references, or a constructor, may keep it.
-    return False
-
-
 def is_reference(type_: bytes, meanings: Meanings) -> bool:
     """Whether a type as written is one of references, or may be."""
     words = words_of([type_])
@@ -408,12 +366,6 @@ def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:
         if node not in (parent.child_by_field_name("value"), parent.child_by_field_name("size")):
             return True
     return False
-
-
-def _asks(call: Node, syntax: Syntax) -> bool:
-    """Whether what looks like a call asks something of an expression that is not evaluated."""
-    called = call.child_by_field_name("function")
-    return called is not None and syntax.text(called) in (b"noexcept", b"typeid")
 
 
 def _has_directives(value: Node, syntax: Syntax) -> bool:

@@ -27,7 +27,13 @@ _KEEPING = frozenset(
 
 
 def is_taken(
-    node: Node, syntax: Syntax, meanings: Meanings, element: bytes, *, by_address: bool
+    node: Node,
+    syntax: Syntax,
+    meanings: Meanings,
+    element: bytes,
+    *,
+    by_address: bool,
+    or_const: bool = False,
 ) -> bool:
     """Whether something that is not called by its name may take an expression by reference.
 
@@ -38,6 +44,7 @@ def is_taken(
         element: the type of the elements.
         by_address: whether only what may keep its address counts; else what may change it does,
             and what has another overload for a copy or for what is const.
+        or_const: whether what takes it by a reference to what is const counts, too.
     """
     node = handed_on(node, syntax)
     above = node.parent
@@ -50,12 +57,12 @@ def is_taken(
     if names & _KEEPING or (is_listed and converts and meanings.holds_references()):
         return True
     found = [one for name in names for one in meanings.references(name, element)]
-    if _is_called_variable(above, syntax):
+    if is_called_variable(above, syntax):
         found += meanings.references(b"operator()", element)
         found += meanings.references(None, element)
     if converts:
         found += [one for name in meanings.classes for one in meanings.references(name, element)]
-    return any(_counts(one, meanings, by_address=by_address) for one in found)
+    return any(or_const or _counts(one, meanings, by_address=by_address) for one in found)
 
 
 def _counts(one: Reference, meanings: Meanings, *, by_address: bool) -> bool:
@@ -109,9 +116,9 @@ def _returns_class(returned: Node) -> bool:
     return kind is None or kind.type not in PLAIN_TYPES
 
 
-def _is_called_variable(above: Node, syntax: Syntax) -> bool:
+def is_called_variable(above: Node | None, syntax: Syntax) -> bool:
     """Whether what is called with an expression is a variable: a pointer, or of a class."""
-    call = above.parent if above.type == "argument_list" else None
+    call = above.parent if above is not None and above.type == "argument_list" else None
     called = call.child_by_field_name("function") if call is not None else None
     if called is None:
         return False
@@ -123,12 +130,18 @@ def _is_called_variable(above: Node, syntax: Syntax) -> bool:
         return False
     function = outermost(called, FUNCTIONS)
     name = syntax.text(called)
-    if function is None:
-        return False
-    bound = re.compile(rb"\b%b\s*=\s*\[" % re.escape(name))
-    if bound.search(syntax.code_of(function)) is not None:
-        return False  # A lambda, which is looked up by its name.
+    if function is None or is_lambda(called, syntax):
+        return False  # A lambda is looked up by its name.
     return any(
         one.type == "identifier" and syntax.text(one) == name and is_declared_name(one)
         for one in walk(function)
     )
+
+
+def is_lambda(called: Node, syntax: Syntax) -> bool:
+    """Whether what is called is a lambda, or a variable that a lambda is assigned to around it."""
+    if called.type == "lambda_expression":
+        return True
+    function = outermost(called, FUNCTIONS)
+    bound = re.compile(rb"\b%b\s*=\s*\[" % re.escape(syntax.text(called)))
+    return function is not None and bound.search(syntax.code_of(function)) is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,14 +33,18 @@ _GIVEN = 300
 """Characters of a statement in front of a kernel's name that are looked through."""
 _LOOPS = ("while_statement", "do_statement", "for_statement")
 _LEAVING = ("break_statement", "return_statement", "goto_statement")
-_POLLS = (
-    rb"\bvolatile\b|\b__ld(?:cv|cg)\b|\.\s*load\s*\(|acquire|\b__nv_atomic_load"
+_POLLING = re.compile(
+    rb"\bvolatile\b|\b(?:asm|__asm__|__asm)\b|\b__ld(?:cv|cg)\b|\.\s*load\s*\(|acquire|\b__nv_atomic_load"
     rb"|\batomic(?:Add|Sub|Or|Xor|Max)\w*\s*\([^;]{0,200},\s*0[xuUlL0]*\s*\)"
     rb"|\batomicCAS\w*\s*\([^;]{0,200},\s*([^,;()]{1,80}?)\s*,\s*\1\s*\)"
 )
-"""Reads of what other threads change, atomic functions that change nothing among them."""
-_POLLING = re.compile(_POLLS)
-_POLLED = re.compile(rb"\b(\w+)\s*=(?!=)[^;]{0,200}?(?:" + _POLLS.replace(rb"\1", rb"\2") + rb")")
+"""Reads of what other threads change: atomic functions that change nothing and assembly, too."""
+_STATEMENTS = re.compile(rb"[;{}]")
+_ASSIGNED = re.compile(rb"\b(\w+)\s*(?:\[[^\[\]=]{0,80}\]\s*)?[-+*/%&|^]?=(?!=)|&\s*(\w+)")
+"""A variable that is assigned to, or whose address is given to a function."""
+_STATEMENT_WORDS = frozenset((b"for", b"while", b"do", b"if", b"switch", b"return", b"asm"))
+_ASSEMBLY = re.compile(rb"\b(?:asm|__asm__|__asm)\b")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}]{0,200}?\b(\w+)\s*(?=[;=,)\[])")
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
 
@@ -138,14 +143,35 @@ def _ends(loop: Node) -> Iterator[Node]:
 
 
 def _polls(
-    condition: Node, loop: Node, syntax: Syntax, target: Target, known: frozenset[bytes]
+    condition: Node, loop: Node, syntax: Syntax, target: Target, volatile: frozenset[bytes]
 ) -> bool:
-    """Whether a condition reads what other threads change: itself, before, or in what it calls."""
-    text = syntax.code_of(condition)
-    words = set(re.findall(rb"[A-Za-z_]\w*", text))
-    assigned = {found[1] for found in _POLLED.finditer(syntax.code_of(loop))}
+    """Whether a condition depends on what other threads change.
+
+    What a loop reads of it may go through variables and functions before it is asked.
+    """
+    statements = [*_STATEMENTS.split(syntax.code_of(loop))]
+    polled, before = volatile, None
+    while polled != before:
+        before = polled
+        polled |= {
+            name for text in statements if _reads(text, polled, target) for name in _assigned(text)
+        }
+    return _reads(syntax.code_of(condition), polled, target)
+
+
+def _assigned(text: bytes) -> Iterable[bytes]:
+    if _ASSEMBLY.search(text) is not None:
+        return _WORD.findall(text)  # An operand is no assignment by its form.
+    return filter(None, itertools.chain(*_ASSIGNED.findall(text)))
+
+
+def _reads(text: bytes, polled: frozenset[bytes], target: Target) -> bool:
+    words = {*_WORD.findall(text)}
     return (
         _POLLING.search(text) is not None
-        or bool(words & (known | assigned))
-        or any(_POLLING.search(body) is not None for body in target.meanings.reached(words))
+        or not words.isdisjoint(polled)
+        or any(
+            _POLLING.search(body) is not None or not polled.isdisjoint(_WORD.findall(body))
+            for body in target.meanings.reached(words - _STATEMENT_WORDS)
+        )
     )

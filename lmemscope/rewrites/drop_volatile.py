@@ -19,8 +19,8 @@ from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import is_plain
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, counters
-from lmemscope.rewrites.steady import place_of, reads
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
+from lmemscope.rewrites.value_uses import place_of, takes_value
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
@@ -154,8 +154,10 @@ def _is_read(use: Node, declared: Declared, target: Target) -> bool:
     )
     element = target.syntax.text(kind)
     if any(one.type == "*" for one in _head(declared.declarator)):
-        return is_pointed or reads(place, element + b" *", target, may_assign=True)
-    return not is_pointed and reads(place, element, target, may_assign=True)
+        element += b" *"
+    elif is_pointed:
+        return False
+    return is_pointed or takes_value(place, element, target, may_assign=True, apart="volatile")
 
 
 def _is_waited_for(use: Node, target: Target) -> bool:

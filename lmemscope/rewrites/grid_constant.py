@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import Use, is_reference_to_element
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.const_overloads import function_overload, member_overloads
 from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.value_uses import takes_value
 from lmemscope.rewrites.written import (
     casts_const_away,
     declarators,
@@ -142,9 +142,7 @@ def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
             "lambda_capture_initializer",
         ):
             return True
-        if any(True for _ in around(use, "decltype")):
-            return True
-        if is_reference_to_element(Use(use, node, (), "read", node), syntax, target.meanings):
+        if node != use and not takes_value(node, b"", target):
             return True
         if above.type != "sizeof_expression" and (node == use or _is_pointer(node, target)):
             return True

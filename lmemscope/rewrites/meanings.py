@@ -120,6 +120,20 @@ class Meanings:
             if name in wanted
         )
 
+    def macros(self, name: bytes) -> tuple[tuple[bytes, bytes], ...]:
+        """The parameters in brackets, empty where there are none, and the body of a macro's
+        definitions."""
+        return tuple(
+            (parameters, body)
+            for text in self.texts
+            for one, parameters, body in _DEFINE.findall(text)
+            if one == name
+        )
+
+    def macro_has(self, words: Iterable[bytes], pattern: re.Pattern[bytes]) -> bool:
+        """Whether the body of a macro among some words has a pattern, or one that it names."""
+        return any(self._affects(word, set(), pattern) for word in words)
+
     def is_in_macro(self, word: bytes) -> bool:
         """Whether the body of a macro has a word that is none of its parameters."""
         own = re.compile(rb"\b%b\b" % re.escape(word))

@@ -24,7 +24,6 @@ from lmemscope.rewrites.arrays import (
     Elements,
     LocalArray,
     Use,
-    element_type,
     is_captured,
     local_array,
 )
@@ -264,9 +263,7 @@ def _carrier(
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         check_rows(elements, array.numbers, target)  # A row's last byte may be filled up.
-        return accessor_edits(
-            elements, target.meanings, pass_on, element_type(target), is_plain=True
-        )
+        return accessor_edits(elements, target, pass_on, is_plain=True)
 
     return _Carried(Carrier(target, array.extents, spelling, body, before), body, before)
 

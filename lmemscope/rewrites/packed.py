@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
-from lmemscope.rewrites.arrays import Elements, LocalArray, Use, element_type, local_array
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits, listed_values
@@ -94,9 +94,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return (b"const " if is_const else b"") + _type(element, bits, extents) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        return accessor_edits(
-            elements, target.meanings, pass_on, element_type(target), is_plain=True
-        )
+        return accessor_edits(elements, target, pass_on, is_plain=True)
 
     carrier = Carrier(target, array.extents, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))

@@ -58,7 +58,7 @@ def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[
         to = above.child_by_field_name("type")
         return to is None or is_reference(syntax.text(to), meanings)
     if above.type == "return_statement":
-        return _returns_reference(above, syntax, meanings)
+        return returns_reference(above, syntax, meanings)
     if above.type == "init_declarator":
         return _is_named_and_pointed(above, syntax, meanings, seen)
     if above.type in ("argument_list", "initializer_list"):
@@ -110,7 +110,8 @@ def _is_through(node: Node, above: Node) -> bool:
     return field is None or node == above.child_by_field_name(field)
 
 
-def _returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bool:
+def returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether what a statement returns is returned by reference."""
     made = next(around(returned, *FUNCTIONS), None)
     body = made.child_by_field_name("body") if made is not None else None
     if made is None or body is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
-from lmemscope.rewrites.arrays import Elements, LocalArray, Use, element_type, is_plain, local_array
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, is_plain, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
@@ -59,9 +59,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         check_rows(elements, numbers, target)
-        return accessor_edits(
-            elements, target.meanings, pass_on, element_type(target), is_plain=plain
-        )
+        return accessor_edits(elements, target, pass_on, is_plain=plain)
 
     carrier = Carrier(target, array.extents, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))

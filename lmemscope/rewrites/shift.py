@@ -23,20 +23,18 @@ from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
     element_type,
-    is_reference_to_element,
     local_array,
     words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again
-from lmemscope.rewrites.reaching import is_pointed_to
 from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.totals import adds_all, sets_all
+from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.variables import Number, number_at
 from lmemscope.rewrites.written import in_arguments, is_continued
 from lmemscope.sources.syntax import around, walk
@@ -407,10 +405,9 @@ def _holds(outer: Node, inner: Node) -> bool:
 
 
 def _keeps_place(use: Use, array: LocalArray) -> bool:
-    meanings, kind = array.target.meanings, element_type(array.target)
-    return any(
-        keeps(use, array.syntax, meanings) for keeps in (is_pointed_to, is_reference_to_element)
-    ) or is_taken(use.whole, array.syntax, meanings, kind, by_address=True)
+    kind, target = element_type(array.target), array.target
+    place = element_at(use.name, kind, len(array.extents), target)
+    return place is None or not takes_value(place, kind, target, may_assign=True)
 
 
 REWRITE = Rewrite(

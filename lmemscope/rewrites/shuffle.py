@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import LocalArray, Use, is_reference_to_element, local_array
+from lmemscope.rewrites.arrays import LocalArray, Use, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.static_table import can_be_const
 from lmemscope.rewrites.steady import assigned, is_steady
+from lmemscope.rewrites.value_uses import takes_value
 from lmemscope.rewrites.variables import Number
 from lmemscope.rewrites.written import declarators, is_continued
 from lmemscope.rules.launched import sizes_in_sight
@@ -205,10 +205,10 @@ def _check_use(use: Use, array: LocalArray) -> None:
         raise DeclinedError(f"{line} does not read an element alone")
     meanings = array.target.meanings
     element = array.element.removeprefix(b"const ")
-    if is_reference_to_element(use, array.syntax, meanings) or is_taken(
-        use.element, array.syntax, meanings, element, by_address=True
-    ):
-        raise DeclinedError(f"{line} binds a reference to an element")
+    if not takes_value(use.element, element, array.target):
+        raise DeclinedError(
+            f"{line} may bind a reference to an element, or depend on more than its value"
+        )
     node: Node = use.element
     while node.parent is not None and node.parent != array.declared.scope:
         above = node.parent
@@ -218,10 +218,10 @@ def _check_use(use: Use, array: LocalArray) -> None:
             and operator is not None
             and array.syntax.text(operator) not in _EAGER
         )
-        if above.type == "call_expression" and any(
-            meanings.taking(name) - {"value"} for name in _CALLED.findall(array.syntax.text(above))
+        if above.type == "call_expression" and meanings.is_conditional(
+            _CALLED.findall(array.syntax.text(above))
         ):
-            raise DeclinedError(f"{line} hands an element to what takes it by reference")
+            raise DeclinedError(f"{line} hands an element to a macro that may leave it out")
         is_asked = above.child_by_field_name("condition") == node
         if above.type in ("if_statement", "conditional_expression") and is_asked:
             node = above

@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.address_space import check_address_space
-from lmemscope.rewrites.arrays import Use, element_type, is_for_host, is_reference_to_element
+from lmemscope.rewrites.arrays import element_type, is_for_host
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.binding import is_taken
-from lmemscope.rewrites.meanings import Meanings
-from lmemscope.rewrites.reaching import same_object
-from lmemscope.rewrites.steady import place_of
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
+from lmemscope.rewrites.value_uses import place_of, takes_value
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import casts_const_away
-from lmemscope.sources.syntax import PLAIN_TYPES, Declared, Syntax, around, walk
+from lmemscope.sources.syntax import PLAIN_TYPES, Declared, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -126,7 +123,7 @@ def can_be_const(target: Target, declared: Declared) -> bool:
         return False
     uses = syntax.uses(declared.name, declared.scope)
     is_read = not asks_type(name, declared.scope, syntax) and all(
-        _is_read(use, target) and not _tells(use, syntax, target.meanings) for use in uses
+        _is_read(use, declared, target) for use in uses
     )
     # Whoever gets a pointer may cast the const away, and what is const may be another thing to an
     # overload, or to a template. A const table can only be asked where it is.
@@ -142,52 +139,12 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     return True
 
 
-def _is_read(use: Node, target: Target) -> bool:
-    """Whether it is subscripted, and the address of what that is is not taken; or its size."""
-    syntax, meanings, declared = target.syntax, target.meanings, target.declared
-    if is_sized(use, syntax):
+def _is_read(use: Node, declared: Declared, target: Target) -> bool:
+    """Whether its size, or the value of an element, is all that a use asks for."""
+    if is_sized(use, target.syntax):
         return True
-    place = None if declared is None else place_of(use, declared, target)
-    if place is None:
-        return False
-    if any(_may_tell(call, syntax, meanings) for call in around(use, "call_expression")):
-        return False
-    if is_taken(place, syntax, meanings, element_type(target), by_address=False):
-        return False
-    above = same_object(place).parent
-    if above is not None and above.type == "argument_list" and above.parent is not None:
-        called = above.parent.child_by_field_name("function")
-        text = b"" if called is None else syntax.text(called).partition(b"<")[0]
-        words = re.findall(rb"[A-Za-z_]\w*", text)
-        if not words or {"mutable", "anything"} & meanings.taking(words[-1]):
-            return False
-    taken = above is not None and above.type == "pointer_expression"
-    return not (taken and above is not None and syntax.text(above)[:1] == b"&")
-
-
-def _may_tell(call: Node, syntax: Syntax, meanings: Meanings) -> bool:
-    """Whether what looks like a call is a macro that does more than compute with its arguments."""
-    called = call.child_by_field_name("function")
-    name = b"" if called is None else syntax.text(called)
-    return bool(meanings.definitions((name,))) and (
-        meanings.has_effects((name,))
-        or meanings.is_several((name,))
-        or meanings.takes_addresses(name)
-    )
-
-
-def _tells(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
-    """Whether something binds a reference to an element, or calls it."""
-    node = use
-    while node.parent is not None and node.parent.type in _REACHING:
-        node = node.parent
-    called = node.parent
-    if called is not None and called.type == "call_expression":
-        return True
-    if any(True for _ in around(use, "lambda_capture_specifier")):
-        return True
-    element = Use(use, node, (), "read", node)
-    return node != use and is_reference_to_element(element, syntax, meanings)
+    place = place_of(use, declared, target)
+    return place is not None and takes_value(place, element_type(target), target)
 
 
 def _is_changed(use: Node) -> bool:

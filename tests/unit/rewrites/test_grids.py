@@ -82,11 +82,17 @@ def test_a_file_that_launches_other_kernels_does_not_count() -> None:
         "int v; do { v = read_acquire(&arrived); } while (v < goal);",
         "while (arrived_ref.load(cuda::memory_order_relaxed) < goal);",
         "while (!ready(&arrived));",
+        "int v; do { v = *flag; } while (v < goal);",
+        "int v, w; do { v = *flag; w = v - goal; } while (w < 0);",
+        "int v; do { look(&v); } while (v < goal);",
+        'int v; do { asm("ld.acquire.gpu.s32 %0, [%1];" : "=r"(v) : "l"(q)); } while (v < goal);',
+        "bool over = false; while (!over) { int v = *flag; if (v >= goal) over = true; }",
     ],
 )
 def test_a_loop_that_polls_memory_may_be_a_barrier_of_the_grid(loop: str) -> None:
     before = "__device__ int arrived;\n__device__ volatile int *flag;\n"
     before += "__device__ bool ready(int *p) { return *(volatile int *)p > 0; }\n"
+    before += "__device__ void look(int *to) { *to = *flag; }\n"
     assert applicability(before, loop) == {"unsafe"}
 
 
@@ -97,6 +103,7 @@ def test_a_loop_that_polls_memory_may_be_a_barrier_of_the_grid(loop: str) -> Non
         "while (atomicCAS(&lock, 0, 1) != 0);",
         "for (int i = 0; i < n; i++) atomicAdd(&next, p[i]);",
         "do { seen = old; old = atomicCAS(q, seen, seen + 1); } while (seen != old);",
+        'int r; for (int i = 0; i < n; i++) { asm("mov.u32 %0, %laneid;" : "=r"(r)); out[i] = r; }',
     ],
 )
 def test_queues_locks_and_sums_are_no_barriers(loop: str) -> None:
