@@ -34,6 +34,9 @@ VECTORS = re.compile(rb"u?(?:char|short|int|long|longlong|float|double)[1-4]")
 """Types of the language's own, whose members are numbers."""
 _NARROW = re.compile(rb"(?:__)?(?:half|nv_bfloat16|nv_fp8\w*|uint\d*|u?(?:char|short|long))[24]?")
 """Types of CUDA's headers that are numbers, or made of some."""
+_THROUGH = ("subscript_expression", "field_expression", "pointer_expression")
+_OPERATORS = {sign: re.compile(rb"\boperator\s*" + re.escape(sign)) for sign in (b"[", b"->", b"*")}
+"""Of classes, which may be what seems to be a pointer."""
 _NAMED_OBJECTS = ("identifier", "array_declarator", "pointer_declarator")
 _LISTS = ("argument_list", "initializer_list")
 _BY_VALUE = re.compile(
@@ -90,7 +93,7 @@ def takes_value(
         apart: what may not be told.
         depth: macros that may stand for each other.
     """
-    if _is_asked(place, target):
+    if is_asked(place, target):
         return False
     asked = _Asked(element, target, apart, depth)
     return asked.takes(place, may_assign=may_assign)
@@ -143,7 +146,7 @@ def element_at(use: Node, element: bytes, dimensions: int, target: Target) -> No
     return None if missing or is_array or is_called else node
 
 
-def _is_asked(place: Node, target: Target) -> bool:
+def is_asked(place: Node, target: Target) -> bool:
     """Whether something around an expression asks more of it than its value, or its text."""
     for above in around(place, *_ASKING, "call_expression"):
         if above.type != "call_expression":
@@ -205,8 +208,8 @@ class _Asked:
             return not returns_reference(above, self._syntax, self._meanings)
         if above.type == "cast_expression":
             return self._is_copy(above.child_by_field_name("type"))
-        if above.type == "pointer_expression":
-            return self._is_misread(above)
+        if above.type in _THROUGH and above.child_by_field_name("argument") == node:
+            return self._is_followed(node, above)
         if above.type == "gnu_asm_input_operand":
             return _INPUT.search(self._syntax.text(above)) is None
         if above.type in _LISTS:
@@ -230,6 +233,15 @@ class _Asked:
         if left is None or number_at(name, left, self._syntax) is not None:
             return left is not None
         return not self._is_strict and not self._meanings.has(_STREAM)
+
+    def _is_followed(self, node: Node, above: Node) -> bool:
+        """Whether a pointer's value is followed: by a subscript, an arrow or an asterisk."""
+        operator = above.child_by_field_name("operator")
+        sign = b"[" if operator is None else self._syntax.text(operator)
+        if sign == b"*" and self._is_misread(above):
+            return True
+        is_pointer = self._element.rstrip().endswith(b"*") or node.type == "field_expression"
+        return is_pointer and sign in _OPERATORS and not self._meanings.has(_OPERATORS[sign])
 
     def _is_misread(self, above: Node) -> bool:
         """Whether ``(x) * a[i]`` reads as a cast of ``*a[i]``: the name is none of a type."""
