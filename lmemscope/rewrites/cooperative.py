@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.grid_barriers import may_wait
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
-from lmemscope.sources.syntax import Syntax, walk
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _CODE = re.compile(
     rb"(?i:cooperative(?!_groups))|\bthis_(?:multi_)?grid\b|\b(?:multi_)?grid_group\b|\bcudaCG"
@@ -31,21 +26,6 @@ _OF_RUNTIME = re.compile(r"cu[A-Zd]\w*|[A-Z_0-9]+|")
 """Functions that hand no kernel on to another file: the runtime's, and macros."""
 _GIVEN = 300
 """Characters of a statement in front of a kernel's name that are looked through."""
-_LOOPS = ("while_statement", "do_statement", "for_statement")
-_LEAVING = ("break_statement", "return_statement", "goto_statement")
-_POLLING = re.compile(
-    rb"\bvolatile\b|\b(?:asm|__asm__|__asm)\b|\b__ld(?:cv|cg)\b|\.\s*load\s*\(|acquire|\b__nv_atomic_load"
-    rb"|\batomic(?:Add|Sub|Or|Xor|Max)\w*\s*\([^;]{0,200},\s*0[xuUlL0]*\s*\)"
-    rb"|\batomicCAS\w*\s*\([^;]{0,200},\s*([^,;()]{1,80}?)\s*,\s*\1\s*\)"
-)
-"""Reads of what other threads change: atomic functions that change nothing and assembly, too."""
-_STATEMENTS = re.compile(rb"[;{}]")
-_ASSIGNED = re.compile(rb"\b(\w+)\s*(?:\[[^\[\]=]{0,80}\]\s*)?[-+*/%&|^]?=(?!=)|&\s*(\w+)")
-"""A variable that is assigned to, or whose address is given to a function."""
-_STATEMENT_WORDS = frozenset((b"for", b"while", b"do", b"if", b"switch", b"return", b"asm"))
-_ASSEMBLY = re.compile(rb"\b(?:asm|__asm__|__asm)\b")
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_VOLATILE = re.compile(rb"\bvolatile\b[^;(){}]{0,200}?\b(\w+)\s*(?=[;=,)\[])")
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
 
 
@@ -74,7 +54,7 @@ def _may_wait(target: Target) -> bool:
             or _QUOTED.search(sources.uncommented(file).encode()) is not None
             for file in (*target.files, *_launching(target))
         )
-        or (meanings.has(_POLLING) and any(_waits(target, one) for one in target.files))
+        or may_wait(tuple(one for one in map(target.tree, target.files) if one), meanings)
     )
 
 
@@ -115,63 +95,3 @@ def _getting(kernel: str, text: str) -> Iterator[str]:
                 depth, function = 0, last_word(text, at)
                 if _OF_RUNTIME.fullmatch(function) is None and not is_library(function.encode()):
                     yield function
-
-
-def _waits(target: Target, file: str) -> bool:
-    """Whether a loop of a file goes on until another thread has changed something."""
-    syntax = target.tree(file)
-    if syntax is None:
-        return False
-    known = frozenset(_VOLATILE.findall(syntax.code))
-    return any(
-        _polls(condition, loop, syntax, target, known)
-        for loop in walk(syntax.root)
-        if loop.type in _LOOPS
-        for condition in _ends(loop)
-    )
-
-
-def _ends(loop: Node) -> Iterator[Node]:
-    """The conditions that a loop ends by: its own, and those of branches that leave it."""
-    own = loop.child_by_field_name("condition")
-    if own is not None:
-        yield own
-    for node in walk(loop):
-        condition = node.child_by_field_name("condition") if node.type == "if_statement" else None
-        if condition is not None and any(one.type in _LEAVING for one in walk(node)):
-            yield condition
-
-
-def _polls(
-    condition: Node, loop: Node, syntax: Syntax, target: Target, volatile: frozenset[bytes]
-) -> bool:
-    """Whether a condition depends on what other threads change.
-
-    What a loop reads of it may go through variables and functions before it is asked.
-    """
-    statements = [*_STATEMENTS.split(syntax.code_of(loop))]
-    polled, before = volatile, None
-    while polled != before:
-        before = polled
-        polled |= {
-            name for text in statements if _reads(text, polled, target) for name in _assigned(text)
-        }
-    return _reads(syntax.code_of(condition), polled, target)
-
-
-def _assigned(text: bytes) -> Iterable[bytes]:
-    if _ASSEMBLY.search(text) is not None:
-        return _WORD.findall(text)  # An operand is no assignment by its form.
-    return filter(None, itertools.chain(*_ASSIGNED.findall(text)))
-
-
-def _reads(text: bytes, polled: frozenset[bytes], target: Target) -> bool:
-    words = {*_WORD.findall(text)}
-    return (
-        _POLLING.search(text) is not None
-        or not words.isdisjoint(polled)
-        or any(
-            _POLLING.search(body) is not None or not polled.isdisjoint(_WORD.findall(body))
-            for body in target.meanings.reached(words - _STATEMENT_WORDS)
-        )
-    )

@@ -252,9 +252,7 @@ class _Follower:
         if is_pointed_to(use, self._syntax, meanings) or is_taken(
             whole, self._syntax, meanings, self._element, by_address=True
         ):
-            raise DeclinedError(
-                f"line {_line(element)} needs elements that follow each other in memory"
-            )
+            raise DeclinedError(f"line {_line(element)} may take the address of an element")
 
     def _address(self, taken: Node, element: Node) -> None:
         """``&a[i]`` as ``(a + (i))``, ``&*p`` as ``p``: marks alone, so that others may nest."""

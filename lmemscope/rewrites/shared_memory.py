@@ -23,6 +23,7 @@ fails at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
@@ -45,6 +46,7 @@ from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_rows
 from lmemscope.rewrites.shared_pointers import propose_pointers
 from lmemscope.rewrites.shared_room import LANE, Room, fill_of, room_for
+from lmemscope.rewrites.value_uses import is_asked
 from lmemscope.sources.syntax import Syntax, around
 
 if TYPE_CHECKING:
@@ -113,16 +115,19 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
             check_rows(elements, array.numbers, target)  # A row's last word may be filled up.
         if elements.is_const and _tells_const(elements, target):
             raise DeclinedError("a view does not say that a function's parameter is const")
+        home = replace(target, path=elements.path, syntax=elements.syntax)
         for use in elements.uses:
             line = use.name.start_point.row + 1
+            if use.kind != "size" and is_asked(use.name, home):
+                raise DeclinedError(f"line {line} asks more of it than its value")
             if use.kind == "passed":
                 pass_on(use)
-            elif (
-                use.kind == "other"
-                or is_pointed_to(use, elements.syntax, target.meanings)
-                or is_taken(use.whole, elements.syntax, target.meanings, kind, by_address=True)
+            elif use.kind == "other":
+                raise DeclinedError(f"line {line} uses it in another way than by one element")
+            elif is_pointed_to(use, elements.syntax, target.meanings) or is_taken(
+                use.whole, elements.syntax, target.meanings, kind, by_address=True
             ):
-                raise DeclinedError(f"line {line} needs elements that follow each other in memory")
+                raise DeclinedError(f"line {line} may take the address of an element")
         return ()
 
     carrier = Carrier(target, array.extents, spelling, body, before, is_view=True)

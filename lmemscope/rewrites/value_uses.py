@@ -93,7 +93,7 @@ def takes_value(
         apart: what may not be told.
         depth: macros that may stand for each other.
     """
-    if _is_asked(place, target):
+    if is_asked(place, target):
         return False
     asked = _Asked(element, target, apart, depth)
     return asked.takes(place, may_assign=may_assign)
@@ -146,7 +146,7 @@ def element_at(use: Node, element: bytes, dimensions: int, target: Target) -> No
     return None if missing or is_array or is_called else node
 
 
-def _is_asked(place: Node, target: Target) -> bool:
+def is_asked(place: Node, target: Target) -> bool:
     """Whether something around an expression asks more of it than its value, or its text."""
     for above in around(place, *_ASKING, "call_expression"):
         if above.type != "call_expression":

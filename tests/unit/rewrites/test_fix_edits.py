@@ -78,14 +78,17 @@ def test_the_shared_view_changes_the_declaration_alone() -> None:
 @pytest.mark.parametrize(
     ("use", "why"),
     [
-        ("(float)*(&a[0].x + 1)", "follow each other"),
+        ("(float)*(&a[0].x + 1)", "address of an element"),
         ("sum(&(a[n]))", "not defined in sight"),
-        ("0; float &r = a[0]; use(&r)", "follow each other"),
-        ("0; Ptr r = (Ptr) & a[n]; out[1] = r[1]", "follow each other"),
-        ("__builtin_addressof(a[n])[1]", "follow each other"),
-        ("0; const float &r = std::max(a[n], a[0]); out[1] = (&r)[1]", "follow each other"),
-        ("(&same(a[n]))[1]", "follow each other"),
-        ("0; auto f = [](float &x) -> float & { return x; }; out[1] = (&f(a[n]))[1]", "follow"),
+        ("0; float &r = a[0]; use(&r)", "address of an element"),
+        ("0; Ptr r = (Ptr) & a[n]; out[1] = r[1]", "address of an element"),
+        ("__builtin_addressof(a[n])[1]", "address of an element"),
+        ("0; const float &r = std::max(a[n], a[0]); out[1] = (&r)[1]", "address of an element"),
+        ("(&same(a[n]))[1]", "address of an element"),
+        (
+            "0; auto f = [](float &x) -> float & { return x; }; out[1] = (&f(a[n]))[1]",
+            "address of an element",
+        ),
     ],
 )
 def test_a_column_has_no_neighbours(use: str, why: str) -> None:
