@@ -73,6 +73,9 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
     narrowed = narrow(found) if narrow is not None else None
     inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs
     elsewhere = narrowed.elsewhere if narrowed is not None else frozenset()
+    if inputs:
+        # Before a GPU is looked for: its driver starts threads.
+        session.prestart(len(inputs))
     asked = settings.archs or plan.build_archs(inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
@@ -102,18 +105,6 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
     left_out = (*settings.left_out, *found.notes, *found.gaps, *notes)
     errors = tuple(found.errors)
     return Plan(found, units, errors, left_out, why, elsewhere, compiled, tuple(archs), supported)
-
-
-def plan_units(
-    paths: Sequence[str], session: Session
-) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...]]:
-    """The units that paths stand for, and the paths that are no input.
-
-    Raises:
-        UsageError: as `make_plan`.
-    """
-    made = make_plan(paths, session)
-    return made.units, made.errors
 
 
 def globs_of(settings: Settings) -> Globs:

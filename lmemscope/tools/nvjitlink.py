@@ -17,7 +17,7 @@ from typing import Any
 
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import Tool
-from lmemscope.tools import isolated
+from lmemscope.tools import child
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, how_to_install
 
 _ANY_INPUT = 10
@@ -48,7 +48,7 @@ def link(
         CompileError: it refuses the program; ``log`` is what it said.
         WorkerCrashError: it crashed.
     """
-    return isolated.call(_link, objects, arch, library(toolchain))
+    return child.call(_link, objects, arch, library(toolchain))
 
 
 def _link(objects: Sequence[tuple[str, bytes]], arch: str, path: str) -> LtoResult:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope import environment
-from lmemscope.commands.checkout import written_out
+from lmemscope.app.checkout import written_out
 from lmemscope.config.settings import Configuration, from_flags
 from lmemscope.discover.found_arguments import admitted
 from lmemscope.discover.revision import read_revision
@@ -32,10 +32,10 @@ BY_PYTHON_ITSELF = frozenset(
 """What ``python -m`` has imported from the current directory before any line of a package runs."""
 
 OTHERS = (
-    "click rich cupy cupy_backends numpy elftools msgspec cuda numba sitecustomize usercustomize "
+    "click cupy cupy_backends numpy elftools msgspec cuda numba sitecustomize usercustomize "
     "conftest pygments jinja2 markupsafe"
 ).split()
-PACKAGES = frozenset({"rich", "cupy", "cupy_backends", "cuda", "importlib", "lmemscope"})
+PACKAGES = frozenset({"cupy", "cupy_backends", "cuda", "importlib", "lmemscope"})
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.app.plan import plan_units
+from lmemscope.app.plan import make_plan
 from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
@@ -734,5 +734,5 @@ def test_the_gpu_of_whoever_runs_it_does_not_choose_the_architecture(
             (Settings(default_archs=("sm_80",)), "sm_80"),
             (Settings(default_archs=("sm_80",), archs=("sm_100",)), "sm_100"),
         ):
-            units, _ = plan_units([str(tmp_path / "k.cu")], Session(settings, executor))
+            units = make_plan([str(tmp_path / "k.cu")], Session(settings, executor)).units
             assert [unit.arch for unit in units] == [arch]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.saved import filtered
+from lmemscope.app.gathered import filtered
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.discover.checkouts import upwards
 from lmemscope.errors import UsageError

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.running import analyse
+from lmemscope import __version__
+from lmemscope.app.execute import run
+from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches
+from lmemscope.model import Failure, Report, UnitReport, distinct_tools
 
 if TYPE_CHECKING:
     from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
-    from lmemscope.model import Report, UnitReport
 
 
 def gathered(
     paths: Sequence[str],
-    settings: Settings,
-    interrupted: Callable[[Report], None] | None = None,
+    session: Session,
     narrow: Narrow | None = None,
     *,
     verify: bool = False,
@@ -29,24 +32,24 @@ def gathered(
 
     Args:
         paths: as the user typed them.
-        settings: how to compile and what to keep.
-        interrupted, narrow: as of `analyse`; a saved report is taken whole.
+        session: how to compile and what to keep.
+        narrow: chooses among the inputs; a saved report is taken whole.
         verify: whether saved reports have to be what was written; doubts are in the report.
 
     Raises:
-        UsageError: as `analyse`.
+        UsageError, Interrupted: as `run`.
         InputError: the only input is a saved report that does not exist, or is damaged; beside
             others such a report is an input that could not be analysed.
     """
     saved = [path for path in paths if is_saved(path)]
     if not saved:
-        return analyse(paths, settings, interrupted, narrow)
+        return run(paths, session, narrow=narrow)
     read = _read if len(paths) == 1 else _either
-    reports = [read(path, settings, verify) for path in saved]
+    reports = [read(path, session.settings, verify) for path in saved]
     others = [path for path in paths if not is_saved(path)]
     if others:
         # What was analysed now holds what its paths stand for.
-        reports.append(replace(analyse(others, settings, interrupted, narrow), paths=()))
+        reports.append(replace(run(others, session, narrow=narrow), paths=()))
     return _combined(reports)
 
 
@@ -65,9 +68,6 @@ def _either(path: str, settings: Settings, verify: bool) -> Report:
     try:
         return _read(path, settings, verify)
     except InputError as error:
-        from lmemscope import __version__
-        from lmemscope.model import Failure, Report, UnitReport
-
         why = Failure(error.stage, error.message, error.hint, error.command, error.log, "evidence")
         return Report(__version__, (), (UnitReport(path, "auto", "", (), why),))
 
@@ -128,9 +128,6 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
 
 def limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
     """A unit with the kernels that globs mean; it knows the names of the others."""
-    from lmemscope.formats.demangle import short_name
-    from lmemscope.formats.kernel_names import matches
-
     kept, others = [], []
     for one in unit.kernels:
         if matches(globs, one.facts.name, one.facts.demangled):
@@ -144,8 +141,6 @@ def _combined(reports: Sequence[Report]) -> Report:
     """Several reports as one, in their order; a single one is left as it is."""
     if len(reports) == 1:
         return reports[0]
-    from lmemscope.model import Report, distinct_tools
-
     whys = {report.default_arch for report in reports}
     said = [report.paths for report in reports if report.paths is not None]
     return Report(
