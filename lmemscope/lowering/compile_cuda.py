@@ -27,13 +27,13 @@ from lmemscope.model import (
     Unit,
     base_name,
 )
+from lmemscope.routes import Along
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
 from lmemscope.sources.host_headers import refused_for
 from lmemscope.sources.includes import ARCH_LIST, closure, names_arch_list
 from lmemscope.tools import nvcc, nvrtc, ptxas
-from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 T = TypeVar("T")
@@ -43,9 +43,7 @@ _NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
 
-def compile_file(
-    unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None
-) -> Artifacts:
+def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Compile a CUDA C++ file: by NVRTC, or by nvcc where it holds host code.
 
     Raises:
@@ -65,7 +63,7 @@ def compile_file(
         unit,
         cache_directory,
         source,
-        lambda: _lower_cuda(unit, text, source, cache_directory, meanwhile),
+        lambda: _lower_cuda(unit, text, source, cache_directory, along),
     )
     gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source), *_list_gaps(unit))
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
@@ -92,15 +90,15 @@ def _lower_cuda(
     text: str,
     source: CudaSource,
     cache_directory: str | None,
-    meanwhile: Meanwhile | None,
+    along: Along | None,
 ) -> Artifacts:
     try:
-        return _by_route(unit, text, source, cache_directory, meanwhile)
+        return _by_route(unit, text, source, cache_directory, along)
     except CompileError as refusal:
         if _SEPARATE not in (refusal.log or ""):
             raise
         relocatable = replace(unit, options=unit.options.as_relocatable())
-        artifacts = _by_route(relocatable, text, source, cache_directory, meanwhile)
+        artifacts = _by_route(relocatable, text, source, cache_directory, along)
         gap = launching_gap("compiled as relocatable code (-rdc=true)")
         return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))
 
@@ -110,12 +108,12 @@ def _by_route(
     text: str,
     source: CudaSource,
     cache_directory: str | None,
-    meanwhile: Meanwhile | None,
+    along: Along | None,
 ) -> Artifacts:
     if unit.frontend == "nvcc":
-        return _by_nvcc(unit, source, meanwhile)
+        return _by_nvcc(unit, source, along)
     if unit.frontend == "nvrtc":
-        return _by_nvrtc(unit, text, source, meanwhile)
+        return _by_nvrtc(unit, text, source, along)
     refused: LmemscopeError | None = None
     is_refused = _nvrtc_refuses(unit, source, cache_directory)
     if source.asked is None and not is_refused:
@@ -126,11 +124,11 @@ def _by_route(
     if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:
-            return _by_nvcc(unit, source, meanwhile)
+            return _by_nvcc(unit, source, along)
         except (ToolMissingError, CompileError) as error:
             refused = error
     try:
-        artifacts = _by_nvrtc(unit, text, source, meanwhile)
+        artifacts = _by_nvrtc(unit, text, source, along)
     except ToolMissingError as missing:
         if unit.toolkit is None:
             raise
@@ -238,7 +236,7 @@ def _after_nvrtc(
         raise
 
 
-def _by_nvrtc(unit: Unit, text: str, source: CudaSource, meanwhile: Meanwhile | None) -> Artifacts:
+def _by_nvrtc(unit: Unit, text: str, source: CudaSource, along: Along | None) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain)
     asked = _requested_instantiations(unit, source)
@@ -247,6 +245,7 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource, meanwhile: Meanwhile | 
     gaps: tuple[Gap, ...] = ()
     try:
         names = (*asked, *wished, *launched)
+        meanwhile = None if along is None else along.meanwhile
         result = nvrtc.compile_program(text, unit.path, flags, names, toolchain, meanwhile)
     except nvrtc.NameExpressionError:
         if not launched and not wished:
@@ -308,10 +307,8 @@ def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*source.launches, *elsewhere)))
 
 
-def _by_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None = None) -> Artifacts:
-    artifacts, flags = granting_flags(
-        unit, lambda granted: _by_plain_nvcc(granted, source, meanwhile)
-    )
+def _by_nvcc(unit: Unit, source: CudaSource, along: Along | None = None) -> Artifacts:
+    artifacts, flags = granting_flags(unit, lambda granted: _by_plain_nvcc(granted, source, along))
     said = (Gap("compile", f"compiled with {flag}, which the file needs") for flag in flags)
     return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, *said))
 
@@ -331,7 +328,7 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
             granted.append(flag)
 
 
-def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) -> Artifacts:
+def _by_plain_nvcc(unit: Unit, source: CudaSource, along: Along | None) -> Artifacts:
     asked_for = Toolchain(unit.toolkit)
     toolchain = asked_for.of_nvcc()
     gaps: tuple[Gap, ...] = ()
@@ -345,6 +342,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) 
     wished = _wished(source, asked)
 
     def compile_(names: tuple[str, ...]) -> nvcc.NvccResult:
+        meanwhile = None if along is None else along.meanwhile
         return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, meanwhile)
 
     try:
@@ -356,18 +354,26 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) 
         wished, gaps = (), (*gaps, *_unfulfilled(source, wished))
     asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
-    return Artifacts(
+    artifacts = Artifacts(
         unit=unit,
         frontend="nvcc",
         options=(*flags, *ptxas_flags, *instantiations(asked)),
         ptx=compiled.ptx,
-        ptxas_log=assembled.log,
-        cubin=assembled.cubin,
-        tools=(compiled.tool, assembled.tool),
+        ptxas_log=None,
+        cubin=b"",
+        tools=(compiled.tool,),
         gaps=gaps,
         source=source,
         instantiated=asked,
+    )
+    if along is not None:
+        along.begin(artifacts)
+    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
+    return replace(
+        artifacts,
+        ptxas_log=assembled.log,
+        cubin=assembled.cubin,
+        tools=(compiled.tool, assembled.tool),
     )
 
 

@@ -25,8 +25,7 @@ from lmemscope.formats.build_log import (
 from lmemscope.formats.log_stream import Compiled
 from lmemscope.lowering.log_sources import LogSources
 from lmemscope.model import STANDARD_INPUT, Artifacts, Gap, LogExcerpt, Unit
-from lmemscope.routes import Asked, Expansion
-from lmemscope.tools.process import Meanwhile
+from lmemscope.routes import Along, Asked, Expansion
 
 LIMIT = 256 << 20
 """Bytes of a log that are read; a larger one is refused."""
@@ -76,14 +75,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return Expansion(tuple(units), tuple(notes))
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Nothing to lower.
 
     Raises:
         InputError: always; a log has no artefacts.
     """
-    del meanwhile
-    del cache_directory
+    del along, cache_directory
     checked(unit)
     raise InputError(
         "read",

@@ -105,9 +105,8 @@ def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     told: list[tuple[int, int, str]] = []
     settings = from_flags({"arch": ("sm_90",)}).settings
     with Here() as executor:
-        _, found = fix(
-            ["ring.cu"], Session(settings, executor), Asked(), lambda *said: told.append(said[:3])
-        )
+        session = Session(settings, executor, lambda *said: told.append(said[:3]))
+        _, found = fix(["ring.cu"], session, Asked())
     tried = len({one.rewriting.edits for one in found.trials})
     assert told[:2] == [(0, 1, "ring.cu"), (1, 1, "ring.cu")]
     assert told[2][::2] == (0, "window, object 1 of 1: unroll")
