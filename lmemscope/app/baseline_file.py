@@ -109,12 +109,7 @@ def baseline_for(configuration: Configuration) -> BaselineFile | None:
 
 
 def unused(paths: Sequence[str], used: BaselineFile | None) -> Iterator[str]:
-    """Sentences on baselines beside or above what is named that are not the one of the command.
-
-    Args:
-        paths: as typed.
-        used: the command's.
-    """
+    """Sentences on baselines beside or above what is named that are not the one of the command."""
     here = os.getcwd()
     taken = None if used is None else os.path.abspath(used.path)
     found: dict[str, None] = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope import __version__
 from lmemscope.app.execute import run
+from lmemscope.app.plan import globs_of
 from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
@@ -95,14 +96,13 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
         UsageError: it has the schema of another lmemscope, or holds no such architecture.
     """
     from lmemscope.analysis.selection import units_of
-    from lmemscope.discover.walk import Globs
     from lmemscope.exporters.json import load_report
 
     report = load_report(path)
     doubts = tuple(_doubts(path, report)) if verify else ()
     report = replace(report, doubts=doubts)
     whole = report
-    report = units_of(report, Globs(settings.root, settings.include, settings.exclude).admit)
+    report = units_of(report, globs_of(settings).admit)
     if whole.units and not report.units:
         raise UsageError(
             "input",

@@ -68,8 +68,7 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
             f"{settings.toolkit} holds no part of the CUDA toolkit",
             hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
         )
-    builds = Builds(use=settings.build_database, trust=settings.trust_build)
-    found = discover(paths, globs_of(settings), builds)
+    found = found_by(paths, settings)
     narrowed = narrow(found) if narrow is not None else None
     inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs
     elsewhere = narrowed.elsewhere if narrowed is not None else frozenset()
@@ -110,6 +109,12 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
 def globs_of(settings: Settings) -> Globs:
     """Which files of directories and builds are inputs."""
     return Globs(settings.root, settings.include, settings.exclude)
+
+
+def found_by(paths: Sequence[str], settings: Settings) -> Discovery:
+    """The inputs that paths stand for."""
+    builds = Builds(use=settings.build_database, trust=settings.trust_build)
+    return discover(paths, globs_of(settings), builds)
 
 
 def links_of(

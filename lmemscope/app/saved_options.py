@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemscope.app.plan import found_by
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import STANDARD_INPUT, CompileOptions, Gap, InputId, UnitReport
@@ -65,13 +66,9 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
 
 def _found_now(report: Report, settings: Settings) -> list[Found]:
     """The inputs that the report's paths stand for now."""
-    from lmemscope.discover.walk import Builds, Globs, discover
-
     given = report.paths or ()
     there = [path for path in given if path != STANDARD_INPUT and os.path.exists(path)]
-    globs = Globs(settings.root, settings.include, settings.exclude)
-    builds = Builds(settings.build_database, settings.trust_build)
-    return discover(there, globs, builds).inputs if there else []
+    return found_by(there, settings).inputs if there else []
 
 
 def _is_part(report: Report, settings: Settings) -> bool:

@@ -40,10 +40,6 @@ which import each other, one may get a module half made."""
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     """Take one unit from its input to its report.
 
-    Args:
-        unit: what to analyse.
-        wanted: what the report is to hold.
-
     Raises:
         LmemscopeError: it cannot be analysed; `lmemscope.app.assemble` makes that its `Failure`.
     """

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from lmemscope.commands.say import say, show
 from lmemscope.exporters.escape import visible
+from lmemscope.exporters.escape_terminal import NEW_START
 
 if TYPE_CHECKING:
     from lmemscope.running.pool import Progress
 
-_CLEAR = "\r\x1b[K"
 _MINUTE = 60.0
 
 
@@ -74,9 +74,9 @@ def _line() -> Iterator[Progress]:
         about = f"  {pace}  {minutes}:{seconds:02} left" if done else ""
         text = visible(f"{done}/{total}{about}  {name}")
         width = shutil.get_terminal_size().columns - 1
-        show(f"{_CLEAR}{text[:width]}", err=True)
+        show(f"{NEW_START}{text[:width]}", err=True)
 
     try:
         yield tell
     finally:
-        show(_CLEAR, err=True)
+        show(NEW_START, err=True)

@@ -28,13 +28,7 @@ _HANDED = "-Xcompiler="
 
 
 def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
-    """Reasons, in sentences that do not name the build.
-
-    Args:
-        path: of the source, absolute.
-        program: the build's compiler.
-        flags: what its command says.
-    """
+    """Reasons, in sentences that do not name the build."""
     name, compiler = os.path.basename(path), program_name(program)
     if not _is_compiler(compiler, flags.language):
         named = program or "an empty command"

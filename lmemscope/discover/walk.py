@@ -36,6 +36,7 @@ from lmemscope.model import (
     Gap,
     count,
     kind_of,
+    listed,
 )
 from lmemscope.routes import kind_of_content, route_of
 
@@ -412,14 +413,13 @@ def _walk(
 
 def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
     """What the user's globs leave out, for the gate to say."""
-    names = ", ".join(shown_path(path) for path in excluded[:_NAMED])
-    more = f" and {len(excluded) - _NAMED} more" if len(excluded) > _NAMED else ""
+    names = listed([*map(shown_path, excluded)], _NAMED)
     said = " and ".join(
         f"{word} {', '.join(given)}"
         for word, given in (("include", globs.include), ("exclude", globs.exclude))
         if given
     )
-    return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}{more}", "note")
+    return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}", "note")
 
 
 def _how_to_make(path: str) -> str:

@@ -16,7 +16,7 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
-from lmemscope.lowering import refusals, store, toolkit_names
+from lmemscope.lowering import refusals, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap
@@ -39,7 +39,6 @@ from lmemscope.tools.toolchain import Toolchain
 T = TypeVar("T")
 _ENTRY = re.compile(r"^[ \t]*(?:\.\w+[ \t]+)*?\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _SEPARATE = "requires separate compilation mode"
-_NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
 
@@ -115,11 +114,12 @@ def _by_route(
     if unit.frontend == "nvrtc":
         return _by_nvrtc(unit, text, source, along)
     refused: LmemscopeError | None = None
-    is_refused = _nvrtc_refuses(unit, source, cache_directory)
+    # For want of a header that it reads, NVRTC is sure to refuse it.
+    headers = Toolchain(unit.toolkit).header_dirs()
+    is_refused = refused_for(source, unit.path, unit.options, headers) is not None
     if source.asked is None and not is_refused:
-        toolchain = Toolchain(unit.toolkit)
-        asked = toolkit_names.named(unit, toolchain.header_dirs(), cache_directory)
-        asked = asked or toolkit_names.of_other_version(unit, toolchain)
+        asked = toolkit_names.named(unit, headers, cache_directory)
+        asked = asked or toolkit_names.of_other_version(unit, Toolchain(unit.toolkit))
         source = replace(source, asked=asked)
     if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
@@ -135,11 +135,7 @@ def _by_route(
         # An installation may come without NVRTC; nvcc of the same one is the next best thing.
         return _without_nvrtc(unit, source, missing)
     except CompileError as refusal:
-        artifacts = _after_nvrtc(unit, source, refusal, refused)
-        header = _NO_HEADER.search(refusal.log or "")
-        if header is not None:
-            store.remember_route(cache_directory, unit, header.group(1))
-        return artifacts
+        return _after_nvrtc(unit, source, refusal, refused)
     return _of_application(unit, text, source, artifacts, refused)
 
 
@@ -193,14 +189,6 @@ def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) ->
     return replace(
         artifacts, gaps=(*artifacts.gaps, Gap("toolchain", f"{missing.message}; nvcc was used"))
     )
-
-
-def _nvrtc_refuses(unit: Unit, source: CudaSource, cache_directory: str | None) -> bool:
-    """Whether NVRTC is sure to refuse a file, for want of a header that it reads."""
-    headers = Toolchain(unit.toolkit).header_dirs()
-    if refused_for(source, unit.path, unit.options, headers) is not None:
-        return True
-    return store.remembered_route(cache_directory, unit) is not None
 
 
 def _after_nvrtc(

@@ -29,13 +29,7 @@ _SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 def debug_variables(
     artifacts: Artifacts, cache_directory: str | None, debugging: Debugging
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
-    """The variables, or None and the gap that says why there are none.
-
-    Args:
-        artifacts: of the program.
-        cache_directory: where earlier answers are kept, or None.
-        debugging: the compilation, if it has begun.
-    """
+    """The variables, or None and the gap that says why there are none."""
     if artifacts.variables is not None:
         return artifacts.variables, ()
     if artifacts.source is None:
@@ -100,12 +94,7 @@ def _is_older(arch: str) -> bool:
 
 
 def _debug_ptx(artifacts: Artifacts, unit: Unit) -> bytes:
-    """PTX of a debug compilation of the same program, by the same route.
-
-    Args:
-        artifacts: of the program.
-        unit: with the architecture to compile for.
-    """
+    """PTX of a debug compilation of the same program, by the same route."""
     names, arch = artifacts.instantiated, artifacts.unit.arch
     toolchain = Toolchain(unit.toolkit)
     if artifacts.frontend in ("nvrtc", "cupy"):

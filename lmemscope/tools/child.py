@@ -304,11 +304,7 @@ def _spawn(
 
 
 def serve(preload: str | None) -> None:
-    """The child's main loop: answer calls from standard input until it closes.
-
-    Args:
-        preload: a module to import first.
-    """
+    """The child's main loop: answer calls from standard input until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -76,13 +76,6 @@ def compile_to_ptx(
     Template instantiations are forced from a second file that includes the first and takes each
     kernel's address; the user's file stays what the line tables name.
 
-    Args:
-        path: of the file.
-        flags: as `options_for` makes them.
-        name_expressions: template instantiations to force.
-        toolchain: whose nvcc.
-        meanwhile: called while it runs.
-
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
         CompileError: nvcc refused the program, and ``log`` is what it printed; or a name or an
@@ -115,12 +108,6 @@ def compile_to_ptx(
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:
     """A file as intermediate code for link-time optimisation, in a fat binary.
-
-    Args:
-        path: of the file.
-        arch: real architecture.
-        flags: as `options_for` makes them for PTX.
-        toolchain: whose nvcc.
 
     Raises:
         ToolMissingError, CompileError: as `compile_to_ptx`.

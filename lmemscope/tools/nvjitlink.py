@@ -38,11 +38,6 @@ def link(
 ) -> LtoResult:
     """Link intermediate code, cubins, host objects and archives, in a process of its own.
 
-    Args:
-        objects: names for messages, and contents.
-        arch: real architecture.
-        toolchain: whose library.
-
     Raises:
         ToolMissingError: there is no nvJitLink.
         CompileError: it refuses the program; ``log`` is what it said.

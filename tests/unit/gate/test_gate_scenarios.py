@@ -489,9 +489,10 @@ SCENARIOS = (
 def answers(given: Report, result: GateResult) -> Iterator[tuple[str, str]]:
     """What each format says of the gate, read by what a machine or a person would look at."""
     text = render_gate(result, color=False, verbose=False)
-    yield "text", text.splitlines()[-1].split()[1].strip(".:")
+    verdict = {"passed": "passed", "failed": "failed", "incomplete": "undecided"}
+    yield "text", verdict[text.splitlines()[-1].split()[1].strip(".:")]
     heading = render_gate_markdown(given, result).splitlines()[0]
-    yield "Markdown", heading.removeprefix("# Local memory gate: ").split()[1].strip(":")
+    yield "Markdown", verdict[heading.removeprefix("# Local memory gate: ").split()[1].strip(":")]
     run = json.loads(render_sarif(given, result))["runs"][0]
     (invocation,) = run["invocations"]
     failing = [
