@@ -92,8 +92,11 @@ class Session:
         if self.settings.executor is None:
             yield self.workers
             return
-        with WorkerPool(self.settings.jobs, timeout=self.settings.timeout) as pool:
+        pool = WorkerPool(self.settings.jobs, timeout=self.settings.timeout)
+        try:
             yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def open_workers(settings: Settings, *, forks: bool = False) -> Executor:

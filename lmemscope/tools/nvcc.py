@@ -32,12 +32,9 @@ _NO_HOST_COMPILER = (
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings."""
+    """The PTX of one architecture, and which nvcc made it."""
 
     ptx: bytes
-    log: str
-    command: str
-    options: tuple[str, ...]
     tool: Tool
 
 
@@ -102,8 +99,7 @@ def compile_to_ptx(
         done = process.run(command, meanwhile=beside).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
-        tool = toolchain.tool("nvcc")
-        return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), tool)
+        return NvccResult(target.read_bytes(), toolchain.tool("nvcc"))
 
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:

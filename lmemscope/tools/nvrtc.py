@@ -52,7 +52,6 @@ class NvrtcResult:
     ptx: bytes
     cubin: bytes
     log: str
-    options: tuple[str, ...]
 
 
 class NameExpressionError(CompileError):
@@ -153,7 +152,6 @@ def _program(asked: _Program) -> NvrtcResult:
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
             cubin=_whole(bytes(nvrtc.getCUBIN(program))),
             log=_log(nvrtc, program),
-            options=asked.options,
         )
 
 
