@@ -24,9 +24,10 @@ from tests.support.program import ROOT
 POISONED = ("pickle", "json", "ctypes", "selectors", "signal", "importlib", "lmemscope", "numpy")
 
 
-@pytest.fixture
-def pool() -> Iterator[WorkerPool]:
-    with WorkerPool(2) as pool:
+@pytest.fixture(params=["forks", "starts"])
+def pool(request: pytest.FixtureRequest) -> Iterator[WorkerPool]:
+    with WorkerPool(2, forks=request.param == "forks") as pool:
+        pool.prestart(2)
         yield pool
 
 
