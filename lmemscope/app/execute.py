@@ -15,26 +15,12 @@ from dataclasses import replace
 
 from lmemscope.app.assemble import assemble, result_of
 from lmemscope.app.plan import Narrow, links_of, make_plan
-from lmemscope.app.session import Session
+from lmemscope.app.session import Interrupted, Session
 from lmemscope.app.worker import analyse_unit, lower_unit
 from lmemscope.discover.links import split_binaries
 from lmemscope.errors import LmemscopeError, Stopped
 from lmemscope.lowering import store
 from lmemscope.model import Artifacts, Link, LinkRequest, Report, Unit, UnitReport, Wanted, count
-
-
-class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
-    """A run that the user ended.
-
-    Attributes:
-        report: of the units that were done.
-        number: of the signal.
-    """
-
-    def __init__(self, report: Report, counted: str, number: int) -> None:
-        super().__init__(counted)
-        self.report, self.number = report, number
-
 
 Analysed = tuple[tuple[Unit, UnitReport], ...]
 """The units that could be analysed, each with its report as its worker drew it up."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.app.plan import globs_of
 from lmemscope.discover.locate import is_build, is_saved
+from lmemscope.discover.walk import Globs
 from lmemscope.files import digest_of, read_beside
 from lmemscope.gate.accounting import Inputs
 from lmemscope.model import Gap, InputId
@@ -60,7 +60,7 @@ def inputs_of(
         part = named.variant
         if part and os.path.exists(os.path.join(os.path.dirname(file), part)):
             present.add(name)
-    admit = globs_of(settings).admit
+    admit = Globs.of(settings).admit
     directories = [path for path in paths if os.path.isdir(path)]
     return Inputs(
         directories=tuple(map(os.path.abspath, directories)),

@@ -8,8 +8,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from lmemscope import __version__
-from lmemscope.app.execute import run
-from lmemscope.app.plan import globs_of
 from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
@@ -43,11 +41,13 @@ def gathered(
             others such a report is an input that could not be analysed.
     """
     saved = [path for path in paths if is_saved(path)]
+    others = [path for path in paths if not is_saved(path)]
+    if others or not saved:
+        from lmemscope.app.execute import run
     if not saved:
         return run(paths, session, narrow=narrow)
     read = _read if len(paths) == 1 else _either
     reports = [read(path, session.settings, verify) for path in saved]
-    others = [path for path in paths if not is_saved(path)]
     if others:
         # What was analysed now holds what its paths stand for.
         reports.append(replace(run(others, session, narrow=narrow), paths=()))
@@ -96,13 +96,14 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
         UsageError: it has the schema of another lmemscope, or holds no such architecture.
     """
     from lmemscope.analysis.selection import units_of
+    from lmemscope.discover.walk import Globs
     from lmemscope.exporters.json import load_report
 
     report = load_report(path)
     doubts = tuple(_doubts(path, report)) if verify else ()
     report = replace(report, doubts=doubts)
     whole = report
-    report = units_of(report, globs_of(settings).admit)
+    report = units_of(report, Globs.of(settings).admit)
     if whole.units and not report.units:
         raise UsageError(
             "input",

@@ -106,15 +106,10 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
     return Plan(found, units, errors, left_out, why, elsewhere, compiled, tuple(archs), supported)
 
 
-def globs_of(settings: Settings) -> Globs:
-    """Which files of directories and builds are inputs."""
-    return Globs(settings.root, settings.include, settings.exclude)
-
-
 def found_by(paths: Sequence[str], settings: Settings) -> Discovery:
     """The inputs that paths stand for."""
     builds = Builds(use=settings.build_database, trust=settings.trust_build)
-    return discover(paths, globs_of(settings), builds)
+    return discover(paths, Globs.of(settings), builds)
 
 
 def links_of(

@@ -9,12 +9,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lmemscope.config.settings import Settings
-from lmemscope.model import Moved
+from lmemscope.model import Moved, Report
 from lmemscope.running.pool import UNITS, Progress, WorkerPool
 from lmemscope.tools.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+
+class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
+    """A run that the user ended.
+
+    Attributes:
+        report: of the units that were done.
+        number: of the signal.
+    """
+
+    def __init__(self, report: Report, counted: str, number: int) -> None:
+        super().__init__(counted)
+        self.report, self.number = report, number
 
 
 class Session:

@@ -14,12 +14,11 @@ from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code, working
 from lmemscope.commands.say import complain, say, show
 from lmemscope.config.settings import Settings
-from lmemscope.fixing.gathered import Fixes, gathered_with_fixes
-from lmemscope.fixing.run import CutError
 from lmemscope.model import Quote
 
 if TYPE_CHECKING:
-    from lmemscope.app.execute import Interrupted
+    from lmemscope.app.session import Interrupted
+    from lmemscope.fixing.gathered import Fixes
     from lmemscope.model import Report
 
 _MOST = 5
@@ -62,6 +61,8 @@ def command(
       lmemscope explain filter.cu --fix
       lmemscope fix filter.cu -o fix.json; lmemscope explain filter.cu --fix-from fix.json
     """
+    from lmemscope.fixing.gathered import gathered_with_fixes
+
     path, separator, kernel = target.partition("::")
     if separator:
         settings = replace(settings, kernels=(*settings.kernels, kernel))
@@ -74,6 +75,8 @@ def command(
         _write(report, color, everything=everything, most=most, path=path)
 
     def cut(stop: Interrupted) -> None:
+        from lmemscope.fixing.run import CutError
+
         if isinstance(stop, CutError):
             written(stop.report)
 

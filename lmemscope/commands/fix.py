@@ -23,7 +23,7 @@ from lmemscope.exporters.formats import formats_of
 from lmemscope.model import FixReport, count
 
 if TYPE_CHECKING:
-    from lmemscope.app.execute import Interrupted
+    from lmemscope.app.session import Interrupted
 
 FORMATS = formats_of(FixReport)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +14,10 @@ from lmemscope.commands.running import exit_code, working
 from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import formats_of
-from lmemscope.fixing.gathered import Fixes, gathered_with_fixes
 from lmemscope.model import Report
+
+if TYPE_CHECKING:
+    from lmemscope.fixing.gathered import Fixes
 
 FORMATS = formats_of(Report)
 _ENDINGS = [ending for row in FORMATS.values() for ending in row.endings]
@@ -53,6 +56,8 @@ def command(
       lmemscope report saved.json -o local-memory.md
       lmemscope report src/ --fix-from fix.json -o local-memory.sarif
     """
+    from lmemscope.fixing.gathered import gathered_with_fixes
+
     sink = Sink.open(target, formats=FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
     with working(replace(settings, quotes=("sass",))) as session:

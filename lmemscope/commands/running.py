@@ -11,8 +11,7 @@ from lmemscope.commands.say import say
 from lmemscope.model import Report
 
 if TYPE_CHECKING:
-    from lmemscope.app.execute import Interrupted
-    from lmemscope.app.session import Session
+    from lmemscope.app.session import Interrupted, Session
     from lmemscope.config.settings import Settings
 
 EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
@@ -29,8 +28,7 @@ def working(
         interrupted: shows what is done by then; without it nothing is shown, for half a report
             decides nothing.
     """
-    from lmemscope.app.execute import Interrupted
-    from lmemscope.app.session import Session
+    from lmemscope.app.session import Interrupted, Session
 
     try:
         with progress.shown() as told, Session(settings, None, told, is_program=True) as session:

@@ -41,6 +41,7 @@ from lmemscope.model import (
 from lmemscope.routes import kind_of_content, route_of
 
 if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
     from lmemscope.discover.build_database import BuildDatabase, Compiler
     from lmemscope.discover.build_flags import BuildFlags
 
@@ -110,6 +111,11 @@ class Globs:
     root: str
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Globs:
+        """Those of a command."""
+        return cls(settings.root, settings.include, settings.exclude)
 
     def admit(self, path: str) -> bool:
         """Whether an absolute path is wanted; ``*`` also matches ``/``."""

@@ -9,8 +9,6 @@ from lmemscope.app.gathered import gathered, limited
 from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
-from lmemscope.fixing.attach import with_fixes
-from lmemscope.fixing.run import Asked, CutError, fix
 from lmemscope.model import FixReport, Report
 
 
@@ -71,6 +69,10 @@ def gathered_with_fixes(
             f"{saved} is a saved report: --fix compiles",
             hint="name the source instead, or take what `fix` saved with --fix-from",
         )
+    # Most reports are made without.
+    from lmemscope.fixing.attach import with_fixes
+    from lmemscope.fixing.run import Asked, CutError, fix
+
     kernels = session.settings.kernels
 
     def shown(report: Report, found: FixReport, *, is_cut: bool = False) -> Report:
@@ -90,6 +92,7 @@ def _with_saved(
     paths: Sequence[str], session: Session, path: str
 ) -> tuple[Report, tuple[str, ...]]:
     from lmemscope.exporters.fix_document import load
+    from lmemscope.fixing.attach import with_fixes
     from lmemscope.fixing.same import that_holds
 
     saved = load(path)

@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from lmemscope import __version__
-from lmemscope.app.execute import Interrupted, run_whole
-from lmemscope.app.session import Session
+from lmemscope.app.execute import run_whole
+from lmemscope.app.session import Interrupted, Session
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
