@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from lmemscope.config.settings import Settings
 from lmemscope.model import Moved, Report
-from lmemscope.running.pool import UNITS, Progress, WorkerPool
-from lmemscope.tools.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from lmemscope.running.pool import Progress
+    from lmemscope.tools.toolchain import Toolchain
 
 
 class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
@@ -77,12 +78,16 @@ class Session:
 
     def prestart(self, tasks: int) -> None:
         """Have worker processes ready for so many tasks."""
+        from lmemscope.running.pool import WorkerPool
+
         if isinstance(self.workers, WorkerPool):
             self.workers.prestart(tasks)
 
     @property
     def toolchain(self) -> Toolchain:
         """Where every tool comes from."""
+        from lmemscope.tools.toolchain import Toolchain
+
         return Toolchain(self.settings.toolkit)
 
     @property
@@ -105,6 +110,8 @@ class Session:
         if self.settings.executor is None:
             yield self.workers
             return
+        from lmemscope.running.pool import WorkerPool
+
         pool = WorkerPool(self.settings.jobs, timeout=self.settings.timeout)
         try:
             yield pool
@@ -126,4 +133,7 @@ def open_workers(settings: Settings, *, forks: bool = False) -> Executor:
         from lmemscope.running.dask import open_executor
 
         return open_executor(settings.executor, settings.timeout)
+    # A saved report needs none of it.
+    from lmemscope.running.pool import UNITS, WorkerPool
+
     return WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS, forks=forks)
