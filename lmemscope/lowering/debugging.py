@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from lmemscope.errors import WorkerCrashError
 from lmemscope.model import Artifacts, Variable
-from lmemscope.tools.child import Child, KilledError, is_single_threaded
+from lmemscope.tools import child
+from lmemscope.tools.child import Child, KilledError
 from lmemscope.tools.process import Meanwhile
 
 ReadVariables = Callable[[Artifacts], tuple[Variable, ...]]
@@ -37,7 +38,7 @@ class Debugging:
         wanted = self._wants_names and not artifacts.cached and artifacts.source is not None
         if not wanted or b".local" not in (artifacts.ptx or b"") or self._is_of(artifacts):
             return
-        if not is_single_threaded():
+        if not child.is_single_threaded():
             return  # A fresh interpreter would cost more than it gains.
         from lmemscope.lowering.debug import variables_of
 
