@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from lmemscope.commands.stopping import Ending
     from lmemscope.commands.streams import HeldOutput
-    from lmemscope.running.launch import Launched
 
 from lmemscope import environment
 
-_COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix"})
-_TEMPORARY = _COMPILING | {"diff"}
+_TEMPORARY = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix", "diff"})
 _HELP = frozenset({"-h", "--help"})
-_DATABASE = "compile_commands.json"
-_WRITTEN = frozenset({"-o", "--output", "--baseline", "--fix-from"})
 _EXIT_INTERNAL = _EXIT_UNWRITTEN = 3
 _DEBUG = "LMEMSCOPE_DEBUG"
 
@@ -63,38 +58,19 @@ def _run(arguments: Sequence[str], ending: Ending) -> int:
     from lmemscope.errors import LmemscopeError
 
     try:
-        early = _prepare(arguments, ending)
+        if arguments and arguments[0] in _TEMPORARY and not _HELP.intersection(arguments):
+            ending.make_directory()
         from lmemscope.commands.group import cli
 
-        cli(prog_name="lmemscope", obj=early)
+        cli(prog_name="lmemscope")
     except LmemscopeError as error:
-        from lmemscope.commands.running import complained
+        from lmemscope.commands.say import complain
 
-        return complained(error)
+        complain(error)
+        return error.exit_code
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
-
-
-def _prepare(arguments: Sequence[str], ending: Ending) -> list[Launched]:
-    """What a command will need, begun before its flags are read; the worker imports meanwhile."""
-    if not arguments or _HELP.intersection(arguments):
-        return []
-    if arguments[0] in _TEMPORARY:
-        ending.make_directory()
-    if arguments[0] not in _COMPILING or not _compiles(arguments):
-        return []
-    from lmemscope.running import launch
-
-    return [launch.start(launch.UNITS)]
-
-
-def _compiles(arguments: Sequence[str]) -> bool:
-    """Whether an input is named that exists, and none that is a saved report."""
-    named = [word for before, word in pairwise(arguments) if before not in _WRITTEN]
-    saved = (one.endswith(".json") and os.path.basename(one) != _DATABASE for one in named)
-    exists = (one == "-" or os.path.exists(one.partition("::")[0]) for one in named)
-    return any(exists) and not any(saved)
 
 
 def _internal(error: BaseException) -> int:

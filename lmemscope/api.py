@@ -82,13 +82,11 @@ def scan(
     # The parameters are the rows of the table of options that the API takes, by name.
     given = dict(locals())
     from lmemscope.app.execute import run
-    from lmemscope.app.session import Session, open_workers
+    from lmemscope.app.session import Session
 
     settings = from_arguments(given)
     names = [os.fspath(path) for path in paths]
-    if executor is not None:
-        if not callable(getattr(executor, "submit", None)):
-            raise Place("scan: executor").refuse(executor, "a concurrent.futures.Executor")
-        return run(names, Session(settings, executor))
-    with open_workers(settings) as workers:
-        return run(names, Session(settings, workers))
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise Place("scan: executor").refuse(executor, "a concurrent.futures.Executor")
+    with Session(settings, executor) as session:
+        return run(names, session)

@@ -16,8 +16,9 @@ from lmemscope.analysis.work import works_of
 from lmemscope.formats.kernel_names import select
 from lmemscope.lowering.analysed import Mentioning
 from lmemscope.lowering.debug import debug_variables
+from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.disassembly import quoted
-from lmemscope.model import Artifacts, Gap, KernelReport, UnitReport, Wanted
+from lmemscope.model import CUDA, Artifacts, Gap, KernelReport, UnitReport, Wanted, kind_of
 from lmemscope.rules import find
 from lmemscope.rules.launched import shapes_in_sight
 from lmemscope.rules.verdict import judge
@@ -25,7 +26,11 @@ from lmemscope.sources.lines import from_disk, quoted_lines
 
 
 def report_of(
-    artifacts: Artifacts, wanted: Wanted, read: set[str], mentioning: Mentioning
+    artifacts: Artifacts,
+    wanted: Wanted,
+    read: set[str],
+    mentioning: Mentioning,
+    debugging: Debugging,
 ) -> tuple[UnitReport, str | None]:
     """The report, and the key of its artefacts where another run would say the same of them.
 
@@ -34,12 +39,13 @@ def report_of(
         wanted: what the report is to hold.
         read: takes the names of the source files that were looked into.
         mentioning: which other sources of the project hold a word.
+        debugging: the debug compilation, which may run already.
     """
+    debugging.begin(artifacts)
     unit = artifacts.unit
     layers = parse(artifacts, os.getcwd())
-    sources = from_disk(
-        read, unit.input if unit.input.endswith(".cu") else None, unit.options, mentioning
-    )
+    main = unit.input if kind_of(unit.input) is CUDA else None
+    sources = from_disk(read, main, unit.options, mentioning)
     facts, others = select(gather_facts(layers), wanted.kernels)
     if layers.flow is not None:
         layers.flow.shape(shapes_in_sight(facts, sources))
@@ -49,7 +55,7 @@ def report_of(
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):
-            variables, unnamed = debug_variables(artifacts, wanted.cache)
+            variables, unnamed = debug_variables(artifacts, wanted.cache, debugging)
         facts = explain_facts(layers, facts, variables, sources)
     facts = with_costs(layers, facts)
     work = works_of(layers, plain, facts, wanted.largest)

@@ -13,7 +13,6 @@ from lmemscope.model.inputs import CUDA, INPUT_KINDS, InputKind, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
-    from lmemscope.tools.process import Meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,16 @@ def per_arch(unit: Unit, asked: Asked) -> Expansion:
     )
 
 
+class Along(Protocol):
+    """What is done beside the compilation of a unit."""
+
+    def meanwhile(self) -> object:
+        """Called while a compiler runs."""
+
+    def begin(self, artifacts: Artifacts) -> None:
+        """Told of artefacts of which the PTX is known."""
+
+
 class Route(Protocol):
     """What the module of a kind has."""
 
@@ -68,14 +77,14 @@ class Route(Protocol):
         """From the input, as a unit without an architecture, to its units."""
 
     def lower(
-        self, unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None
+        self, unit: Unit, cache_directory: str | None, along: Along | None = None
     ) -> Artifacts:
         """From a unit to its artefacts; raises `LmemscopeError` where that cannot be.
 
         Args:
             unit: what to compile.
             cache_directory: where the store is, or None.
-            meanwhile: may be called while a compiler runs.
+            along: what to do while a compiler runs.
         """
 
 

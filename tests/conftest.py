@@ -30,7 +30,7 @@ from docs import rule_figures
 from lmemscope.errors import ToolMissingError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, Unit
-from lmemscope.tools import isolated, ptxas, toolchain
+from lmemscope.tools import child, ptxas, toolchain
 from tests.support.program import (
     DATA,
     NO_TOOLCHAIN,
@@ -166,7 +166,7 @@ def _compilations_are_copies() -> Iterator[None]:
     """
     threads = threading.active_count()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(isolated, "is_single_threaded", lambda: threading.active_count() <= threads)
+        patch.setattr(child, "is_single_threaded", lambda: threading.active_count() <= threads)
         yield
 
 

@@ -8,9 +8,10 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from lmemscope import __version__
-from lmemscope.app.plan import Plan, globs_of
+from lmemscope.app.plan import Plan
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import uninstantiated, unseen
+from lmemscope.discover.walk import Globs
 from lmemscope.errors import (
     InternalError,
     LmemscopeError,
@@ -153,7 +154,7 @@ def _of_all_units(
     yield from unseen(headers, planned.compiled)
     # What is not looked at may instantiate what it reads.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
-    gaps, notes = uninstantiated(reports, spoken_for, paths, globs_of(settings))
+    gaps, notes = uninstantiated(reports, spoken_for, paths, Globs.of(settings))
     yield from gaps
     yield from notes
     bare = {found.path for found in planned.found.inputs if found.options is None}

@@ -12,33 +12,15 @@ import signal
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lmemscope.app.assemble import assemble, result_of
 from lmemscope.app.plan import Narrow, links_of, make_plan
-from lmemscope.app.session import Session
-from lmemscope.app.worker import analyse_unit
+from lmemscope.app.session import Interrupted, Session
+from lmemscope.app.worker import analyse_unit, lower_unit
 from lmemscope.discover.links import split_binaries
 from lmemscope.errors import LmemscopeError, Stopped
-from lmemscope.model import Link, LinkRequest, Report, Unit, UnitReport, Wanted
-
-if TYPE_CHECKING:
-    from lmemscope.running.pool import Progress
-
-
-class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
-    """A run that the user ended.
-
-    Attributes:
-        report: of the units that were done.
-        done, total: units.
-        number: of the signal.
-    """
-
-    def __init__(self, report: Report, done: int, total: int, number: int) -> None:
-        super().__init__(f"{done} of {total} done")
-        self.report, self.done, self.total, self.number = report, done, total, number
-
+from lmemscope.lowering import store
+from lmemscope.model import Artifacts, Link, LinkRequest, Report, Unit, UnitReport, Wanted, count
 
 Analysed = tuple[tuple[Unit, UnitReport], ...]
 """The units that could be analysed, each with its report as its worker drew it up."""
@@ -47,8 +29,6 @@ Analysed = tuple[tuple[Unit, UnitReport], ...]
 def run(
     paths: Sequence[str],
     session: Session,
-    *,
-    progress: Progress | None = None,
     narrow: Narrow | None = None,
 ) -> Report:
     """Analyse inputs; the report holds one entry per unit, and per path that is no input.
@@ -56,7 +36,6 @@ def run(
     Args:
         paths: files and directories, as the user typed them.
         session: how to compile, what to keep, and where units run.
-        progress: told as each unit ends.
         narrow: chooses among the inputs; without it all are analysed.
 
     Raises:
@@ -65,33 +44,32 @@ def run(
     """
     settings = session.settings
     wanted = Wanted(settings.kernels, settings.causes, settings.quotes)
-    return _run(paths, session, wanted, progress, narrow)[0]
+    return _run(paths, session, wanted, narrow)[0]
 
 
-def run_whole(
-    paths: Sequence[str], session: Session, progress: Progress | None = None
-) -> tuple[Report, Analysed]:
+def run_whole(paths: Sequence[str], session: Session) -> tuple[Report, Analysed]:
     """As `run`, with what trials of rewrites compare: all kernels, their causes and their work.
 
     Raises:
         UsageError, Interrupted: as `run`.
     """
-    return _run(paths, session, Wanted(quotes=session.settings.quotes, work=True), progress)
+    return _run(paths, session, Wanted(quotes=session.settings.quotes, work=True))
 
 
 def _run(
     paths: Sequence[str],
     session: Session,
     wanted: Wanted,
-    progress: Progress | None = None,
     narrow: Narrow | None = None,
 ) -> tuple[Report, Analysed]:
-    settings = session.settings
+    settings, progress = session.settings, session.progress
     binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
     planned = make_plan(others, session, narrow)
     linking = links_of(planned, binaries, others, settings, narrowed=narrow is not None)
     planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
     wanted = replace(wanted, cache=session.store, moved=session.moved)
+    if planned.units:
+        session.prestart(len(planned.units))
     futures = _submitted(planned.units, wanted, session)
     links: list[Link] = []
 
@@ -114,7 +92,11 @@ def _run(
     except (KeyboardInterrupt, Stopped) as stop:
         ended = {future for future in unit_of if future.done() and not future.cancelled()}
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
-        raise Interrupted(gathered(ended), len(ended), total, number) from stop
+        kept = "; the next run goes on from there" if settings.cache is not None else ""
+        counted = f"{len(ended)} of {count(total, 'input')} done{kept}"
+        raise Interrupted(gathered(ended), counted, number) from stop
+    if session.store is not None and any(u.failure is None and not u.cached for u in report.units):
+        store.trim(session.store)
     return report, tuple((u, made.result()) for u, made in futures if made.exception() is None)
 
 
@@ -154,3 +136,20 @@ def _linked(requests: Sequence[LinkRequest], session: Session) -> Iterator[Link]
                 yield future.result()
             except LmemscopeError as error:
                 yield failed(request, error)
+
+
+def lower_all(path: str, session: Session) -> tuple[list[Artifacts], list[LmemscopeError]]:
+    """Artefacts of one input for every architecture asked for, and what went wrong.
+
+    Raises:
+        UsageError: as `run`.
+    """
+    planned = make_plan([path], session)
+    done: list[Artifacts] = []
+    failed: list[LmemscopeError] = [error for _, error in planned.errors]
+    for unit in planned.units:
+        try:
+            done.append(session.workers.submit(lower_unit, unit, session.store).result())
+        except LmemscopeError as error:
+            failed.append(error)
+    return done, failed

@@ -68,11 +68,13 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
             f"{settings.toolkit} holds no part of the CUDA toolkit",
             hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
         )
-    builds = Builds(use=settings.build_database, trust=settings.trust_build)
-    found = discover(paths, globs_of(settings), builds)
+    found = found_by(paths, settings)
     narrowed = narrow(found) if narrow is not None else None
     inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs
     elsewhere = narrowed.elsewhere if narrowed is not None else frozenset()
+    if inputs:
+        # Before a GPU is looked for: its driver starts threads.
+        session.prestart(len(inputs))
     asked = settings.archs or plan.build_archs(inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
@@ -104,21 +106,10 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
     return Plan(found, units, errors, left_out, why, elsewhere, compiled, tuple(archs), supported)
 
 
-def plan_units(
-    paths: Sequence[str], session: Session
-) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...]]:
-    """The units that paths stand for, and the paths that are no input.
-
-    Raises:
-        UsageError: as `make_plan`.
-    """
-    made = make_plan(paths, session)
-    return made.units, made.errors
-
-
-def globs_of(settings: Settings) -> Globs:
-    """Which files of directories and builds are inputs."""
-    return Globs(settings.root, settings.include, settings.exclude)
+def found_by(paths: Sequence[str], settings: Settings) -> Discovery:
+    """The inputs that paths stand for."""
+    builds = Builds(use=settings.build_database, trust=settings.trust_build)
+    return discover(paths, Globs.of(settings), builds)
 
 
 def links_of(

@@ -5,32 +5,89 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lmemscope.config.settings import Settings
-from lmemscope.model import Moved
-from lmemscope.tools.toolchain import Toolchain
+from lmemscope.model import Moved, Report
 
 if TYPE_CHECKING:
-    from lmemscope.running.launch import Launched
+    from types import TracebackType
+
+    from lmemscope.running.pool import Progress
+    from lmemscope.tools.toolchain import Toolchain
 
 
-@dataclass(frozen=True, slots=True)
+class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
+    """A run that the user ended.
+
+    Attributes:
+        report: of the units that were done.
+        number: of the signal.
+    """
+
+    def __init__(self, report: Report, counted: str, number: int) -> None:
+        super().__init__(counted)
+        self.report, self.number = report, number
+
+
 class Session:
     """Settings, and the workers that do the work. Limits of a unit travel in its options.
 
-    Attributes:
+    Args:
         settings: what the user asked for.
-        workers: where units run; a `WorkerPool` or any other executor.
+        workers: where units run; without any, those that the settings ask for, which end with the
+            session.
+        progress: told as each unit ends.
+        is_program: this process is the command line's: its workers may be forks of it, and go when
+            it ends.
     """
 
-    settings: Settings
-    workers: Executor
+    def __init__(
+        self,
+        settings: Settings,
+        workers: Executor | None = None,
+        progress: Progress | None = None,
+        *,
+        is_program: bool = False,
+    ) -> None:
+        self.settings, self.progress = settings, progress
+        self._given, self._is_program = workers, is_program
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, where: TracebackType | None
+    ) -> None:
+        if self._given is None and "workers" in vars(self):
+            self.workers.shutdown(wait=not self._is_program, cancel_futures=kind is not None)
+
+    def anew(self, settings: Settings) -> Session:
+        """One with other settings, and workers of its own."""
+        return Session(settings, None, self.progress, is_program=self._is_program)
+
+    @cached_property
+    def workers(self) -> Executor:
+        """Where units run; opened when they are first asked for.
+
+        Raises:
+            LmemscopeError: none can be started, or nobody answers at the executor's address.
+        """
+        return self._given or open_workers(self.settings, forks=self._is_program)
+
+    def prestart(self, tasks: int) -> None:
+        """Have worker processes ready for so many tasks."""
+        from lmemscope.running.pool import WorkerPool
+
+        if isinstance(self.workers, WorkerPool):
+            self.workers.prestart(tasks)
 
     @property
     def toolchain(self) -> Toolchain:
         """Where every tool comes from."""
+        from lmemscope.tools.toolchain import Toolchain
+
         return Toolchain(self.settings.toolkit)
 
     @property
@@ -62,23 +119,21 @@ class Session:
             pool.shutdown(cancel_futures=True)
 
 
-def open_workers(settings: Settings, early: Launched | None = None) -> Executor:
+def open_workers(settings: Settings, *, forks: bool = False) -> Executor:
     """The workers that settings ask for; the caller shuts them down.
 
     Args:
         settings: how many, where, and how long each may take for a unit.
-        early: a worker that was started before the settings were known.
+        forks: whether they may be forks of this process.
 
     Raises:
-        LmemscopeError: none can be started, or nobody answers at the executor's address.
+        LmemscopeError: nobody answers at the executor's address.
     """
     if settings.executor is not None:
         from lmemscope.running.dask import open_executor
 
         return open_executor(settings.executor, settings.timeout)
-    from lmemscope.running.launch import UNITS
-    from lmemscope.running.pool import WorkerPool
+    # A saved report needs none of it.
+    from lmemscope.running.pool import UNITS, WorkerPool
 
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS)
-    pool.prestart(early)
-    return pool
+    return WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS, forks=forks)

@@ -6,10 +6,10 @@ needs none of it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 
@@ -24,6 +24,7 @@ from lmemscope.lowering.analysed import (
     lowered,
     slot_of,
 )
+from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.store import Slot
 from lmemscope.model import Artifacts, Unit, UnitReport, Wanted
 from lmemscope.sources import includes
@@ -39,10 +40,6 @@ which import each other, one may get a module half made."""
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     """Take one unit from its input to its report.
 
-    Args:
-        unit: what to analyse.
-        wanted: what the report is to hold.
-
     Raises:
         LmemscopeError: it cannot be analysed; `lmemscope.app.assemble` makes that its `Failure`.
     """
@@ -56,9 +53,13 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
         if known is not None:
             return _with_digests(known, unit, wanted)
-        artifacts = lowered(unit, wanted, meanwhile=_pipeline)
         read: set[str] = set()
-        report, key = _pipeline().report_of(artifacts, wanted, read, projects.mentioning)
+        names = wanted.causes and wanted.names and not wanted.kernels
+        with contextlib.closing(Debugging(_pipeline, wants_names=names)) as debugging:
+            artifacts = lowered(unit, wanted, debugging)
+            report, key = _pipeline().report_of(
+                artifacts, wanted, read, projects.mentioning, debugging
+            )
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
             keep_report(slot, unit, wanted, report, read, projects.asked)
@@ -129,7 +130,7 @@ def _with_quotes(
     return report
 
 
-@contextmanager
+@contextlib.contextmanager
 def _ours(unit: Unit) -> Iterator[None]:
     """A mistake of ours must not take the other inputs down, nor pass as the user's."""
     try:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.baseline_file import BaselineFile, baseline_for
 from lmemscope.commands.options import configured_options, is_typed, path_argument
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import exit_code
-from lmemscope.commands.saved import filtered, gathered
+from lmemscope.commands.running import exit_code, say_failures, working
 from lmemscope.commands.say import say
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.config.settings import Configuration, Settings
@@ -53,6 +51,8 @@ def command(
 
     The file is sorted JSON with one finding per line, for version control.
     """
+    from lmemscope.app.baseline_file import BaselineFile, baseline_for
+    from lmemscope.app.gathered import filtered, gathered
     from lmemscope.discover.plan import DEFAULT_ARCH
     from lmemscope.gate import baseline
     from lmemscope.model import count
@@ -70,7 +70,8 @@ def command(
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
     # Not the GPU present: the same sources give the same baseline everywhere.
-    report = gathered(paths, replace(settings, default_archs=(DEFAULT_ARCH,)))
+    with working(replace(settings, default_archs=(DEFAULT_ARCH,))) as session:
+        report = gathered(paths, session)
     if is_saved(paths[0]) and report.filters:
         raise filtered(paths[0], report.filters, (), "a baseline")
     made = baseline.from_report(
@@ -83,7 +84,5 @@ def command(
         say(f"note: from here `check` takes this baseline now, and no more {above.path}")
     for note in report.notes:
         say(f"note: {note}")
-    for unit in report.units:
-        if unit.failure is not None:
-            say(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
+    say_failures(report)
     raise SystemExit(exit_code(report))

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.baseline_file import baseline_for, unused, without_architectures
-from lmemscope.commands.gate_configuration import say_of
-from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.commands.options import (
     configured_options,
     format_options,
     group_options,
-    is_typed,
     path_argument,
+    typed,
 )
 from lmemscope.commands.output import Sink, append
-from lmemscope.commands.saved import filtered, gathered
-from lmemscope.commands.saved_options import with_other_options
-from lmemscope.config.settings import Configuration, Settings
-from lmemscope.discover.locate import is_saved
+from lmemscope.commands.running import working
+from lmemscope.config.settings import Configuration
 from lmemscope.exporters.formats import Presentation, formats_of
-from lmemscope.model import Checked, Written
-
-if TYPE_CHECKING:
-    from lmemscope.commands.baseline_file import BaselineFile
-    from lmemscope.discover.changed import Selection
-    from lmemscope.model import Baseline
+from lmemscope.model import Checked
 
 FORMATS = formats_of(Checked)
 
@@ -85,98 +72,23 @@ def command(
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
     """
-    from lmemscope.gate import baseline, compare
+    from lmemscope.app.baseline_file import baseline_for
+    from lmemscope.app.gate import Asked, judge, settings_as
 
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
     file = baseline_for(configuration)
     known = file.load() if file is not None else None
-    changing = file is not None and (update or ratchet)
-    kept = Sink.open(file.path, "baseline") if file is not None and changing else None
-    settings = configuration.settings if known is None else _as_known(configuration.settings, known)
-    since = _since(
-        revision, paths, file.path if file is not None else None, configuration, settings
-    )
-    narrow = since.narrow if since is not None else None
-    report = gathered(paths, settings, narrow=narrow, verify=True)
-    unchanged = since.unchanged if since is not None else ()
-    theirs = known.filters if known is not None else ()
-    # What this command's own flags leave out is said below; what is missing of a file is not known.
-    foreign = tuple(one for one in report.filters if one not in settings.filters)
-    saved = next(filter(is_saved, paths), None)
-    if saved is not None and foreign and report.filters != theirs:
-        other = "the gate" if known is None else "the baseline"
-        raise filtered(saved, foreign, theirs, other)
-    if file is not None and known is not None:
-        known = file.reported(known, report)
-    report = with_other_options(paths, with_stale(paths, report), settings)
-    result = compare.compare(
-        report,
-        configuration.policy,
-        known,
-        tolerance=configuration.tolerance,
-        toolchain_tolerance=configuration.toolchain_tolerance,
-        allow_incomplete=allow_incomplete,
-        inputs=inputs_of(
-            paths,
-            report,
-            known,
-            settings,
-            globs_typed=bool(settings.narrowed),
-            archs_typed=is_typed("arch"),
-        ),
-        kernels=settings.kernels,
-        unchanged=unchanged,
-    )
-    said = say_of(configuration, report, since, trusted=trust_configuration)
-    result = said.added_to(result)
-    about = since.notes if since is not None else ()
-    hints = unused(paths, file) if configuration.baseline is None else ()
-    unknown = without_architectures(paths, file, known, report, result.failures)
-    result = replace(result, notes=(*about, *_about(file), *hints, *unknown, *result.notes))
-    if kept is not None and file is not None and known is not None:
-        changed = baseline.without(known, result.gone) if update else known
-        changed = baseline.ratcheted(changed, result.better) if ratchet else changed
-        kept.write(file.text(changed))
-    done = Written(update=kept is not None and update, ratchet=kept is not None and ratchet)
-    _write(Checked(report, result, done), sink, verbose=verbose)
-    raise SystemExit(result.exit_code)
-
-
-def _about(file: BaselineFile | None) -> Iterator[str]:
-    """What a reader has to know about what was compared."""
-    if file is not None and file.found:
-        yield f"the baseline is {file.path}"
-
-
-def _as_known(settings: Settings, known: Baseline) -> Settings:
-    """The settings with the baseline's architectures where nobody named any.
-
-    The gate must not depend on the GPU of whoever runs it.
-    """
-    if settings.archs:
-        return settings
-    if known.archs:
-        return replace(settings, archs=known.archs)
-    # Earlier baselines say nothing of their own but what their findings do.
-    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.entries}
-    return replace(settings, default_archs=tuple(sorted(default)))
-
-
-def _since(
-    revision: str | None,
-    paths: Sequence[str],
-    baseline: str | None,
-    configuration: Configuration,
-    settings: Settings,
-) -> Selection | None:
-    """What chooses the files that changed since a revision, if one is given."""
-    if revision is None:
-        return None
-    from lmemscope.discover import changed
-
-    return changed.since(revision, paths, baseline, configuration.file, settings)
+    if file is not None and (update or ratchet):
+        Sink.open(file.path, "baseline")
+    asked = Asked(revision, allow_incomplete, trust_configuration, update, ratchet, typed())
+    with working(settings_as(known, configuration.settings)) as session:
+        checked, written = judge(paths, session, configuration, file, known, asked)
+    if file is not None and written is not None:
+        Sink(file.path, "baseline").write(file.text(written))
+    _write(checked, sink, verbose=verbose)
+    raise SystemExit(checked.result.exit_code)
 
 
 def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:

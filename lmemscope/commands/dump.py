@@ -9,7 +9,7 @@ import click
 
 from lmemscope.commands.options import compile_options, is_typed, output_option, path_argument
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import lower_all
+from lmemscope.commands.running import working
 from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
@@ -53,6 +53,8 @@ def command(
       lmemscope dump 'filter.cu::blur*' --sass --arch sm_80
       lmemscope dump filter.cu --cubin -o filter.cubin
     """
+    from lmemscope.app.execute import lower_all
+
     if kind is None:
         raise UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}")
     if kind == "cubin" and target is None and sys.stdout.isatty():
@@ -72,7 +74,8 @@ def command(
     sink = Sink.open(target, kind, color=color)
     for note in settings.left_out:
         say(f"note: {note}", err=True)
-    lowered, errors = lower_all(path, settings)
+    with working(replace(settings, jobs=1, executor=None)) as session:
+        lowered, errors = lower_all(path, session)
     if kind == "cubin" and len(lowered) > 1:
         raise UsageError("usage", "one cubin at a time", hint="name one --arch")
     outputs = [_content(kind, artifacts, settings.kernels) for artifacts in lowered]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 import click
 
-from lmemscope.commands.options import compile_options, path_argument
+from lmemscope.commands.options import compile_options, fix_options, path_argument
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
+from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code, working
 from lmemscope.commands.say import complain, say, show
-from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
 from lmemscope.model import Quote
 
 if TYPE_CHECKING:
+    from lmemscope.app.session import Interrupted
+    from lmemscope.fixing.gathered import Fixes
     from lmemscope.model import Report
 
 _MOST = 5
@@ -59,7 +61,7 @@ def command(
       lmemscope explain filter.cu --fix
       lmemscope fix filter.cu -o fix.json; lmemscope explain filter.cu --fix-from fix.json
     """
-    from dataclasses import replace
+    from lmemscope.fixing.gathered import gathered_with_fixes
 
     path, separator, kernel = target.partition("::")
     if separator:
@@ -72,7 +74,16 @@ def command(
         everything = bool(separator) or show_all
         _write(report, color, everything=everything, most=most, path=path)
 
-    report = gathered_with_fixes([path], replace(settings, quotes=quotes), fixes, written)
+    def cut(stop: Interrupted) -> None:
+        from lmemscope.fixing.run import CutError
+
+        if isinstance(stop, CutError):
+            written(stop.report)
+
+    with working(replace(settings, quotes=quotes), cut) as session:
+        report, notes = gathered_with_fixes([path], session, fixes)
+    for note in notes:
+        say(f"note: {note}", err=True)
     written(report)
     _complain(report)
     if not any(unit.kernels for unit in report.units):

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.commands.options import compile_options, format_options, path_argument
+from lmemscope.commands.options import (
+    block_option,
+    compile_options,
+    format_options,
+    path_argument,
+)
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE
+from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE, working
 from lmemscope.commands.say import complain, say
-from lmemscope.commands.trying import block_option, tried
 from lmemscope.config.settings import Settings
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
@@ -19,7 +23,7 @@ from lmemscope.exporters.formats import formats_of
 from lmemscope.model import FixReport, count
 
 if TYPE_CHECKING:
-    from lmemscope.model import Report
+    from lmemscope.app.session import Interrupted
 
 FORMATS = formats_of(FixReport)
 
@@ -82,7 +86,8 @@ def command(
       lmemscope fix filter.cu --run --rtol 1e-5 -- sh -c 'make && ./filter'
     """
     from lmemscope.fixing.program import Program
-    from lmemscope.fixing.run import Asked
+    from lmemscope.fixing.run import Asked, CutError
+    from lmemscope.fixing.run import fix as tried
 
     path, separator, kernel = path.partition("::")
     if is_saved(path):
@@ -99,12 +104,13 @@ def command(
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
-    def show(_: Report, report: FixReport) -> None:
-        sink.show(report, unsafe=unsafe)
+    def cut(stop: Interrupted) -> None:
+        if isinstance(stop, CutError):
+            sink.show(stop.fixes, unsafe=unsafe)
 
-    asked = Asked(kernels, objects, block, unsafe, program)
-    analysed, report = tried([path], settings, asked, show)
-    show(analysed, report)
+    with working(settings, cut) as session:
+        _, report = tried([path], session, Asked(kernels, objects, block, unsafe, program))
+    sink.show(report, unsafe=unsafe)
     if sink.format_name == "patch":
         for note in report.notes:
             say(f"note: {note}", err=True)

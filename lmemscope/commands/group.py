@@ -117,7 +117,7 @@ class _UnknownCommandError(click.UsageError):
 
 
 def _refuse(error: click.ClickException, arguments: Sequence[str]) -> NoReturn:
-    from lmemscope.commands.nvcc_spelling import suggestion
+    from lmemscope.app.nvcc_spelling import suggestion
     from lmemscope.commands.say import refuse
 
     hint = None

@@ -20,6 +20,8 @@ _UNSAID = frozenset({ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP})
 _TYPED = f"{__name__}.typed"
 _PATHS = frozenset({"FILE", "DIR"})
 """Stand-ins for values that a shell completes as paths."""
+_MOST_THREADS = 1024
+"""Of a block, on every architecture: CUDA C++ Programming Guide, "Compute Capabilities"."""
 
 _COLOR = click.option(
     "--color",
@@ -47,6 +49,37 @@ def format_options(formats: Iterable[str]) -> Callable[[Function], Function]:
 output_option = click.option(
     "-o", "--output", "target", metavar="FILE", type=click.Path(), help="Write to FILE."
 )
+
+
+block_option = click.option(
+    "--block",
+    type=click.IntRange(1, _MOST_THREADS),
+    metavar="N",
+    help="Assume at most N threads per block where neither launches nor __launch_bounds__ say it.",
+)
+
+
+def fix_options(function: Function) -> Callable[..., Any]:
+    """Add what says where proven fixes come from; it arrives as ``fixes``."""
+
+    @click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
+    @click.option(
+        "--fix-from",
+        "fix_from",
+        metavar="FILE",
+        type=click.Path(),
+        help="Show what `fix --format json` has proven, if it still holds.",
+    )
+    @block_option
+    @functools.wraps(function)
+    def command(
+        *args: Any, with_fix: bool, fix_from: str | None, block: int | None, **options: Any
+    ) -> Any:
+        from lmemscope.fixing.gathered import Fixes
+
+        return function(*args, fixes=Fixes(with_fix, fix_from, block), **options)
+
+    return command
 
 
 def compile_options(function: Function, **changes: dict[str, Any]) -> Function:

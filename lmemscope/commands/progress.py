@@ -1,7 +1,8 @@
-"""How far a run is, on standard error: a bar on a terminal, elsewhere a line a minute."""
+"""How far a run is, on standard error: a line of the terminal, elsewhere one a minute."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -9,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.say import say
+from lmemscope.commands.say import say, show
 from lmemscope.exporters.escape import visible
+from lmemscope.exporters.escape_terminal import NEW_START
 
 if TYPE_CHECKING:
     from lmemscope.running.pool import Progress
 
-_NAME_WIDTH = 50
 _MINUTE = 60.0
 
 
@@ -27,7 +28,7 @@ def shown(interval: float = _MINUTE) -> Iterator[Progress]:
         interval: seconds between the lines of a run that no terminal shows. Nothing is said of a
             run that ends before.
     """
-    with _bar() if sys.stderr.isatty() else _lines(interval) as told:
+    with _line() if sys.stderr.isatty() else _lines(interval) as told:
         yield told
 
 
@@ -39,16 +40,18 @@ def _lines(interval: float) -> Iterator[Progress]:
     ended = threading.Event()
 
     def tell(done: int, total: int, name: str, failed: int = 0) -> None:
+        # Not before: workers are forked by then.
+        if not latest:
+            threading.Thread(target=report, daemon=True).start()
         latest[:] = [(done, total, failed)]
 
     def report() -> None:
         while not ended.wait(interval):
-            for done, total, failed in latest[:1]:
-                minutes = (time.monotonic() - started) / 60
-                counted = f"{failed} failed, " if failed else ""
-                say(f"{done} of {total} done, {counted}{minutes:.0f} min", err=True)
+            done, total, failed = latest[0]
+            minutes = (time.monotonic() - started) / 60
+            counted = f"{failed} failed, " if failed else ""
+            say(f"{done} of {total} done, {counted}{minutes:.0f} min", err=True)
 
-    threading.Thread(target=report, daemon=True).start()
     try:
         yield tell
     finally:
@@ -56,34 +59,24 @@ def _lines(interval: float) -> Iterator[Progress]:
 
 
 @contextmanager
-def _bar() -> Iterator[Progress]:
-    """A bar with rate and time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
+def _line() -> Iterator[Progress]:
+    """One line of the terminal, written anew: how many, how fast, how long still, and which."""
     started = time.monotonic()
-    with Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5) as bar:
-        task = bar.add_task("", total=None, rate="")
 
-        def show(done: int, total: int, name: str, failed: int = 0) -> None:
-            nonlocal started
-            if done == 0:
-                # What begins now, such as trials behind the analysis, has a pace of its own.
-                started = time.monotonic()
-                bar.reset(task, total=total)
-            rate = done / max(time.monotonic() - started, 1e-3)
-            name = visible(name)
-            shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
-            said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
-            said = said if done else ""
-            bar.update(task, completed=done, total=total, description=shown, rate=said)
+    def tell(done: int, total: int, name: str, failed: int = 0) -> None:
+        nonlocal started
+        if done == 0:
+            # What begins now, such as trials behind the analysis, has a pace of its own.
+            started = time.monotonic()
+        rate = done / max(time.monotonic() - started, 1e-3)
+        pace = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
+        minutes, seconds = divmod(int((total - done) / rate), 60) if rate else (0, 0)
+        about = f"  {pace}  {minutes}:{seconds:02} left" if done else ""
+        text = visible(f"{done}/{total}{about}  {name}")
+        width = shutil.get_terminal_size().columns - 1
+        show(f"{NEW_START}{text[:width]}", err=True)
 
-        yield show
+    try:
+        yield tell
+    finally:
+        show(NEW_START, err=True)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from lmemscope.analysis.selection import selected, settled
-from lmemscope.commands.options import compile_options, group_options, path_argument
+from lmemscope.commands.options import compile_options, fix_options, group_options, path_argument
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import exit_code
-from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
+from lmemscope.commands.running import exit_code, working
+from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import formats_of
 from lmemscope.model import Report
+
+if TYPE_CHECKING:
+    from lmemscope.fixing.gathered import Fixes
 
 FORMATS = formats_of(Report)
 _ENDINGS = [ending for row in FORMATS.values() for ending in row.endings]
@@ -52,9 +56,14 @@ def command(
       lmemscope report saved.json -o local-memory.md
       lmemscope report src/ --fix-from fix.json -o local-memory.sarif
     """
+    from lmemscope.fixing.gathered import gathered_with_fixes
+
     sink = Sink.open(target, formats=FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
-    report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), fixes)
+    with working(replace(settings, quotes=("sass",))) as session:
+        report, notes = gathered_with_fixes(paths, session, fixes)
+    for note in notes:
+        say(f"note: {note}", err=True)
     view = settled(report, settings.view)
     report = selected(report, view)
     sink.show(report, verbose=True, with_accesses=accesses, view=view)

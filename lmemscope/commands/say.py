@@ -19,18 +19,13 @@ if TYPE_CHECKING:
 
 
 def say(*parts: Part, err: bool = False) -> None:
-    """Lines; a string is one line of foreign text, whatever it holds.
-
-    Args:
-        parts: a line each.
-        err: to standard error.
-    """
+    """Lines; a string is one line of foreign text, whatever it holds."""
     click.echo(document(parts), nl=False, err=err)
 
 
-def show(text: str) -> None:
-    """What an exporter made for a terminal."""
-    click.echo(text, nl=False, color=True)
+def show(text: str, err: bool = False) -> None:
+    """What was made for a terminal."""
+    click.echo(text, nl=False, err=err, color=True)
 
 
 def complain(error: LmemscopeError | Failure) -> None:
@@ -46,12 +41,7 @@ def complain(error: LmemscopeError | Failure) -> None:
 
 
 def refuse(error: click.ClickException, hint: str | None = None) -> NoReturn:
-    """End with an error of click's own, which quotes arguments, as click does, but visibly.
-
-    Args:
-        error: of click.
-        hint: what to do instead, or None.
-    """
+    """End with an error of click's own, which quotes arguments, as click does, but visibly."""
     told = io.StringIO()
     error.show(told)
     say(*lines(told.getvalue().rstrip("\n")), err=True)

@@ -6,16 +6,15 @@ import click
 
 from lmemscope.analysis.reservation import reserve
 from lmemscope.analysis.selection import selected, settled
-from lmemscope.commands.next_command import explaining
 from lmemscope.commands.options import (
     compile_options,
     format_options,
     group_options,
     path_argument,
+    typed,
 )
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import exit_code
-from lmemscope.commands.saved import gathered
+from lmemscope.commands.running import exit_code, working
 from lmemscope.config.settings import Settings
 from lmemscope.discover.present import chosen_device
 from lmemscope.exporters.formats import formats_of
@@ -62,8 +61,10 @@ def command(
       lmemscope scan saved.json --cause dynamic-index --top 10
       lmemscope scan src/ --device H200 --stack-limit 4096
     """
-    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
+    from lmemscope.app.gathered import gathered
+    from lmemscope.app.next_command import explaining
 
+    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
     device = chosen_device(settings)
 
     def show(report: Report) -> None:
@@ -75,9 +76,10 @@ def command(
             verbose=verbose,
             with_accesses=accesses,
             view=view,
-            explaining=explaining(paths, settings),
+            explaining=explaining(paths, settings, typed()),
         )
 
-    report = gathered(paths, settings, interrupted=show)
+    with working(settings, interrupted=lambda stop: show(stop.report)) as session:
+        report = gathered(paths, session)
     show(report)
     raise SystemExit(exit_code(report))

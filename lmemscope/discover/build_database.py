@@ -340,7 +340,7 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
         words = _split(record["command"])
     elif isinstance(command, str) and _split(command) != words:
         raise InputError("plan", "its arguments and its command are not the same")
-    taken = _taken_apart(words)
+    taken = taken_apart(words)
     program = taken.program
     flags = read_flags(taken.arguments, directory, trust=trust)
     stray = _stray(source, directory, (*taken.before, *flags.stray))
@@ -376,24 +376,13 @@ def _split(command: str) -> list[str]:
         raise InputError("plan", f"command cannot be split into words: {error}") from error
 
 
-def compiler_arguments(words: Sequence[str]) -> list[str]:
-    """The arguments of the compiler in a command, which ``ccache``, ``env`` and others may precede.
-
-    What nvcc's own variables are set to in front counts as arguments, as it does for nvcc.
-
-    Raises:
-        InputError: such a variable's value cannot be split into words.
-    """
-    return _taken_apart(words).arguments
-
-
 @dataclass(frozen=True, slots=True)
-class _Command:
-    """A command taken apart.
+class Command:
+    """A command taken apart, which ``ccache``, ``env`` and others may precede.
 
     Attributes:
         program: the compiler, or an empty string.
-        arguments: of the compiler.
+        arguments: of the compiler; nvcc's own variables that are set in front count, as for nvcc.
         before: words in front that change what it does, in ways that are not followed.
     """
 
@@ -402,7 +391,12 @@ class _Command:
     before: tuple[str, ...]
 
 
-def _taken_apart(words: Sequence[str]) -> _Command:
+def taken_apart(words: Sequence[str]) -> Command:
+    """The compiler of a command and its arguments.
+
+    Raises:
+        InputError: the value of a variable of nvcc's cannot be split into words.
+    """
     position, first, last = 0, [], []
     before: list[str] = []
     valued: tuple[str, ...] = ()
@@ -435,7 +429,7 @@ def _taken_apart(words: Sequence[str]) -> _Command:
             break
         position += 1
     program = words[position] if position < len(words) else ""
-    return _Command(program, [*first, *words[position + 1 :], *last], tuple(before))
+    return Command(program, [*first, *words[position + 1 :], *last], tuple(before))
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")

@@ -41,13 +41,7 @@ _SHELL = re.compile(r"[$`]|(?:^|[\s,=])@|-charset=|^-?-S|(?:^|[\s,=])-{1,2}(?:D|
 
 
 def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
-    """Reasons, in sentences that do not name the build.
-
-    Args:
-        path: of the source, absolute.
-        program: the build's compiler.
-        flags: what its command says.
-    """
+    """Reasons, in sentences that do not name the build."""
     name, compiler = os.path.basename(path), program_name(program)
     if not _is_compiler(compiler, flags.language):
         named = program or "an empty command"

@@ -9,13 +9,13 @@ import glob
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from lmemscope.discover.build_database import Compiler
 from lmemscope.discover.checkouts import upwards
 from lmemscope.files import open_regular
-from lmemscope.model import Tool, UnitReport
+from lmemscope.model import Tool, UnitReport, listed
 from lmemscope.tools.toolchain import header_not_found
 
 _CMAKE = "cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
@@ -41,9 +41,6 @@ def configure_command(directory: str) -> tuple[str, str] | None:
     """Root of the project that holds a directory, and what writes its database; or None.
 
     The root is the outermost directory with a build system's file, within the repository.
-
-    Args:
-        directory: absolute.
     """
     found = None
     for above in upwards(directory):
@@ -66,7 +63,7 @@ def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:
         if project is not None:
             projects.setdefault(project, {})[header] = None
     return tuple(
-        f"headers were not found ({_listed(list(headers))}), and no build says where they are; "
+        f"headers were not found ({listed(list(headers))}), and no build says where they are; "
         f"{written_by(*project)}"
         for project, headers in projects.items()
     )
@@ -79,18 +76,8 @@ def written_by(root: str, command: str) -> str:
     return f"write a build database with: {command}{place}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
 def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tuple[str, ...]:
-    """A sentence for each version of CUDA that a build has and that no tool of ours has.
-
-    Args:
-        compilers: that databases name.
-        tools: that were used.
-    """
+    """A sentence for each version of CUDA that a build has and that no tool of ours has."""
     used = [_major_minor(tool.version) for tool in tools if tool.name in _TOOLS and tool.version]
     if not used:
         return ()

@@ -23,7 +23,7 @@ from lmemscope.discover.revision import (
 )
 from lmemscope.discover.walk import Discovery, Found
 from lmemscope.files import read_input
-from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, is_part_of, kind_of
+from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, count, is_part_of, kind_of
 from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import Closure, closure
 from lmemscope.sources.python_modules import local_modules
@@ -230,7 +230,7 @@ class Whys:
         if kind.reads == "neighbours":
             return self._of_neighbours(found.path)
         if kind.reads is None:
-            return "what it speaks of is not followed"
+            return "the files that it names are not followed"
         if kind.is_header and self._launches_differ:
             return ""
         return self._of_closure(found)
@@ -309,18 +309,17 @@ def _notes(
     everything: Sequence[str],
     unsure: dict[str, str],
 ) -> list[str]:
-    looked = len({found.file for found in chosen})
+    analysed = len({found.file for found in chosen})
     unchanged = len(set(left))
-    if not looked:
-        return [f"no input changed since {revision}; {_files(unchanged)} not checked"]
-    verb = "is" if unchanged == 1 else "are"
-    notes = [f"checking {_files(looked)}; {unchanged} {verb} unchanged since {revision}"]
+    if not analysed:
+        return [f"no input changed since {revision}: none of {count(unchanged, 'file')} analysed"]
+    notes = [f"analysed {count(analysed, 'file')}; {unchanged} unchanged since {revision}"]
     if everything:
-        notes.append(f"all are checked, because {' and '.join(everything)}")
+        notes.append(f"all inputs are analysed, because {' and '.join(everything)}")
     if unsure:
         file, why = next(iter(unsure.items()))
-        one = "1 is" if len(unsure) == 1 else f"{len(unsure)} are"
-        notes.append(f"{one} checked without a known change, such as {file}: {why}")
+        files = count(len(unsure), "file")
+        notes.append(f"{files} analysed without a known change, such as {file}: {why}")
     return notes
 
 
@@ -328,14 +327,10 @@ def _about_builds(revision: Revision) -> list[str]:
     if _knows_database(revision):
         return []
     return [
-        f"options of the build are taken for those of {revision.name}: no file there that says "
-        "how it is built changed"
+        f"the build's options are assumed to be those of {revision.name}: no build file in git "
+        "changed"
     ]
 
 
 def _knows_database(revision: Revision) -> bool:
     return any(os.path.basename(path) == DATABASE for path in revision.known)
-
-
-def _files(number: int) -> str:
-    return "1 file" if number == 1 else f"{number} files"

@@ -23,11 +23,7 @@ def is_top(directory: str) -> bool:
 
 
 def upwards(directory: str) -> Iterator[str]:
-    """A directory and those above it, to the top of its checkout, or of the file system.
-
-    Args:
-        directory: absolute.
-    """
+    """An absolute directory and those above it, up to its checkout's or the file system's top."""
     while True:
         yield directory
         above = os.path.dirname(directory)
@@ -37,12 +33,7 @@ def upwards(directory: str) -> Iterator[str]:
 
 
 def is_own(path: str, directory: str) -> bool:
-    """Whether a file below a directory is the project's own, not a library's in its tree.
-
-    Args:
-        path: of the file, absolute.
-        directory: absolute.
-    """
+    """Whether an absolute path is below a directory, and no library's in the project's tree."""
     if not is_below(path, directory):
         return False
     parent = os.path.dirname(path)

@@ -15,12 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 from lmemscope.discover.checkouts import is_own
 from lmemscope.discover.walk import Globs
 from lmemscope.files import read_beside
-from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport, kind_of
+from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport, kind_of, listed
 from lmemscope.routes import kind_of_unit
 from lmemscope.sources.includes import closure
 
 _KERNEL = re.compile(rb"\b__global__\b")
-_NAMED = 3
 _HEADERS = 8
 
 
@@ -54,13 +53,13 @@ def _of_nobody(files: Collection[str]) -> Iterator[str]:
     others = [file for file in files if kind_of(file) is None]
     if headers:
         yield (
-            f"{_listed(headers)}: kernels in headers that no source here includes are not "
+            f"{listed(headers)}: kernels in headers that no source here includes are not "
             f"compiled; add the headers to the command (… {headers[0]}), with --instantiate for "
             "templates that nobody launches"
         )
     if others:
         yield (
-            f"{_listed(others)}: kernels in files that are neither .cu nor .cuh, and that no "
+            f"{listed(others)}: kernels in files that are neither .cu nor .cuh, and that no "
             "source here includes, are not compiled; rename them, name a source or a build that "
             "compiles them, or exclude them"
         )
@@ -105,13 +104,13 @@ def uninstantiated(
 
 def _sentences(found: Sequence[tuple[str, list[str]]]) -> list[str]:
     said = [
-        f"{file}: template kernels that no unit instantiates: {_listed(names)} "
+        f"{file}: template kernels that no unit instantiates: {listed(names)} "
         f"({_command(file, names[0])})"
         for file, names in found[:_HEADERS]
     ]
     rest = found[_HEADERS:]
     if rest:
-        files = _listed([file for file, _ in rest])
+        files = listed([file for file, _ in rest])
         said.append(f"{files}: template kernels that no unit instantiates")
     return said
 
@@ -122,11 +121,6 @@ def _command(file: str, name: str) -> str:
     if kind is None or not kind.is_header:
         return f"write {comment} in it"
     return f"name it too, … {file} --instantiate '{name}<…>', or write {comment} in it"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _files(unit: Unit) -> tuple[str, ...]:

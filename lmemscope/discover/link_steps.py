@@ -40,11 +40,7 @@ class LinkStep:
 
 
 def link_steps(build: str) -> tuple[tuple[LinkStep, ...], tuple[str, ...]]:
-    """The device links of a build directory, and notes on what cannot be read.
-
-    Args:
-        build: directory that holds the database.
-    """
+    """The device links of a build directory, and notes on what cannot be read."""
     ninja = os.path.join(build, _NINJA)
     try:
         if os.path.isfile(ninja):

@@ -46,11 +46,7 @@ class Search:
         self._real: dict[str, dict[str, list[str]]] = {}
 
     def database_for(self, path: str) -> str | None:
-        """The database that names a source, or sources below a directory, found upwards; or None.
-
-        Args:
-            path: absolute, of the source or the directory.
-        """
+        """The nearest database upwards that names a source, or sources below a directory."""
         below = os.path.isdir(path)
         for database in self.above(path):
             if below:
@@ -62,11 +58,7 @@ class Search:
         return None
 
     def above(self, path: str) -> Iterator[str]:
-        """All databases from a file's or directory's place upwards, the nearest first.
-
-        Args:
-            path: absolute.
-        """
+        """All databases from a file's or directory's place upwards, the nearest first."""
         parent = path if os.path.isdir(path) else os.path.dirname(path)
         while True:
             if parent not in self._beside:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from lmemscope.files import read_input
-from lmemscope.model import Gap, count, kind_of
+from lmemscope.model import Gap, count, kind_of, listed
 from lmemscope.sources.python import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}
@@ -81,12 +81,7 @@ def _other_language(path: str, language: str, sign: re.Pattern[bytes]) -> str | 
 
 
 def left_out(found: Mapping[str, str]) -> Gap:
-    """What to say of such files.
-
-    Args:
-        found: their languages by their names.
-    """
-    listed = ", ".join(f"{name} ({language})" for name, language in [*found.items()][:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    files = count(len(found), "file")
-    return Gap("walk", f"kernels that are not read, in {files}: {listed}{more}", "note")
+    """What to say of such files."""
+    names = listed([f"{name} ({language})" for name, language in found.items()], _NAMED)
+    said = f"kernels that are not read, in {count(len(found), 'file')}: {names}"
+    return Gap("walk", said, "note")

@@ -32,9 +32,6 @@ def project_sources(path: str) -> tuple[str, ...]:
     The project is the file's checkout; without one, the working directory where the file is below
     it, else the file's own folder. Hidden folders, those of builds and links are left out, and so
     is what is larger than a megabyte.
-
-    Args:
-        path: absolute, of a file of the project.
     """
     found = sorted(_sources(_top(path)), key=lambda one: (_apart(path, one), one))
     return tuple(found)

@@ -126,12 +126,7 @@ def configuration_differs(revision: Revision) -> str | None:
 
 
 def findings_differ(revision: Revision, path: str) -> frozenset[str] | None:
-    """Inputs of which a baseline says something else than in the revision; None means of all.
-
-    Args:
-        revision: to compare with.
-        path: of the baseline.
-    """
+    """Inputs of which a baseline says something else than in the revision; None means of all."""
     if revision.why(path) is None:
         return frozenset()
     try:

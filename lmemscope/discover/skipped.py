@@ -18,7 +18,7 @@ from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.discover.locate import is_below, is_build_tree, shown_path
 from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
-from lmemscope.model import Gap, count, kind_of
+from lmemscope.model import Gap, count, kind_of, listed
 from lmemscope.routes import route_of
 from lmemscope.tools.git import Repository
 
@@ -88,18 +88,16 @@ def account(
     without: dict[str, list[str]] = defaultdict(list)
     gaps: list[Gap] = []
     headers: dict[str, None] = {}
-    for directory, listed in _of_project(directories):
-        wanted = [path for path in listed if admit(path) and os.path.realpath(path) not in real]
+    for directory, found in _of_project(directories):
+        wanted = [path for path in found if admit(path) and os.path.realpath(path) not in real]
         files = [path for path in wanted if _is_input(path)]
         headers |= dict.fromkeys(path for path in wanted if _is_header(path, directory))
         if not files:
             without[directory.why].append(directory.path)
             continue
-        named = ", ".join(shown_path(path) for path in files[:_NAMED])
-        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         reason = (
-            f"{named}{more}: not looked at, for {directory.path} is {directory.why}; name it too, "
-            "or exclude it"
+            f"{listed([*map(shown_path, files)])}: not looked at, for {directory.path} is "
+            f"{directory.why}; name it too, or exclude it"
         )
         gaps.append(Gap("walk", reason, "evidence", directory.path))
     for why, paths in without.items():

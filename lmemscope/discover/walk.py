@@ -35,10 +35,12 @@ from lmemscope.model import (
     Gap,
     count,
     kind_of,
+    listed,
 )
 from lmemscope.routes import kind_of_content, route_of
 
 if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
     from lmemscope.discover.build_database import BuildDatabase, Compiler
     from lmemscope.discover.build_flags import BuildFlags
 
@@ -111,6 +113,11 @@ class Globs:
     root: str
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Globs:
+        """Those of a command."""
+        return cls(settings.root, settings.include, settings.exclude)
 
     def admit(self, path: str) -> bool:
         """Whether an absolute path is wanted; ``*`` also matches ``/``."""
@@ -437,14 +444,13 @@ def _walk(
 
 def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
     """What the user's globs leave out, for the gate to say."""
-    names = ", ".join(shown_path(path) for path in excluded[:_NAMED])
-    more = f" and {len(excluded) - _NAMED} more" if len(excluded) > _NAMED else ""
+    names = listed([*map(shown_path, excluded)], _NAMED)
     said = " and ".join(
         f"{word} {', '.join(given)}"
         for word, given in (("include", globs.include), ("exclude", globs.exclude))
         if given
     )
-    return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}{more}", "note")
+    return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}", "note")
 
 
 def _how_to_make(path: str) -> str:

@@ -272,7 +272,7 @@ def verdict_text(result: GateResult) -> str:
     if result.verdict == "failed":
         return f"failed: {count(len(result.failures), 'failure')}"
     if result.verdict == "undecided":
-        return "undecided: evidence is missing"
+        return "incomplete: evidence is missing"
     return "passed"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from lmemscope import __version__
 from lmemscope.app.execute import run_whole
-from lmemscope.app.session import Session
+from lmemscope.app.session import Interrupted, Session
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
@@ -24,6 +24,7 @@ from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, declined_rewrites, targets_of, untried
+from lmemscope.lowering import store
 from lmemscope.model import (
     Chosen,
     Declined,
@@ -34,6 +35,7 @@ from lmemscope.model import (
     Rewriting,
     Trial,
     Untried,
+    count,
 )
 from lmemscope.rewrites import numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Target
@@ -62,29 +64,24 @@ class Asked:
     program: Program | None = None
 
 
-class CutError(Exception):
+class CutError(Interrupted):
     """The user ended the run while rewrites were tried.
 
     Attributes:
-        analysed: all kernels.
-        report: what came of those that were tried by then; nothing is chosen of them.
-        done, total: rewrites that were tried, and that were to be.
+        report: of all kernels.
+        fixes: what came of the rewrites that were tried by then; nothing is chosen of them.
         number: of the signal.
     """
 
-    def __init__(
-        self, analysed: Report, report: FixReport, done: int, total: int, number: int
-    ) -> None:
-        super().__init__(f"{done} of {total} rewrites")
-        self.analysed, self.report = analysed, report
-        self.done, self.total, self.number = done, total, number
+    def __init__(self, report: Report, fixes: FixReport, counted: str, number: int) -> None:
+        super().__init__(report, counted, number)
+        self.fixes = fixes
 
 
 def fix(
     paths: Sequence[str],
     session: Session,
     asked: Asked,
-    progress: Progress | None = None,
 ) -> tuple[Report, FixReport]:
     """Analyse inputs, each once, and try what may remove their local memory.
 
@@ -92,7 +89,6 @@ def fix(
         paths: as the user typed them.
         session: how to compile, and where units and trials run.
         asked: which kernels and objects.
-        progress: told as each unit ends, then as each trial begins and ends.
 
     Returns:
         The report of all kernels, and what was tried.
@@ -104,11 +100,13 @@ def fix(
         LmemscopeError: the program cannot be run, or fails as it is.
     """
     began = time.monotonic()
-    report, analysed = run_whole(paths, session, progress)
+    report, analysed = run_whole(paths, session)
     seconds = time.monotonic() - began
-    return report, try_rewrites(
-        report, analysed, session.workers, asked, session.settings.cache, progress, seconds=seconds
-    )
+    cache, progress = session.settings.cache, session.progress
+    found = try_rewrites(report, analysed, session.workers, asked, cache, progress, seconds=seconds)
+    if session.store is not None:
+        store.trim(session.store)
+    return report, found
 
 
 def try_rewrites(
@@ -127,8 +125,9 @@ def try_rewrites(
         report: of all inputs.
         analysed: the units that could be analysed.
         executor: where trials run.
-        asked, progress: as of `fix`.
+        asked: as of `fix`.
         cache: directory where results are kept, or None.
+        progress: told as each trial begins and ends.
         seconds: that analysing the units took.
 
     Raises:
@@ -178,7 +177,8 @@ def try_rewrites(
             notes=(*found.notes, cut),
             declined=tuple(declined),
         )
-        raise CutError(report, known, done, total, number) from stop
+        counted = f"{done} of {count(total, 'rewrite')} tried"
+        raise CutError(report, known, counted, number) from stop
     left = tuple(one.untried for one in idle)
     return replace(found, trials=order, untried=left, chosen=chosen, declined=tuple(declined))
 

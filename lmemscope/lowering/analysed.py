@@ -23,7 +23,7 @@ from lmemscope.formats import codec
 from lmemscope.lowering.lower import lower
 from lmemscope.lowering.store import Slot, slot_for
 from lmemscope.model import Artifacts, Moved, Unit, UnitReport, Wanted
-from lmemscope.tools.process import Meanwhile
+from lmemscope.routes import Along
 
 Mentioning = Callable[[str, str], tuple[str, ...]]
 """Which sources of the project around a file hold a word."""
@@ -46,17 +46,17 @@ _KEYED = frozenset({"nvrtc", "nvcc", "ptx"})
 """The routes whose results follow from a unit's key."""
 
 
-def lowered(unit: Unit, wanted: Wanted, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lowered(unit: Unit, wanted: Wanted, along: Along | None = None) -> Artifacts:
     """A unit's artefacts; one of another revision is kept as if it lay in the working tree.
 
     Args:
         unit, wanted: what to compile, and where it is kept.
-        meanwhile: may be called while a compiler runs.
+        along: what to do while a compiler runs.
 
     Raises:
         LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
-    artifacts = lower(unit, wanted.cache, meanwhile)
+    artifacts = lower(unit, wanted.cache, along)
     if wanted.moved is None or artifacts.frontend not in _KEYED:
         return artifacts
     slot = slot_of(unit, wanted)

@@ -16,7 +16,7 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
-from lmemscope.lowering import refusals, store, toolkit_names
+from lmemscope.lowering import refusals, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap
@@ -27,25 +27,22 @@ from lmemscope.model import (
     Unit,
     base_name,
 )
+from lmemscope.routes import Along
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
 from lmemscope.sources.host_headers import refused_for
 from lmemscope.sources.includes import ARCH_LIST, closure, names_arch_list
 from lmemscope.tools import nvcc, nvrtc, ptxas
-from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 T = TypeVar("T")
 _ENTRY = re.compile(r"^[ \t]*(?:\.\w+[ \t]+)*?\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _SEPARATE = "requires separate compilation mode"
-_NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
 
-def compile_file(
-    unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None
-) -> Artifacts:
+def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Compile a CUDA C++ file: by NVRTC, or by nvcc where it holds host code.
 
     Raises:
@@ -65,7 +62,7 @@ def compile_file(
         unit,
         cache_directory,
         source,
-        lambda: _lower_cuda(unit, text, source, cache_directory, meanwhile),
+        lambda: _lower_cuda(unit, text, source, cache_directory, along),
     )
     gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source), *_list_gaps(unit))
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
@@ -92,15 +89,15 @@ def _lower_cuda(
     text: str,
     source: CudaSource,
     cache_directory: str | None,
-    meanwhile: Meanwhile | None,
+    along: Along | None,
 ) -> Artifacts:
     try:
-        return _by_route(unit, text, source, cache_directory, meanwhile)
+        return _by_route(unit, text, source, cache_directory, along)
     except CompileError as refusal:
         if _SEPARATE not in (refusal.log or ""):
             raise
         relocatable = replace(unit, options=unit.options.as_relocatable())
-        artifacts = _by_route(relocatable, text, source, cache_directory, meanwhile)
+        artifacts = _by_route(relocatable, text, source, cache_directory, along)
         gap = launching_gap("compiled as relocatable code (-rdc=true)")
         return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))
 
@@ -110,38 +107,35 @@ def _by_route(
     text: str,
     source: CudaSource,
     cache_directory: str | None,
-    meanwhile: Meanwhile | None,
+    along: Along | None,
 ) -> Artifacts:
     if unit.frontend == "nvcc":
-        return _by_nvcc(unit, source, meanwhile)
+        return _by_nvcc(unit, source, along)
     if unit.frontend == "nvrtc":
-        return _by_nvrtc(unit, text, source, meanwhile)
+        return _by_nvrtc(unit, text, source, along)
     refused: LmemscopeError | None = None
-    is_refused = _nvrtc_refuses(unit, source, cache_directory)
+    # For want of a header that it reads, NVRTC is sure to refuse it.
+    headers = Toolchain(unit.toolkit).header_dirs()
+    is_refused = refused_for(source, unit.path, unit.options, headers) is not None
     if source.asked is None and not is_refused:
-        toolchain = Toolchain(unit.toolkit)
-        asked = toolkit_names.named(unit, toolchain.header_dirs(), cache_directory)
-        asked = asked or toolkit_names.of_other_version(unit, toolchain)
+        asked = toolkit_names.named(unit, headers, cache_directory)
+        asked = asked or toolkit_names.of_other_version(unit, Toolchain(unit.toolkit))
         source = replace(source, asked=asked)
     if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:
-            return _by_nvcc(unit, source, meanwhile)
+            return _by_nvcc(unit, source, along)
         except (ToolMissingError, CompileError) as error:
             refused = error
     try:
-        artifacts = _by_nvrtc(unit, text, source, meanwhile)
+        artifacts = _by_nvrtc(unit, text, source, along)
     except ToolMissingError as missing:
         if unit.toolkit is None:
             raise
         # An installation may come without NVRTC; nvcc of the same one is the next best thing.
         return _without_nvrtc(unit, source, missing)
     except CompileError as refusal:
-        artifacts = _after_nvrtc(unit, source, refusal, refused)
-        header = _NO_HEADER.search(refusal.log or "")
-        if header is not None:
-            store.remember_route(cache_directory, unit, header.group(1))
-        return artifacts
+        return _after_nvrtc(unit, source, refusal, refused)
     return _of_application(unit, text, source, artifacts, refused)
 
 
@@ -197,14 +191,6 @@ def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) ->
     )
 
 
-def _nvrtc_refuses(unit: Unit, source: CudaSource, cache_directory: str | None) -> bool:
-    """Whether NVRTC is sure to refuse a file, for want of a header that it reads."""
-    headers = Toolchain(unit.toolkit).header_dirs()
-    if refused_for(source, unit.path, unit.options, headers) is not None:
-        return True
-    return store.remembered_route(cache_directory, unit) is not None
-
-
 def _after_nvrtc(
     unit: Unit, source: CudaSource, refusal: CompileError, known: LmemscopeError | None
 ) -> Artifacts:
@@ -238,7 +224,7 @@ def _after_nvrtc(
         raise
 
 
-def _by_nvrtc(unit: Unit, text: str, source: CudaSource, meanwhile: Meanwhile | None) -> Artifacts:
+def _by_nvrtc(unit: Unit, text: str, source: CudaSource, along: Along | None) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain)
     asked = _requested_instantiations(unit, source)
@@ -247,6 +233,7 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource, meanwhile: Meanwhile | 
     gaps: tuple[Gap, ...] = ()
     try:
         names = (*asked, *wished, *launched)
+        meanwhile = None if along is None else along.meanwhile
         result = nvrtc.compile_program(text, unit.path, flags, names, toolchain, meanwhile)
     except nvrtc.NameExpressionError:
         if not launched and not wished:
@@ -308,10 +295,8 @@ def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*source.launches, *elsewhere)))
 
 
-def _by_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None = None) -> Artifacts:
-    artifacts, flags = granting_flags(
-        unit, lambda granted: _by_plain_nvcc(granted, source, meanwhile)
-    )
+def _by_nvcc(unit: Unit, source: CudaSource, along: Along | None = None) -> Artifacts:
+    artifacts, flags = granting_flags(unit, lambda granted: _by_plain_nvcc(granted, source, along))
     said = (Gap("compile", f"compiled with {flag}, which the file needs") for flag in flags)
     return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, *said))
 
@@ -331,7 +316,7 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
             granted.append(flag)
 
 
-def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) -> Artifacts:
+def _by_plain_nvcc(unit: Unit, source: CudaSource, along: Along | None) -> Artifacts:
     asked_for = Toolchain(unit.toolkit)
     toolchain = asked_for.of_nvcc()
     gaps: tuple[Gap, ...] = ()
@@ -345,6 +330,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) 
     wished = _wished(source, asked)
 
     def compile_(names: tuple[str, ...]) -> nvcc.NvccResult:
+        meanwhile = None if along is None else along.meanwhile
         return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, meanwhile)
 
     try:
@@ -356,18 +342,26 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource, meanwhile: Meanwhile | None) 
         wished, gaps = (), (*gaps, *_unfulfilled(source, wished))
     asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
-    return Artifacts(
+    artifacts = Artifacts(
         unit=unit,
         frontend="nvcc",
         options=(*flags, *ptxas_flags, *instantiations(asked)),
         ptx=compiled.ptx,
-        ptxas_log=assembled.log,
-        cubin=assembled.cubin,
-        tools=(compiled.tool, assembled.tool),
+        ptxas_log=None,
+        cubin=b"",
+        tools=(compiled.tool,),
         gaps=gaps,
         source=source,
         instantiated=asked,
+    )
+    if along is not None:
+        along.begin(artifacts)
+    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
+    return replace(
+        artifacts,
+        ptxas_log=assembled.log,
+        cubin=assembled.cubin,
+        tools=(compiled.tool, assembled.tool),
     )
 
 

@@ -9,8 +9,7 @@ from lmemscope.formats.cubin import Cubin
 from lmemscope.lowering import triton_cache
 from lmemscope.lowering.reading import read_bytes
 from lmemscope.model import Artifacts, Gap, Unit
-from lmemscope.routes import Asked, Expansion
-from lmemscope.tools.process import Meanwhile
+from lmemscope.routes import Along, Asked, Expansion
 
 _ELF_MAGIC = b"\x7fELF"
 
@@ -27,14 +26,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return Expansion((replace(unit, arch="", frontend=frontend),))
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Read the file; nothing is compiled, so nothing is kept.
 
     Raises:
         InputError: it cannot be read, or is no ELF file.
     """
-    del meanwhile
-    del cache_directory
+    del along, cache_directory
     data = read_bytes(unit)
     if not data.startswith(_ELF_MAGIC):
         raise InputError(

@@ -7,8 +7,7 @@ are imported there.
 from __future__ import annotations
 
 from lmemscope.model import Artifacts, Unit, kind_of
-from lmemscope.routes import Asked, Expansion, per_arch
-from lmemscope.tools.process import Meanwhile
+from lmemscope.routes import Along, Asked, Expansion, per_arch
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -23,7 +22,7 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return per_arch(unit, asked)
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Compile the file.
 
     Raises:
@@ -31,4 +30,4 @@ def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None =
     """
     from lmemscope.lowering.compile_cuda import compile_file
 
-    return compile_file(unit, cache_directory, meanwhile)
+    return compile_file(unit, cache_directory, along)

@@ -15,6 +15,7 @@ from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
 from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.compile_cuda import granting_flags
+from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.reading import read_text
 from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
@@ -26,21 +27,16 @@ _SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 
 
 def debug_variables(
-    artifacts: Artifacts, cache_directory: str | None
+    artifacts: Artifacts, cache_directory: str | None, debugging: Debugging
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
-    """The variables, or None and the gap that says why there are none.
-
-    Args:
-        artifacts: of the program.
-        cache_directory: where earlier answers are kept, or None.
-    """
+    """The variables, or None and the gap that says why there are none."""
     if artifacts.variables is not None:
         return artifacts.variables, ()
     if artifacts.source is None:
         return None, (Gap("names", "without the source, variables have no names"),)
     try:
         slot = store.slot_at(cache_directory, artifacts.key)
-        return _variables(artifacts, slot), ()
+        return _variables(artifacts, slot, debugging), ()
     except LmemscopeError as error:
         return None, (Gap("names", f"the debug compilation failed: {_reason(error)}"),)
 
@@ -52,20 +48,27 @@ def _reason(error: LmemscopeError) -> str:
     return error.message if said is None or said in error.message else f"{error.message}: {said}"
 
 
-def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
+def _variables(
+    artifacts: Artifacts, slot: store.Slot | None, debugging: Debugging
+) -> tuple[Variable, ...]:
     if slot is None:
-        return _read_anew(artifacts)
+        return debugging.variables(artifacts, variables_of)
     # Other code may read other variables out of the same debug information.
     stage = f"{_STAGE}-{own_code()[:24]}"
     known = slot.load(stage, tuple[Variable, ...])
     if known is not None:
         return known[0]
-    variables = _read_anew(artifacts)
+    variables = debugging.variables(artifacts, variables_of)
     slot.store(stage, variables, [], artifacts.tools)
     return variables
 
 
-def _read_anew(artifacts: Artifacts) -> tuple[Variable, ...]:
+def variables_of(artifacts: Artifacts) -> tuple[Variable, ...]:
+    """What a debug compilation of a program says, made now.
+
+    Raises:
+        LmemscopeError: a compiler is missing or refuses it.
+    """
     return read_variables(_debug_text(artifacts).decode("utf-8", "replace"))
 
 
@@ -91,12 +94,7 @@ def _is_older(arch: str) -> bool:
 
 
 def _debug_ptx(artifacts: Artifacts, unit: Unit) -> bytes:
-    """PTX of a debug compilation of the same program, by the same route.
-
-    Args:
-        artifacts: of the program.
-        unit: with the architecture to compile for.
-    """
+    """PTX of a debug compilation of the same program, by the same route."""
     names, arch = artifacts.instantiated, artifacts.unit.arch
     toolchain = Toolchain(unit.toolkit)
     if artifacts.frontend in ("nvrtc", "cupy"):

@@ -24,14 +24,12 @@ from lmemscope.formats.build_log import (
 )
 from lmemscope.formats.log_stream import Compiled
 from lmemscope.lowering.log_sources import LogSources
-from lmemscope.model import STANDARD_INPUT, Artifacts, Gap, LogExcerpt, Unit
-from lmemscope.routes import Asked, Expansion
-from lmemscope.tools.process import Meanwhile
+from lmemscope.model import STANDARD_INPUT, Artifacts, Gap, LogExcerpt, Unit, listed
+from lmemscope.routes import Along, Asked, Expansion
 
 LIMIT = 256 << 20
 """Bytes of a log that are read; a larger one is refused."""
 
-_NAMED = 3
 _WAY_OUT = "compile with -Xptxas -v (nvcc) and keep standard error: … 2>&1 | tee build.log"
 
 
@@ -76,14 +74,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return Expansion(tuple(units), tuple(notes))
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Nothing to lower.
 
     Raises:
         InputError: always; a log has no artefacts.
     """
-    del meanwhile
-    del cache_directory
+    del along, cache_directory
     checked(unit)
     raise InputError(
         "read",
@@ -253,6 +250,4 @@ def _listed(functions: Sequence[Compiled]) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
-    return f"{', '.join(distinct[:_NAMED])}{more}"
+    return listed(list(dict.fromkeys(names)))

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import Artifacts, Unit
-from lmemscope.routes import kind_of_unit, route_of
-from lmemscope.tools.process import Meanwhile
+from lmemscope.routes import Along, kind_of_unit, route_of
 
 
-def lower(
-    unit: Unit, cache_directory: str | None = None, meanwhile: Meanwhile | None = None
-) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None = None, along: Along | None = None) -> Artifacts:
     """Take a unit to its artefacts.
 
     Args:
         unit: what to compile.
         cache_directory: where outputs of earlier runs are kept, or None to always compile.
-        meanwhile: may be called while a compiler runs.
+        along: what to do while a compiler runs.
 
     Raises:
         LmemscopeError: the input cannot be read, or a tool is missing or refuses it.
     """
     try:
-        return route_of(kind_of_unit(unit)).lower(unit, cache_directory, meanwhile)
+        return route_of(kind_of_unit(unit)).lower(unit, cache_directory, along)
     except LmemscopeError as error:
         # Compilers are given the absolute path; people know the file by what they typed.
         if error.log is not None:

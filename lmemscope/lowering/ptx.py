@@ -12,10 +12,9 @@ from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.relocatable import launching_gap
 from lmemscope.model import Artifacts, Unit
-from lmemscope.routes import Asked, Expansion, per_arch
+from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
-from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 _TARGET = re.compile(rb"^[ \t]*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
@@ -42,13 +41,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return per_arch(unit, route)
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Assemble the file.
 
     Raises:
         LmemscopeError: it cannot be read, or ptxas is missing or refuses it.
     """
-    del meanwhile
+    del along
     text = read_text(unit, "PTX")
     return kept(unit, cache_directory, None, lambda: _assembled(unit, encoded(text)))
 

@@ -15,7 +15,7 @@ from lmemscope.errors import CompileError, InputError, ToolMissingError, Uncompi
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
-from lmemscope.routes import Asked, Expansion, per_arch
+from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
@@ -27,7 +27,6 @@ from lmemscope.sources.python import (
     survey,
 )
 from lmemscope.tools import nvrtc, process, ptxas, python_child
-from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
@@ -88,14 +87,13 @@ def _unread(unit: Unit, surveyed: Survey) -> Iterator[Gap]:
         yield Gap("read", f"{reason}{more}", "evidence", unit.input)
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Take a unit of a Python file to its artefacts.
 
     Raises:
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
-    del meanwhile
-    del cache_directory
+    del along, cache_directory
     program = program_of(unit)
     if isinstance(program, NumbaKernel):
         return _numba(unit, program)

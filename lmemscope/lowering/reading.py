@@ -29,10 +29,6 @@ def read_bytes(unit: Unit) -> bytes:
 def read_text(unit: Unit, what: str) -> str:
     """Text of a unit's file, without a byte order mark; bytes that are not UTF-8 are kept.
 
-    Args:
-        unit: whose file.
-        what: it should hold, for messages.
-
     Raises:
         InputError: it cannot be read, is binary, or is text that no CUDA compiler takes.
     """

@@ -197,7 +197,7 @@ def clear(directory: str) -> Contents:
         OSError: something cannot be removed.
     """
     removed = contents(directory)
-    for name in ("entries", "routes", "warm", "memory"):
+    for name in ("entries", "routes"):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(os.path.join(directory, name))
     return removed
@@ -213,29 +213,6 @@ def trim(directory: str, limit: int = LIMIT) -> None:
         with contextlib.suppress(OSError):
             os.unlink(path)
         total -= size
-
-
-def remember_route(directory: str | None, unit: Unit, missing: str) -> None:
-    """Note that NVRTC refused a file for want of a header, so that nvcc is asked first."""
-    if directory is None:
-        return
-    path = _route_path(directory, unit)
-    with contextlib.suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        whole.write(path, missing.encode("utf-8", "surrogateescape"), own=True)
-
-
-def remembered_route(directory: str | None, unit: Unit) -> str | None:
-    """The header that NVRTC lacked, if the file as it is now would still look for it in vain."""
-    if directory is None:
-        return None
-    try:
-        header = os.fsdecode(files.read_beside(_route_path(directory, unit)))
-        read = includes.closure(unit.path, unit.options)
-    except (OSError, ValueError):
-        return None
-    in_vain = header in read.missing or any(path.endswith(f"/{header}") for path in read.system)
-    return header if in_vain else None
 
 
 def remember_names(
@@ -266,13 +243,6 @@ def remembered_names(
 def _names_path(directory: str, header: str, directories: Sequence[str]) -> str:
     stamps = [(path, *stamp(path)) for path in directories]
     text = json.dumps([FORMAT, header, stamps, installed_wheels()])
-    return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
-
-
-def _route_path(directory: str, unit: Unit) -> str:
-    text = json.dumps(
-        [FORMAT, unit.path, unit.arch, asdict(unit.options), unit.toolkit, installed_wheels()]
-    )
     return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
 
 

@@ -21,12 +21,7 @@ from lmemscope.tools.toolchain import Toolchain
 
 
 def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
-    """A macro that a unit names and that an NVRTC of another version than measured does not define.
-
-    Args:
-        unit: what is compiled.
-        toolchain: whose NVRTC.
-    """
+    """A macro that a unit names and that an NVRTC of another version does not define."""
     try:
         if nvrtc.version(toolchain) == MEASURED:
             return None

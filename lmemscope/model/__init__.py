@@ -188,7 +188,7 @@ from lmemscope.model.sites import (
 )
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
-from lmemscope.model.wording import count, plural
+from lmemscope.model.wording import count, listed, plural
 from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
 
 __all__ = [
@@ -357,6 +357,7 @@ __all__ = [
     "is_part_of",
     "kind_of",
     "kind_of_binary",
+    "listed",
     "may_agree",
     "plural",
     "reader_line",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def count(items: int, noun: str) -> str:
     """``1 kernel``, ``2 kernels``."""
     return f"{items} {plural(items, noun)}"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """``a, b, c and 2 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def plural(items: int, noun: str) -> str:

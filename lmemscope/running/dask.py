@@ -200,8 +200,7 @@ _pools_lock = threading.Lock()
 def _pool(timeout: float | None) -> Any:
     """One pool for each Dask worker, as wide as the threads that call it."""
     from lmemscope.config.settings import available_cpus
-    from lmemscope.running.launch import UNITS
-    from lmemscope.running.pool import WorkerPool
+    from lmemscope.running.pool import UNITS, WorkerPool
 
     with _pools_lock:
         if timeout not in _pools:

@@ -16,9 +16,6 @@ and of its children that have ended (proc(5): utime, stime, cutime, cstime)."""
 def seconds_of(pid: int) -> float | None:
     """Seconds that a process, its children and theirs have run; None where the system has no such
     figures.
-
-    Args:
-        pid: of the process.
     """
     try:
         ticks = os.sysconf("SC_CLK_TCK")

@@ -17,12 +17,6 @@ import fcntl
 import os
 import signal
 
-inherited: tuple[int, ...] = ()
-"""The reading end of this process's own lifeline, for the programs that it starts in its group.
-
-They hold it open, so that they are ended too if this process was killed before its parent was.
-"""
-
 
 class Lifeline:
     """A pipe; the group that is tied to it lives no longer than the process that made it.

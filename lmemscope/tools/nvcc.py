@@ -32,12 +32,9 @@ _NO_HOST_COMPILER = (
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings."""
+    """The PTX of one architecture, and which nvcc made it."""
 
     ptx: bytes
-    log: str
-    command: str
-    options: tuple[str, ...]
     tool: Tool
 
 
@@ -76,13 +73,6 @@ def compile_to_ptx(
     Template instantiations are forced from a second file that includes the first and takes each
     kernel's address; the user's file stays what the line tables name.
 
-    Args:
-        path: of the file.
-        flags: as `options_for` makes them.
-        name_expressions: template instantiations to force.
-        toolchain: whose nvcc.
-        meanwhile: called while it runs.
-
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
         CompileError: nvcc refused the program, and ``log`` is what it printed; or a name or an
@@ -109,18 +99,11 @@ def compile_to_ptx(
         done = process.run(command, meanwhile=beside).without(directory)
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
-        tool = toolchain.tool("nvcc")
-        return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), tool)
+        return NvccResult(target.read_bytes(), toolchain.tool("nvcc"))
 
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:
     """A file as intermediate code for link-time optimisation, in a fat binary.
-
-    Args:
-        path: of the file.
-        arch: real architecture.
-        flags: as `options_for` makes them for PTX.
-        toolchain: whose nvcc.
 
     Raises:
         ToolMissingError, CompileError: as `compile_to_ptx`.

@@ -17,7 +17,7 @@ from typing import Any
 
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import Tool
-from lmemscope.tools import isolated
+from lmemscope.tools import child
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, how_to_install
 
 _ANY_INPUT = 10
@@ -26,10 +26,9 @@ _PATTERNS = ("lib/libnvJitLink.so*", "lib64/libnvJitLink.so*", "nvidia/*/lib/lib
 
 @dataclass(frozen=True, slots=True)
 class LtoResult:
-    """The optimised image and what was printed."""
+    """The optimised image, and which library made it."""
 
     image: bytes
-    log: str
     tool: Tool
 
 
@@ -38,17 +37,12 @@ def link(
 ) -> LtoResult:
     """Link intermediate code, cubins, host objects and archives, in a process of its own.
 
-    Args:
-        objects: names for messages, and contents.
-        arch: real architecture.
-        toolchain: whose library.
-
     Raises:
         ToolMissingError: there is no nvJitLink.
         CompileError: it refuses the program; ``log`` is what it said.
         WorkerCrashError: it crashed.
     """
-    return isolated.call(_link, objects, arch, library(toolchain))
+    return child.call(_link, objects, arch, library(toolchain))
 
 
 def _link(objects: Sequence[tuple[str, bytes]], arch: str, path: str) -> LtoResult:
@@ -69,8 +63,7 @@ def _link(objects: Sequence[tuple[str, bytes]], arch: str, path: str) -> LtoResu
         calls("GetLinkedCubinSize", handle, ctypes.byref(size))
         image = ctypes.create_string_buffer(size.value)
         calls("GetLinkedCubin", handle, image)
-        tool = Tool("nvjitlink", calls.version, path)
-        return LtoResult(image.raw, _log(calls, handle, "Info"), tool)
+        return LtoResult(image.raw, Tool("nvjitlink", calls.version, path))
     finally:
         calls("Destroy", ctypes.byref(handle))
 
@@ -143,15 +136,11 @@ class _Library:
         return found
 
 
-def _log(calls: _Library, handle: ctypes.c_void_p, kind: str) -> str:
-    size = ctypes.c_size_t()
-    calls(f"Get{kind}LogSize", handle, ctypes.byref(size))
-    text = ctypes.create_string_buffer(size.value + 1)
-    calls(f"Get{kind}Log", handle, text)
-    return text.value.decode("utf-8", "replace")
-
-
 def _refusal(calls: _Library, handle: ctypes.c_void_p, why: str) -> CompileError:
-    log = _log(calls, handle, "Error").strip()
+    size = ctypes.c_size_t()
+    calls("GetErrorLogSize", handle, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value + 1)
+    calls("GetErrorLog", handle, text)
+    log = text.value.decode("utf-8", "replace").strip()
     first = log.splitlines()[0] if log else "no message"
     return CompileError("link", f"nvJitLink {why}: {first}", log=log or None)

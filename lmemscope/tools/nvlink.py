@@ -68,12 +68,6 @@ def link(
 ) -> NvlinkResult:
     """Link device code; what is wrong with it is in the log.
 
-    Args:
-        objects: in order.
-        arch: real architecture, such as ``sm_90``.
-        toolchain: whose nvlink and device runtime.
-        timeout: seconds, or None.
-
     Raises:
         ToolMissingError: there is no nvlink.
         StageTimeoutError: it ran longer than ``timeout``.

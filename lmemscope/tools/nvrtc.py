@@ -5,9 +5,8 @@ NVRTC a random program name, which spoils line information. The binding below it
 the caller. One call yields everything (measured: PTX, cubin and the report of ptxas are those of
 separate runs), because ``--ptxas-options=-v`` writes its report into the program log.
 
-Each program is compiled in a process of its own (`lmemscope.tools.isolated`): NVRTC makes other
-code of a program that comes after one with some options, such as ``-G``. A process that compiled
-once refuses to compile again.
+Each program is compiled in a process of its own (`lmemscope.tools.child`): NVRTC makes other
+code of a program that comes after one with some options, such as ``-G``.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from lmemscope.errors import CompileError, InternalError, ToolMissingError
+from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
-from lmemscope.tools import cupy_binding, isolated
+from lmemscope.tools import child, cupy_binding
 from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import (
     INSTALLED,
@@ -53,7 +52,6 @@ class NvrtcResult:
     ptx: bytes
     cubin: bytes
     log: str
-    options: tuple[str, ...]
 
 
 class NameExpressionError(CompileError):
@@ -133,24 +131,27 @@ def compile_program(
         ToolMissingError: NVRTC cannot be loaded.
         WorkerCrashError: NVRTC crashed.
     """
+    program = _Program(source, name, tuple(options), tuple(name_expressions), toolchain)
     version(toolchain)
-    program = (source, name, tuple(options), tuple(name_expressions), toolchain)
-    return isolated.call(_program, *program, meanwhile=meanwhile)
+    return child.call(_program, program, meanwhile=meanwhile)
 
 
-def _program(
-    source: str,
-    name: str,
-    options: Sequence[str],
-    name_expressions: Sequence[str],
-    toolchain: Toolchain,
-) -> NvrtcResult:
-    with _compiled(source, name, options, name_expressions, toolchain) as (nvrtc, program):
+class _Program(NamedTuple):
+    """What is compiled, as of `compile_program`."""
+
+    source: str
+    name: str
+    options: tuple[str, ...]
+    name_expressions: tuple[str, ...]
+    toolchain: Toolchain
+
+
+def _program(asked: _Program) -> NvrtcResult:
+    with _compiled(asked) as (nvrtc, program):
         return NvrtcResult(
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
             cubin=_whole(bytes(nvrtc.getCUBIN(program))),
             log=_log(nvrtc, program),
-            options=tuple(options),
         )
 
 
@@ -190,37 +191,18 @@ def compile_to_ptx(
         CompileError, ToolMissingError, WorkerCrashError: as `compile_program`.
     """
     version(toolchain)
-    program = (source, name, tuple(options), tuple(name_expressions), toolchain)
-    return isolated.call(_ptx, *program)
+    program = _Program(source, name, tuple(options), tuple(name_expressions), toolchain)
+    return child.call(_ptx, program)
 
 
-def _ptx(
-    source: str,
-    name: str,
-    options: Sequence[str],
-    name_expressions: Sequence[str],
-    toolchain: Toolchain,
-) -> bytes:
-    with _compiled(source, name, options, name_expressions, toolchain) as (nvrtc, program):
+def _ptx(asked: _Program) -> bytes:
+    with _compiled(asked) as (nvrtc, program):
         return bytes(nvrtc.getPTX(program)).rstrip(b"\0")
 
 
-_compiled_in: int | None = None
-"""The process that has compiled: no other program may be compiled in it."""
-
-
 @contextmanager
-def _compiled(
-    source: str,
-    name: str,
-    options: Sequence[str],
-    name_expressions: Sequence[str],
-    toolchain: Toolchain,
-) -> Iterator[tuple[Any, Any]]:
-    global _compiled_in
-    if _compiled_in == os.getpid():
-        raise InternalError("internal", "NVRTC was asked to compile twice in one process")
-    _compiled_in = os.getpid()
+def _compiled(asked: _Program) -> Iterator[tuple[Any, Any]]:
+    source, name, options, name_expressions, toolchain = asked
     nvrtc = _binding(toolchain)
     if not all(is_encodable(text) for text in (source, name, *options, *name_expressions)):
         nvrtc = _for_bytes(nvrtc)

@@ -8,13 +8,13 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lmemscope.environment import for_tools
 from lmemscope.errors import StageTimeoutError, ToolMissingError
-from lmemscope.tools import lifeline
 from lmemscope.tools.lifeline import Lifeline
 
 _MOST_ERRORS = 1 << 16
@@ -47,7 +47,6 @@ def run(
     *,
     cwd: Path | None = None,
     timeout: float | None = None,
-    env: Mapping[str, str] | None = None,
     meanwhile: Meanwhile | None = None,
 ) -> Completed:
     """Run a tool to its end; never through a shell, never with standard input.
@@ -55,71 +54,24 @@ def run(
     Args:
         command: program and arguments.
         cwd: directory to run in.
-        timeout: seconds; the whole process group is killed after that.
-        env: its environment; without one, this process's as `for_tools` cleans it.
+        timeout: seconds; the tool and all that it started are killed after that.
         meanwhile: called while it runs.
-
-    The tool never outlives the run: without a time limit it is of its worker's group, which ends
-    with the program, and else it leads one of its own that does.
 
     Raises:
         ToolMissingError: the program cannot be started.
         StageTimeoutError: it ran longer than ``timeout``.
     """
-    own = Lifeline() if timeout is not None or not lifeline.inherited else None
-    process = _popen(command, cwd, env, own)
-    try:
-        if own is not None:
-            own.tie(process.pid)
+    how = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+    with _started(command, cwd, for_tools(), **how) as process:
         if meanwhile is not None:
             meanwhile()
-        output = process.communicate(timeout=timeout)[0]
-    except subprocess.TimeoutExpired as error:
-        _kill(process, group=True)
-        name = Path(command[0]).name
-        raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
-    except BaseException:
-        # Who was told to end waits for nobody.
-        _kill(process, group=own is not None)
-        raise
-    finally:
-        if own is not None:
-            own.release()
-    return Completed(tuple(command), process.returncode, output)
-
-
-def _popen(
-    command: Sequence[str],
-    cwd: Path | None,
-    env: Mapping[str, str] | None,
-    own: Lifeline | None,
-) -> subprocess.Popen[str]:
-    try:
-        return subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=for_tools() if env is None else env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=own is not None,
-            pass_fds=lifeline.inherited if own is None else (own.end,),
-        )
-    except OSError as error:
-        if own is not None:
-            own.release()
-        raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
-
-
-def _kill(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, group: bool) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+        try:
+            output = process.communicate(timeout=timeout)[0]
+        except subprocess.TimeoutExpired as error:
+            name = Path(command[0]).name
+            raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+    text = output.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return Completed(tuple(command), process.returncode, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,36 +101,46 @@ def capture(
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
         asked.write(given)
         asked.seek(0)
-        own = Lifeline()
+        with _started(command, cwd, env, stdin=asked, stderr=said) as process:
+            assert process.stdout is not None
+            output = process.stdout.read(most)
+            if process.stdout.read(1):
+                process.kill()
+            process.wait()
+        said.seek(0)
+        errors = said.read(_MOST_ERRORS).decode("utf-8", "replace")
+        return Captured(process.returncode, output, errors)
+
+
+@contextlib.contextmanager
+def _started(
+    command: Sequence[str], cwd: Path | str | None, env: Mapping[str, str], **how: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program in a group of its own, which ends with this process; killed if it is left early."""
+    own = Lifeline()
+    try:
         try:
             process = subprocess.Popen(
                 list(command),
                 cwd=cwd,
                 env=env,
-                stdin=asked,
                 stdout=subprocess.PIPE,
-                stderr=said,
                 start_new_session=True,
                 pass_fds=(own.end,),
+                **how,
             )
         except OSError as error:
-            own.release()
-            raise ToolMissingError(
-                "toolchain", f"{command[0]} cannot be started: {error}"
-            ) from error
-        try:
-            own.tie(process.pid)
-            assert process.stdout is not None
-            with process.stdout:
-                output = process.stdout.read(most)
-                if process.stdout.read(1):
-                    process.kill()
-            returncode = process.wait()
-        except BaseException:
-            # Who was told to end waits for nobody.
-            _kill(process, group=True)
-            raise
-        finally:
-            own.release()
-        said.seek(0)
-        return Captured(returncode, output, said.read(_MOST_ERRORS).decode("utf-8", "replace"))
+            message = f"{command[0]} cannot be started: {error}"
+            raise ToolMissingError("toolchain", message) from error
+        own.tie(process.pid)
+        assert process.stdout is not None
+        with process.stdout:
+            try:
+                yield process
+            finally:
+                if process.returncode is None:
+                    with contextlib.suppress(OSError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+    finally:
+        own.release()

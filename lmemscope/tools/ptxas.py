@@ -23,7 +23,6 @@ class PtxasResult:
 
     cubin: bytes
     log: str
-    command: str
     tool: Tool
 
 
@@ -63,7 +62,7 @@ def assemble(
         command = done.command_line.replace(str(source), name).replace(str(target), target.name)
         if done.returncode != 0 or not target.exists():
             raise _refusal(name, log, command, ptxas, toolchain)
-        return PtxasResult(target.read_bytes(), log, command, ptxas)
+        return PtxasResult(target.read_bytes(), log, ptxas)
 
 
 def _refusal(name: str, log: str, command: str, ptxas: Tool, toolchain: Toolchain) -> CompileError:

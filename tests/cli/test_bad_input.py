@@ -244,7 +244,7 @@ def test_a_crash_in_the_compiler_is_one_units_failure(good: Path, tmp_path: Path
     crash.mkdir()
     (crash / "sitecustomize.py").write_text(
         "import sys\n"
-        "if sys.argv and sys.argv[0] == '-c':\n"
+        "if sys.argv and sys.argv[0] == '-m':\n"
         "    from lmemscope.tools import nvrtc\n"
         "    compile_program = nvrtc.compile_program\n"
         "    def crashing(source, name, *rest):\n"

@@ -1,4 +1,4 @@
-"""A worker is started before the command line is read, but not for what compiles nothing."""
+"""Which commands start a worker process: not those that are wrong, or that compile nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from tests.support.builders import facts, report_of
 
 STARTED = 9
 PROGRAM = """
-import os, sys
-from lmemscope.running import launch
-# Later the pool starts workers, too.
-launch.start = lambda *_: os._exit(8 if "lmemscope.commands.group" in sys.modules else 9)
+import os
+from lmemscope.tools import child
+child.Child.__init__ = lambda *_, **__: os._exit(9)
 from lmemscope.__main__ import main
 main()
 """
@@ -37,17 +36,23 @@ def test_a_saved_report_starts_no_worker(command: str, tmp_path: Path) -> None:
     assert "[internal]" not in found.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments", [["scan"], ["scan", "--jobs", "0"], ["scan", "--jobs", "0", "missing.cu"]]
-)
+@pytest.mark.parametrize("arguments", [["scan"], ["scan", "--jobs", "0"], ["scan", "missing.cu"]])
 def test_what_names_no_input_starts_none(arguments: list[str]) -> None:
     assert run(*arguments).returncode in (2, 3)
 
 
-def test_an_input_starts_one_whatever_is_written(tmp_path: Path) -> None:
-    source, database = tmp_path / "a.cu", tmp_path / "compile_commands.json"
-    for path in (source, database):
-        path.write_text("[]")
-    assert run("scan", str(source), "-o", "report.json").returncode == STARTED
+@pytest.mark.parametrize(
+    "options",
+    [["--nonsense"], ["-arch=sm_90"], ["--jobs", "0"], ["--toolkit", "/"], ["-o", "report.txt.x"]],
+)
+def test_a_usage_error_starts_none_beside_a_file(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.cu").touch()
+    found = run("scan", str(tmp_path / "a.cu"), *options)
+    assert (found.returncode, found.stdout) == (2, "")
+
+
+def test_an_input_starts_one(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.touch()
+    assert run("scan", str(source)).returncode == STARTED
     assert run("explain", f"{source}::k*").returncode == STARTED
-    assert run("scan", str(database)).returncode == STARTED

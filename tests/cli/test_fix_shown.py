@@ -18,11 +18,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from lmemscope.app import worker
 from lmemscope.app.session import Session
-from lmemscope.commands import trying
-from lmemscope.config.settings import Settings, from_flags
+from lmemscope.config.settings import from_flags
 from lmemscope.exporters import render
 from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attach import with_fixes
+from lmemscope.fixing.gathered import Fixes, gathered_with_fixes
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import (
@@ -84,19 +84,12 @@ def rings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.toolchain
-def test_each_unit_is_analysed_once(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workers = Counting()
-
-    def here(settings: Settings, work: Callable[..., T], interrupted: None = None) -> T:
-        with workers:
-            return work(Session(settings, workers), None)
-
-    monkeypatch.setattr(trying, "in_workers", here)
+def test_each_unit_is_analysed_once(rings: Path) -> None:
     settings = from_flags({"arch": ("sm_90",), "kernels": ("*<20>",)}).settings
     settings = dataclasses.replace(settings, quotes=("ptx",))
-    report = trying.gathered_with_fixes(
-        ["ring.cu"], settings, trying.Fixes(tries=True, saved=None, block=None)
-    )
+    fixes = Fixes(tries=True, saved=None, block=None)
+    with Counting() as workers:
+        report, _ = gathered_with_fixes(["ring.cu"], Session(settings, workers), fixes)
     assert workers.asked.count(worker.analyse_unit) == 1
     # Trials need all kernels; who asked for one gets that one, with what was asked of it.
     ((kernel,),) = [unit.kernels for unit in report.units]
@@ -112,9 +105,8 @@ def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     told: list[tuple[int, int, str]] = []
     settings = from_flags({"arch": ("sm_90",)}).settings
     with Here() as executor:
-        _, found = fix(
-            ["ring.cu"], Session(settings, executor), Asked(), lambda *said: told.append(said[:3])
-        )
+        session = Session(settings, executor, lambda *said: told.append(said[:3]))
+        _, found = fix(["ring.cu"], session, Asked())
     tried = len({one.rewriting.edits for one in found.trials})
     assert told[:2] == [(0, 1, "ring.cu"), (1, 1, "ring.cu")]
     assert told[2][::2] == (0, "window, object 1 of 1: unroll")

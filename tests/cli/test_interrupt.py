@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.app import execute
-from lmemscope.app.session import Session
+from lmemscope.app.session import Interrupted, Session
 from lmemscope.config.settings import Settings
 from lmemscope.model import Unit, UnitReport, Wanted
 from tests.support.program import ROOT, run_program
@@ -50,10 +50,11 @@ def test_what_was_done_comes_with_the_interruption(
 
     monkeypatch.setattr(execute, "analyse_unit", analysed)
     settings = Settings(archs=("sm_90",))
-    with ThreadPoolExecutor(1) as executor, pytest.raises(execute.Interrupted) as caught:
-        execute.run([str(tmp_path)], Session(settings, executor), progress=stop)
-    assert caught.value.total == 3
-    assert 2 <= caught.value.done == len(caught.value.report.units) <= 3
+    with ThreadPoolExecutor(1) as executor, pytest.raises(Interrupted) as caught:
+        execute.run([str(tmp_path)], Session(settings, executor, stop))
+    done = len(caught.value.report.units)
+    assert 2 <= done <= 3
+    assert str(caught.value) == f"{done} of 3 inputs done"
 
 
 @pytest.mark.toolchain

@@ -3,8 +3,7 @@
 Some three hundred tests start the program, and a third of what each run takes is Python and imports
 that are the same every time. Here one process imports them once and forks for each run: arguments,
 environment, directory, output, threads, workers and exit code are the run's own, as in a program
-that was started; only the imported modules are shared, as they were before the first run. Its
-workers are forked likewise: `tests.support.forked_workers`.
+that was started; only the imported modules are shared, as they were before the first run.
 
 Run as a module it is that process: a line of JSON on its standard input for each run, and two lines
 on its standard output, the child's number and what ``waitpid`` said.
@@ -42,8 +41,12 @@ _IMPORTED = (
         for name in ("baseline", "check", "diff", "explain", "report", "scan")
     ),
     *(f"lmemscope.exporters.{name}" for name in ("html", "json", "markdown", "sarif", "terminal")),
-    "rich.table",
-    "rich.console",
+    # Its workers are forks of it.
+    "lmemscope.app.log_unit",
+    "lmemscope.pipeline",
+    "lmemscope.lowering.compile_cuda",
+    "lmemscope.rules.reported",
+    "importlib.metadata",
 )
 
 
@@ -104,9 +107,6 @@ class Parent:
 def _serve() -> None:
     import importlib
 
-    from tests.support.forked_workers import workers_are_forked
-
-    workers_are_forked()
     for name in _IMPORTED:
         importlib.import_module(name)
     for line in sys.stdin:

@@ -23,8 +23,9 @@ from click import formatting
 from click.testing import CliRunner
 
 from lmemscope.app import session
-from lmemscope.commands import running, streams
+from lmemscope.commands import streams
 from lmemscope.commands.group import cli
+from lmemscope.commands.say import complain
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.demangle import short_name
 from tests.support.forked import Parent
@@ -147,7 +148,8 @@ class _Program(click.Command):
         try:
             return cli.main(args, prog_name="lmemscope")
         except LmemscopeError as error:
-            sys.exit(running.complained(error))
+            complain(error)
+            sys.exit(error.exit_code)
 
 
 class Here(Executor):
@@ -155,9 +157,6 @@ class Here(Executor):
 
     def __init__(self, *_: Any, **how: Any) -> None:
         self._needs = how.get("needs")
-
-    def prestart(self) -> None:
-        """Nothing to do."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """The result, which is there."""

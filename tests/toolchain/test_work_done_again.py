@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.app.checkout import BuildCopy, written_out
 from lmemscope.app.execute import run
 from lmemscope.app.session import Session
-from lmemscope.commands.checkout import BuildCopy, written_out
 from lmemscope.config.settings import Settings
 from lmemscope.lowering import store as stores
 from lmemscope.model import CompileOptions, Report, Unit

@@ -147,8 +147,8 @@ def test_when_unsure_it_is_looked_at_and_said(tree: Tree, text: str, why: str) -
     looked, selection = tree.select(tree.revision())
     assert looked == "c.cu"
     first, second = selection.notes
-    assert first == "checking 1 file; 2 are unchanged since main"
-    assert second.startswith("1 is checked without a known change, such as c.cu: ")
+    assert first == "analysed 1 file; 2 unchanged since main"
+    assert second.startswith("1 file analysed without a known change, such as c.cu: ")
     assert why in second
 
 
@@ -167,7 +167,7 @@ def test_links_are_followed(tree: Tree) -> None:
     looked, selection = tree.select(tree.revision(*link, known=known, links=link))
     assert looked == "a.cu b.cu c.cu"
     assert selection.notes[1] == (
-        "all are checked, because the symbolic link include/linked.h changed"
+        "all inputs are analysed, because the symbolic link include/linked.h changed"
     )
 
 
@@ -185,7 +185,7 @@ def test_what_a_build_compiles_follows_the_files_that_describe_it(tree: Tree) ->
     assert "d.cu: cmake/cuda.cmake, which says how it is built, changed" in selection.notes[-1]
     looked, selection = tree.select(tree.revision(known=known), built)
     assert "d.cu" not in looked
-    assert selection.notes[-1].startswith("options of the build are taken for those of main")
+    assert selection.notes[-1].startswith("the build's options are assumed to be those of main")
 
 
 def test_headers_are_compiled_as_others_launch_them(tree: Tree) -> None:
@@ -228,8 +228,8 @@ def test_grounds_beside_the_files(tree: Tree) -> None:
     looked, selection = tree.select(tree.revision(), grounds=Grounds(("lmemscope.toml changed",)))
     assert looked == "a.cu b.cu c.cu"
     assert selection.notes == (
-        "checking 3 files; 0 are unchanged since main",
-        "all are checked, because lmemscope.toml changed",
+        "analysed 3 files; 0 unchanged since main",
+        "all inputs are analysed, because lmemscope.toml changed",
     )
 
 
@@ -554,14 +554,14 @@ def test_a_pull_request_is_checked(repository: Repository) -> None:
     known = (top / "lmemscope-baseline.json").read_bytes()
     same = check("--update", "--ratchet")
     assert same.code == 0
-    assert "no input changed since HEAD; 3 files not checked" in same.out
+    assert "no input changed since HEAD: none of 3 files analysed" in same.out
     assert (top / "lmemscope-baseline.json").read_bytes() == known
     (top / "src" / "none.cu").write_text("int still_none;\n")
     (top / "src" / "n.h").write_text("#define N 24\n")
     worse = check()
     assert worse.code == 1
     assert worse.out.startswith("worse: a (src/a.cu")
-    assert "checking 2 files; 1 is unchanged since HEAD" in worse.out
+    assert "analysed 2 files; 1 unchanged since HEAD" in worse.out
     (top / "src" / "n.h").write_text("#define N 20\n")
     (top / "src" / "b.cu").unlink()
     gone = check("--update")

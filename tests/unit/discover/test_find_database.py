@@ -10,7 +10,7 @@ import pytest
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
-from lmemscope.discover.build_database import compiler_arguments, read_database
+from lmemscope.discover.build_database import read_database, taken_apart
 from lmemscope.discover.plan import make_units
 from lmemscope.discover.walk import Builds, Discovery, Globs, discover
 
@@ -257,7 +257,7 @@ def test_one_source_in_several_targets(source: Path) -> None:
     ],
 )
 def test_what_precedes_a_compiler(command: str, arguments: list[str]) -> None:
-    assert compiler_arguments(command.split()) == arguments
+    assert taken_apart(command.split()).arguments == arguments
 
 
 def test_what_bear_records_of_nvccs_own_calls_is_no_compilation(source: Path) -> None:

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import pytest
 
 from lmemscope import scan
-from lmemscope.commands.baseline_file import BaselineFile, unused
-from lmemscope.commands.gate_inputs import inputs_of, with_stale
-from lmemscope.commands.saved_options import with_other_options
+from lmemscope.app.baseline_file import BaselineFile, unused
+from lmemscope.app.gate_inputs import inputs_of, with_stale
+from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import unseen
 from lmemscope.discover.walk import Discovery, Globs, discover

@@ -234,7 +234,7 @@ def test_missing_evidence_never_passes_silently() -> None:
     assert gate(report(judged("k"), gaps=(Gap("ptxas", "no report", "evidence"),))).missing
     assert not gate(report(judged("k"), gaps=(Gap("names", "no source"),))).missing
     text = render_gate(failed, color=False, verbose=False)
-    assert "Gate undecided" in text
+    assert "Gate incomplete" in text
     accepted = compare(given, Policy(), None, allow_incomplete=True, today=TODAY)
     assert "Gate passed" in render_gate(accepted, color=False, verbose=False)
 
@@ -422,7 +422,7 @@ def test_a_unit_that_does_not_compile_leaves_the_gate_undecided(project: Path) -
     (project / "histogram.cu").write_text("__global__ void k(int *x) { x[0] = ; }\n")
     undecided = run(project, "check", ".")
     assert undecided.code == 3
-    assert "Gate undecided" in undecided.out
+    assert "Gate incomplete" in undecided.out
     assert run(project, "check", ".", "--allow-incomplete").code == 0
 
 
@@ -431,7 +431,7 @@ def test_a_glob_that_matches_nothing_is_no_pass(project: Path) -> None:
     nothing = run(project, "check", ".", "--kernel", "nothing*")
     assert nothing.code == 3
     assert "no kernel was checked" in nothing.out
-    assert "Gate undecided" in nothing.out
+    assert "Gate incomplete" in nothing.out
 
 
 @pytest.mark.toolchain

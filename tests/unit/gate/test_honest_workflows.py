@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from lmemscope.commands import saved
-from lmemscope.commands.gate_inputs import inputs_of
-from lmemscope.commands.saved_options import with_other_options
-from lmemscope.commands.saved_paths import from_here
+from lmemscope.app import execute
+from lmemscope.app.gate_inputs import inputs_of
+from lmemscope.app.gathered import gathered
+from lmemscope.app.saved_options import with_other_options
+from lmemscope.app.saved_paths import from_here
+from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_account import account
 from lmemscope.discover.locate import Search
@@ -63,10 +65,10 @@ class TestAUnitThatWasAnalysedTwice:
     def together(
         monkeypatch: pytest.MonkeyPatch, reports: dict[str, Report], live: Report | None
     ) -> Report:
-        monkeypatch.setattr(saved, "analyse", lambda *_: live)
+        monkeypatch.setattr(execute, "run", lambda *_, **__: live)
         monkeypatch.setattr(json, "load_report", reports.__getitem__)
         paths = [*reports, *(["src"] if live is not None else [])]
-        return saved.gathered(paths, Settings())
+        return gathered(paths, Session(Settings()))
 
     def test_that_agrees(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         report = self.together(monkeypatch, {"r.json": made_of(DIRTY)}, made_of(DIRTY))

@@ -20,7 +20,7 @@ import pytest
 import lmemscope
 from lmemscope.app import worker
 from lmemscope.app.execute import run
-from lmemscope.app.plan import plan_units
+from lmemscope.app.plan import make_plan
 from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.errors import CompileError, UsageError
@@ -138,7 +138,8 @@ def test_python_files_are_looked_into_by_workers_here(
 
     monkeypatch.setattr(python, "read_programs", read_elsewhere)
     settings = Settings(archs=("sm_90",), executor="dask://there:1", timeout=timeout)
-    units, errors = plan_units([str(tmp_path / "k.py")], Session(settings, NoExecutor()))
+    planned = make_plan([str(tmp_path / "k.py")], Session(settings, NoExecutor()))
+    units, errors = planned.units, planned.errors
     assert [unit.program or None for unit in units] == programs
     assert errors == ()
 
@@ -217,7 +218,7 @@ class TestCluster:
             options=CompileOptions(include_dirs=(str(tree / "elsewhere"),)),
             executor=cluster.url,
         )
-        report = run(["src"], Session(settings, executor), progress=progress)
+        report = run(["src"], Session(settings, executor, progress))
         executor.shutdown()
         assert doomed.wait(timeout=10) == -signal.SIGKILL
         assert [unit.failure for unit in report.units] == [None] * 6

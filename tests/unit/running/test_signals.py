@@ -28,7 +28,8 @@ POOL = """
 import sys, time
 from lmemscope.running.pool import WorkerPool
 from tests.support import crashing
-pool = WorkerPool(1)
+pool = WorkerPool(1, forks=sys.argv[2] == "forks")
+pool.prestart()
 pool.submit(crashing.run_program_that_starts_another, sys.argv[1])
 time.sleep(600)
 """
@@ -92,9 +93,10 @@ def started(code: str, *arguments: str, **environment: str) -> Iterator[subproce
 
 
 @linux
-def test_what_a_tool_started_ends_with_a_killed_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["forks", "starts"])
+def test_what_a_tool_started_ends_with_a_killed_program(tmp_path: Path, how: str) -> None:
     file = tmp_path / "numbers"
-    with started(POOL, str(file)) as program:
+    with started(POOL, str(file), how) as program:
         ours = numbers(file)
         assert all(map(running, ours))
         program.kill()
@@ -102,18 +104,16 @@ def test_what_a_tool_started_ends_with_a_killed_program(tmp_path: Path) -> None:
 
 
 @linux
-def test_what_a_tool_started_ends_when_the_worker_was_killed_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["forks", "starts"])
+def test_a_killed_workers_tools_end_with_it(tmp_path: Path, how: str) -> None:
     file = tmp_path / "numbers"
-    with started(POOL, str(file)) as program:
+    with started(POOL, str(file), how) as program:
         worker, *tools = numbers(file)
-        # The program cannot see to the worker's tools: it is stopped, and then killed.
+        # The program cannot see to the worker's tools: it is stopped.
         program.send_signal(signal.SIGSTOP)
         assert_stopped(program.pid)
         os.kill(worker, signal.SIGKILL)
-        assert_all_end([worker])
-        assert all(map(running, tools))
-        program.kill()
-        assert_all_end(tools)
+        assert_all_end([worker, *tools])
 
 
 @linux

@@ -15,9 +15,8 @@ from lmemscope.app import worker
 from lmemscope.environment import import_path
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit, Wanted
-from lmemscope.running.launch import UNITS
 from lmemscope.running.limited import Limited
-from lmemscope.running.pool import WorkerPool
+from lmemscope.running.pool import UNITS, WorkerPool
 from lmemscope.running.processor_time import seconds_of
 from tests.support import crashing
 from tests.support.program import ROOT
@@ -25,9 +24,10 @@ from tests.support.program import ROOT
 POISONED = ("pickle", "json", "ctypes", "selectors", "signal", "importlib", "lmemscope", "numpy")
 
 
-@pytest.fixture
-def pool() -> Iterator[WorkerPool]:
-    with WorkerPool(2) as pool:
+@pytest.fixture(params=["forks", "starts"])
+def pool(request: pytest.FixtureRequest) -> Iterator[WorkerPool]:
+    with WorkerPool(2, forks=request.param == "forks") as pool:
+        pool.prestart(2)
         yield pool
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lmemscope.commands.saved import filtered
+from lmemscope.app.gathered import filtered
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.discover.checkouts import upwards
 from lmemscope.discover.locate import is_saved
@@ -110,12 +110,7 @@ def baseline_for(configuration: Configuration) -> BaselineFile | None:
 
 
 def unused(paths: Sequence[str], used: BaselineFile | None) -> Iterator[str]:
-    """Sentences on baselines beside or above what is named that are not the one of the command.
-
-    Args:
-        paths: as typed.
-        used: the command's.
-    """
+    """Sentences on baselines beside or above what is named that are not the one of the command."""
     here = os.getcwd()
     taken = None if used is None else os.path.realpath(used.path)
     found: dict[str, None] = {}
@@ -143,6 +138,7 @@ def without_architectures(
     known: Baseline | None,
     report: Report,
     failures: Sequence[GateFailure],
+    typed: Mapping[str, Any],
 ) -> Iterator[str]:
     """A sentence on architectures with new findings that the baseline was not written for.
 
@@ -152,9 +148,10 @@ def without_architectures(
         known: the baseline.
         report: that it was compared with.
         failures: of the gate.
+        typed: the options on its command line, by name.
     """
     from lmemscope.analysis.ranking import arch_order
-    from lmemscope.commands.next_command import writing_baseline
+    from lmemscope.app.next_command import writing_baseline
 
     if file is None or known is None:
         return
@@ -165,6 +162,6 @@ def without_architectures(
         return
     named = [path for path in paths if not is_saved(path)] or report.paths or ("PATH",)
     target = file.path if file.path != DEFAULT_BASELINE else None
-    command = writing_baseline(named, sorted((*has, *new), key=arch_order), target)
+    command = writing_baseline(named, sorted((*has, *new), key=arch_order), target, typed)
     lacks = ", ".join(sorted(new, key=arch_order))
     yield f"{file.path} was not written for {lacks}; to add its findings: {command}"

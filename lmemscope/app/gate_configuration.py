@@ -33,7 +33,7 @@ class Said:
 
     Attributes:
         accounts: of each setting.
-        missing: what makes the gate undecided: settings weaker than those of the revision.
+        missing: why the gate's answer is incomplete: settings weaker than the revision's.
     """
 
     accounts: tuple[Account, ...]

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemscope.app.plan import found_by
 from lmemscope.discover.locate import is_saved, shown_path
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import STANDARD_INPUT, CompileOptions, Gap, InputId, UnitReport
@@ -69,13 +70,11 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
 
 def _found_now(report: Report, settings: Settings) -> Discovery:
     """What the report's paths stand for now."""
-    from lmemscope.discover.walk import Builds, Discovery, Globs, discover
+    from lmemscope.discover.walk import Discovery
 
     given = report.paths or ()
     there = [path for path in given if path != STANDARD_INPUT and os.path.exists(path)]
-    globs = Globs(settings.root, settings.include, settings.exclude)
-    builds = Builds(settings.build_database, settings.trust_build)
-    return discover(there, globs, builds) if there else Discovery()
+    return found_by(there, settings) if there else Discovery()
 
 
 def _unseen(found: Discovery, settings: Settings) -> tuple[Gap, ...]:

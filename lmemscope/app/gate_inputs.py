@@ -62,7 +62,7 @@ def inputs_of(
         part = named.variant
         if part and os.path.exists(os.path.join(os.path.dirname(file), part)):
             present.add(name)
-    admit = Globs(settings.root, settings.include, settings.exclude).admit
+    admit = Globs.of(settings).admit
     directories = [path for path in paths if os.path.isdir(path)]
     return Inputs(
         directories=tuple(map(os.path.abspath, directories)),
@@ -89,10 +89,6 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
 
     The digests of the input and of its headers tell, and the lines that are quoted. A file that is
     not there any more is one, and so is an input whose headers the report does not know.
-
-    Args:
-        paths: as typed.
-        report: of them.
     """
     saved = [path for path in paths if is_saved(path)]
     if not saved:

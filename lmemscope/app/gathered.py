@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.running import analyse
+from lmemscope import __version__
+from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import InputError, UsageError
-from lmemscope.model import InputId
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches
+from lmemscope.model import Failure, InputId, Report, UnitReport, distinct_tools
 
 if TYPE_CHECKING:
     from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
-    from lmemscope.model import Report, UnitReport
 
 _Identity = tuple[str, str, str]
 
 
 def gathered(
     paths: Sequence[str],
-    settings: Settings,
-    interrupted: Callable[[Report], None] | None = None,
+    session: Session,
     narrow: Narrow | None = None,
     *,
     verify: bool = False,
@@ -34,25 +35,27 @@ def gathered(
 
     Args:
         paths: as the user typed them.
-        settings: how to compile and what to keep.
-        interrupted, narrow: as of `analyse`; a saved report is taken whole.
+        session: how to compile and what to keep.
+        narrow: chooses among the inputs; a saved report is taken whole.
         verify: whether saved reports have to be what was written; doubts are in the report.
 
     Raises:
-        UsageError: as `analyse`.
+        UsageError, Interrupted: as `run`.
         InputError: the only input is a saved report that does not exist, or is damaged; beside
             others such a report is an input that could not be analysed.
     """
     saved = [path for path in paths if is_saved(path)]
-    if not saved:
-        return analyse(paths, settings, interrupted, narrow)
-    read = _read if len(paths) == 1 else _either
-    reports = {path: read(path, settings, verify) for path in saved}
     others = [path for path in paths if not is_saved(path)]
+    if others or not saved:
+        from lmemscope.app.execute import run
+    if not saved:
+        return run(paths, session, narrow=narrow)
+    read = _read if len(paths) == 1 else _either
+    reports = {path: read(path, session.settings, verify) for path in saved}
     if not others:
         return _combined(list(_once(reports, None)))
     # What was analysed now holds what its paths stand for.
-    live = replace(analyse(others, settings, interrupted, narrow), paths=())
+    live = replace(run(others, session, narrow=narrow), paths=())
     return _combined([*_once(reports, live), live])
 
 
@@ -71,9 +74,6 @@ def _either(path: str, settings: Settings, verify: bool) -> Report:
     try:
         return _read(path, settings, verify)
     except InputError as error:
-        from lmemscope import __version__
-        from lmemscope.model import Failure, Report, UnitReport
-
         why = Failure(error.stage, error.message, error.hint, error.command, error.log, "evidence")
         return Report(__version__, (), (UnitReport(path, "auto", "", (), why),))
 
@@ -101,7 +101,7 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
         UsageError: it has the schema of another lmemscope, or holds no such architecture.
     """
     from lmemscope.analysis.selection import units_of
-    from lmemscope.commands.saved_paths import from_here
+    from lmemscope.app.saved_paths import from_here
     from lmemscope.discover.walk import Globs
     from lmemscope.exporters.json import load_report
 
@@ -109,7 +109,7 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
     doubts = tuple(_doubts(path, report)) if verify else ()
     report = replace(report, doubts=doubts)
     whole = report
-    report = units_of(report, Globs(settings.root, settings.include, settings.exclude).admit)
+    report = units_of(report, Globs.of(settings).admit)
     if whole.units and not report.units:
         raise UsageError(
             "input",
@@ -135,9 +135,6 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
 
 def limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
     """A unit with the kernels that globs mean; it knows the names of the others."""
-    from lmemscope.formats.demangle import short_name
-    from lmemscope.formats.kernel_names import matches
-
     kept, others = [], []
     for one in unit.kernels:
         if matches(globs, one.facts.name, one.facts.demangled):
@@ -230,8 +227,6 @@ def _combined(reports: Sequence[Report]) -> Report:
     """Several reports as one, in their order; a single one is left as it is."""
     if len(reports) == 1:
         return reports[0]
-    from lmemscope.model import Report, distinct_tools
-
     whys = {report.default_arch for report in reports}
     said = [report.paths for report in reports if report.paths is not None]
     return Report(

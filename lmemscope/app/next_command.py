@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmemscope.commands.options import typed
 from lmemscope.config.options import OPTIONS
 from lmemscope.config.settings import Settings
 from lmemscope.discover.locate import is_build, is_saved
@@ -17,14 +16,15 @@ _TOLD = frozenset({"include", "exclude", "kernels"})
 """Options that choose among kernels, which the command does by a name and a file."""
 
 
-def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
+def explaining(paths: Sequence[str], settings: Settings, typed: Mapping[str, Any]) -> Explaining:
     """How ``explain`` is called for a kernel of the current command.
 
     Args:
         paths: that it was given.
         settings: its own.
+        typed: the options on its command line, by name.
     """
-    options = _repeated(typed())
+    options = _repeated(typed)
 
     def command(path: str, pattern: str) -> str | None:
         if "-" in paths:
@@ -47,15 +47,18 @@ def explaining(paths: Sequence[str], settings: Settings) -> Explaining:
     return command
 
 
-def writing_baseline(paths: Sequence[str], archs: Sequence[str], target: str | None) -> str:
+def writing_baseline(
+    paths: Sequence[str], archs: Sequence[str], target: str | None, typed: Mapping[str, Any]
+) -> str:
     """How ``baseline`` is called for the inputs of the current command.
 
     Args:
         paths: of the inputs.
         archs: that it is to be written for.
         target: its file, unless that is the default.
+        typed: the options on its command line, by name.
     """
-    given = {name: value for name, value in typed().items() if name != "arch"}
+    given = {name: value for name, value in typed.items() if name != "arch"}
     words = [
         "lmemscope",
         "baseline",

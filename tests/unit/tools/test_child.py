@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.errors import CompileError, InternalError, WorkerCrashError
+from lmemscope.errors import CompileError, WorkerCrashError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Unit
-from lmemscope.tools import isolated, nvrtc
-from lmemscope.tools.isolated import is_single_threaded
+from lmemscope.tools import child, nvrtc
+from lmemscope.tools.child import Child, is_single_threaded
 from tests.support.program import ROOT, run_program
 
 ARCH = "--gpu-architecture=sm_90"
@@ -64,8 +64,8 @@ def outputs_after_debug(files: Sequence[str]) -> list[tuple[object, ...]]:
 @pytest.mark.toolchain
 def test_each_sample_is_the_same_alone_and_after_debug_builds() -> None:
     files = [str(path) for path in SAMPLES]
-    together = isolated.call(outputs_after_debug, files)
-    alone = [isolated.call(outputs, file) for file in files]
+    together = child.call(outputs_after_debug, files)
+    alone = [child.call(outputs, file) for file in files]
     different = [file for file, a, b in zip(files, alone, together, strict=True) if a != b]
     assert not different
 
@@ -101,18 +101,6 @@ def test_the_gate_answers_the_same_in_every_order(tmp_path: Path) -> None:
     for given in ("a.cu b.cu", "b.cu a.cu", "both.cu --arch sm_80 --arch sm_90"):
         done = run_program("check", *given.split(), "--no-cache", "-j", "1", cwd=tmp_path)
         assert done.code == 0, done.err
-
-
-@pytest.mark.toolchain
-def test_one_process_compiles_once() -> None:
-    with pytest.raises(InternalError, match="twice in one process"):
-        isolated.call(twice)
-
-
-def twice() -> None:
-    """Compile here, and not in a process of its own."""
-    for _ in range(2):
-        nvrtc._program(ARRAY, "/a.cu", (ARCH,), (), nvrtc.INSTALLED)  # noqa: SLF001
 
 
 def number_and(*given: object) -> tuple[object, ...]:
@@ -153,12 +141,12 @@ def largest(size: int) -> int:
 
 @pytest.fixture(params=["fork", "spawn"])
 def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "is_single_threaded", lambda: request.param == "fork")
+    monkeypatch.setattr(child, "is_single_threaded", lambda: request.param == "fork")
 
 
 @pytest.mark.usefixtures("_either_way")
 def test_a_call_runs_elsewhere_and_its_result_comes_back() -> None:
-    number, text = isolated.call(number_and, "é" * 100_000)
+    number, text = child.call(number_and, "é" * 100_000)
     assert number != os.getpid()
     assert text == "é" * 100_000
 
@@ -166,7 +154,7 @@ def test_a_call_runs_elsewhere_and_its_result_comes_back() -> None:
 @pytest.mark.usefixtures("_either_way")
 def test_what_it_raises_is_raised_here() -> None:
     with pytest.raises(CompileError) as caught:
-        isolated.call(refused)
+        child.call(refused)
     error = caught.value
     assert (error.message, error.hint, error.log) == ("refused", "a hint", "a log")
 
@@ -174,36 +162,38 @@ def test_what_it_raises_is_raised_here() -> None:
 @pytest.mark.usefixtures("_either_way")
 def test_a_crash_ends_that_call_alone_and_says_what_was_printed() -> None:
     with pytest.raises(WorkerCrashError, match="SIGSEGV") as caught:
-        isolated.call(crashing)
+        child.call(crashing)
     assert "the end is near" in (caught.value.log or "")
 
 
 @pytest.mark.usefixtures("_either_way")
 def test_one_that_is_killed_is_tried_again(tmp_path: Path) -> None:
-    assert isolated.call(killed, str(tmp_path / "mark")) == "done"
+    assert child.call(killed, str(tmp_path / "mark")) == "done"
+    other = Child(forks=True)
+    other.send(killed, (str(tmp_path / "other"),))
     with pytest.raises(WorkerCrashError, match="SIGKILL"):
-        isolated.begin(killed, str(tmp_path / "other")).finish()
+        other.receive()
+    other.close()
 
 
 @pytest.mark.usefixtures("_either_way")
 def test_nothing_runs_on_once_it_is_ended() -> None:
-    running = isolated.begin(endless)
-    number = running._number  # noqa: SLF001
-    assert number is not None
-    running.end()
-    running.end()
+    running = Child(forks=True)
+    running.send(endless, ())
+    running.close()
+    running.close()
     with pytest.raises(ProcessLookupError):
-        os.kill(number, 0)
+        os.kill(running.pid, 0)
 
 
 def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "is_single_threaded", is_single_threaded)
+    monkeypatch.setattr(child, "is_single_threaded", is_single_threaded)
     monkeypatch.setattr(os, "fork", None)
     go_on = threading.Event()
     thread = threading.Thread(target=go_on.wait)
     thread.start()
     try:
-        assert isolated.call(number_and, 1)[1] == 1
+        assert child.call(number_and, 1)[1] == 1
     finally:
         go_on.set()
         thread.join()
@@ -212,9 +202,11 @@ def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -
 def test_none_outlives_the_process_that_began_it(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from lmemscope.tools import isolated\n"
-        "from tests.unit.tools.test_isolated import endless\n"
-        "print(isolated.begin(endless)._number, flush=True)\n"
+        "from lmemscope.tools.child import Child\n"
+        "from tests.unit.tools.test_child import endless\n"
+        "child = Child(forks=True)\n"
+        "child.send(endless, ())\n"
+        "print(child.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run(

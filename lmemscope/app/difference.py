@@ -1,0 +1,98 @@
+"""The two sides of a comparison: reports, inputs, architectures, toolkits or revisions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lmemscope.app.checkout import BuildCopy, written_out
+from lmemscope.app.execute import run
+from lmemscope.app.gathered import filtered, gathered
+from lmemscope.app.session import Session
+from lmemscope.config.settings import Settings
+from lmemscope.errors import UsageError
+from lmemscope.gate.difference import difference
+from lmemscope.model import Difference, InputId, Report
+
+
+def compared(
+    paths: Sequence[str], revisions: str | None, toolkits: Sequence[str], session: Session
+) -> tuple[Report, Report, Difference]:
+    """Both sides, and what changed between them.
+
+    Args:
+        paths: two that are compared, or those of which two versions are.
+        revisions: two of git, ``A..B``, or None.
+        toolkits: that are compared with each other, or one with the installed toolkit.
+        session: how to compile.
+
+    Raises:
+        UsageError: there are no two sides, or a filter left out of one what the other has.
+        LmemscopeError: as `gathered`.
+    """
+    old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, session)
+    if old.filters != new.filters:
+        # Only saved reports differ in this: what is analysed here is filtered alike.
+        side, other = (old, new) if old.filters else (new, old)
+        name, name2 = paths if side is old else reversed(paths)
+        raise filtered(name, side.filters, other.filters, name2)
+    found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
+    return old, new, found
+
+
+def _sides(
+    paths: Sequence[str], revisions: str | None, toolkits: Sequence[str], session: Session
+) -> tuple[Report, Report, bool, bool]:
+    """The two reports, and whether architectures or files are to be ignored in matching."""
+    settings = session.settings
+    if len(paths) == 1 and toolkits and revisions is None and len(toolkits) <= 2:
+        pair = toolkits if len(toolkits) == 2 else [settings.toolkit, *toolkits]
+        old, new = (_run(paths, session, replace(settings, toolkit=each)) for each in pair)
+        return old, new, False, False
+    if len(toolkits) > 1:
+        raise UsageError("usage", "several --toolkit compare one PATH", hint="name one of each")
+    if toolkits:
+        settings = replace(settings, toolkit=toolkits[0])
+    if revisions is not None:
+        first, separator, second = revisions.partition("..")
+        if not separator or not first or not second:
+            raise UsageError("git", f"{revisions} names no two revisions", hint="write A..B")
+        old, new = (_at(each, paths, session, settings) for each in (first, second))
+        return old, new, False, False
+    if len(paths) == 1 and len(settings.archs) == 2:
+        every = (replace(settings, archs=(arch,)) for arch in settings.archs)
+        old, new = (_run(paths, session, each) for each in every)
+        return old, new, True, False
+    if len(paths) != 2:
+        raise UsageError(
+            "usage",
+            "diff takes two things to compare",
+            hint="OLD NEW, or one PATH with two --arch or a --toolkit, or --git A..B PATH...",
+        )
+    with session.anew(settings) as own:
+        old, new = (gathered([path], own) for path in paths)
+    # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
+    single = all(len({InputId.parse(u.input).file for u in r.units}) == 1 for r in (old, new))
+    return old, new, False, single
+
+
+def _run(paths: Sequence[str], session: Session, settings: Settings) -> Report:
+    with session.anew(settings) as own:
+        return run(paths, own)
+
+
+def _at(revision: str, paths: Sequence[str], session: Session, settings: Settings) -> Report:
+    """Scan paths as they were in a revision, written out to a temporary directory."""
+    with written_out(revision) as checkout:
+        here = os.getcwd()
+        if settings.build_database:
+            BuildCopy(checkout).write(paths)
+        os.chdir(checkout.directory)
+        try:
+            own = [checkout.relative(path) for path in paths]
+            report = _run(own, session, checkout.mapped(settings))
+            checkout.refuse_live_files(report)
+        finally:
+            os.chdir(here)
+        return report

@@ -1,0 +1,127 @@
+"""The gate on inputs: analysed, compared with a baseline, and what the answer is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
+from lmemscope.app.gate_configuration import say_of
+from lmemscope.app.gate_inputs import inputs_of, with_stale
+from lmemscope.app.gathered import filtered, gathered
+from lmemscope.app.saved_options import with_other_options
+from lmemscope.config.settings import Configuration, Settings
+from lmemscope.discover.locate import is_saved
+from lmemscope.gate import baseline, compare
+from lmemscope.model import Baseline, Checked, Written
+
+if TYPE_CHECKING:
+    from lmemscope.app.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `check` is asked beside its configuration.
+
+    Attributes:
+        revision: of which only what changed since is looked at, or None.
+        allow_incomplete: pass although evidence is missing.
+        trust_configuration: accept a configuration that is weaker than the revision's.
+        update: remove findings that are gone from the baseline.
+        ratchet: record improvements in the baseline.
+        typed: the options on the command line, by name.
+    """
+
+    revision: str | None = None
+    allow_incomplete: bool = False
+    trust_configuration: bool = False
+    update: bool = False
+    ratchet: bool = False
+    typed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def settings_as(known: Baseline | None, settings: Settings) -> Settings:
+    """The settings with the baseline's architectures where nobody named any.
+
+    The gate must not depend on the GPU of whoever runs it.
+    """
+    if known is None or settings.archs:
+        return settings
+    if known.archs:
+        return replace(settings, archs=known.archs)
+    # Earlier baselines say nothing of their own but what their findings do.
+    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.entries}
+    return replace(settings, default_archs=tuple(sorted(default)))
+
+
+def judge(
+    paths: Sequence[str],
+    session: Session,
+    configuration: Configuration,
+    file: BaselineFile | None,
+    known: Baseline | None,
+    asked: Asked,
+) -> tuple[Checked, Baseline | None]:
+    """The gate's answer, and the baseline that is to be written, if any.
+
+    Args:
+        paths: as the user typed them.
+        session: how to compile; its settings are those of `settings_as`.
+        configuration: limits, allowances and tolerances.
+        file, known: the baseline and what it holds, or None.
+        asked: what the command line says.
+
+    Raises:
+        UsageError: a filter left out of a saved report or of the baseline what the other has.
+        LmemscopeError: as `gathered`.
+    """
+    settings = session.settings
+    since = None
+    if asked.revision is not None:
+        from lmemscope.discover import changed
+
+        path = file.path if file is not None else None
+        since = changed.since(asked.revision, paths, path, configuration.file, settings)
+    report = gathered(paths, session, since.narrow if since is not None else None, verify=True)
+    theirs = known.filters if known is not None else ()
+    # What this command's own flags leave out is said below; what is missing of a file is not known.
+    foreign = tuple(one for one in report.filters if one not in settings.filters)
+    saved = next(filter(is_saved, paths), None)
+    if saved is not None and foreign and report.filters != theirs:
+        other = "the gate" if known is None else "the baseline"
+        raise filtered(saved, foreign, theirs, other)
+    if file is not None and known is not None:
+        known = file.reported(known, report)
+    report = with_other_options(paths, with_stale(paths, report), settings)
+    result = compare.compare(
+        report,
+        configuration.policy,
+        known,
+        tolerance=configuration.tolerance,
+        toolchain_tolerance=configuration.toolchain_tolerance,
+        allow_incomplete=asked.allow_incomplete,
+        inputs=inputs_of(
+            paths,
+            report,
+            known,
+            settings,
+            globs_typed=bool(settings.narrowed),
+            archs_typed="arch" in asked.typed,
+        ),
+        kernels=settings.kernels,
+        unchanged=since.unchanged if since is not None else (),
+    )
+    said = say_of(configuration, report, since, trusted=asked.trust_configuration)
+    result = said.added_to(result)
+    about = since.notes if since is not None else ()
+    where = (f"the baseline is {file.path}",) if file is not None and file.found else ()
+    hints = unused(paths, file) if configuration.baseline is None else ()
+    unknown = without_architectures(paths, file, known, report, result.failures, asked.typed)
+    result = replace(result, notes=(*about, *where, *hints, *unknown, *result.notes))
+    update, ratchet = known is not None and asked.update, known is not None and asked.ratchet
+    checked = Checked(report, result, Written(update=update, ratchet=ratchet))
+    if known is None or not (update or ratchet):
+        return checked, None
+    changed_ = baseline.without(known, result.gone) if update else known
+    return checked, baseline.ratcheted(changed_, result.better) if ratchet else changed_
