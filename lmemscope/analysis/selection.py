@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lmemscope.analysis.groups import Group, Row, distinct_kernels, group_severity, grouped
+from lmemscope.analysis.groups import (
+    Group,
+    Row,
+    distinct_kernels,
+    group_severity,
+    grouped,
+    only_clean,
+)
 from lmemscope.model import (
     Cause,
     InputId,
     KernelFacts,
     Order,
     Report,
+    UnitReport,
     View,
     count,
     verdict_kind,
@@ -38,7 +46,7 @@ def selected(report: Report, view: View) -> Report:
         rows = [row for entry in _entries(rows, view)[: view.top] for row in entry.kernels]
     kept = {id(kernel) for _, kernel in rows}
     units = tuple(
-        replace(unit, kernels=tuple(one for one in unit.kernels if id(one) in kept))
+        replace(unit, kernels=tuple(one for one in unit.kernels if id(one) in kept), clean=())
         for unit in report.units
     )
     return replace(report, units=units, filters=tuple(sorted({*report.filters, *view.filters})))
@@ -52,6 +60,7 @@ class Listed:
         shown: rows in order; one of a single kernel stands for itself.
         negligible: rows whose local memory is for messages and launches alone.
         clean: rows without local memory.
+        unlisted: units with the `CleanKernel` that no row is of.
         is_folded: whether there are so many kernels that the table folds any.
     """
 
@@ -59,6 +68,7 @@ class Listed:
     negligible: tuple[Group, ...] = ()
     clean: tuple[Group, ...] = ()
     is_folded: bool = False
+    unlisted: tuple[UnitReport, ...] = ()
 
 
 def listed(report: Report, view: View) -> Listed:
@@ -68,8 +78,9 @@ def listed(report: Report, view: View) -> Listed:
     """
     rows = _rows(report)
     entries = _entries(rows, view)
+    unlisted = only_clean(report)
     if len(rows) <= MANY or view.all:
-        return Listed(tuple(entries))
+        return Listed(tuple(entries), unlisted=unlisted)
 
     def is_shown(entry: Group) -> bool:
         return bool(view.cause) or not entry.is_negligible
@@ -80,6 +91,7 @@ def listed(report: Report, view: View) -> Listed:
         tuple(one for one in using if not is_shown(one)),
         tuple(one for one in entries if not one.uses_memory),
         is_folded=True,
+        unlisted=unlisted,
     )
 
 

@@ -120,6 +120,7 @@ from lmemscope.model.inputs import (
 )
 from lmemscope.model.judgement import (
     Advice,
+    CleanKernel,
     Finding,
     HeaderTemplates,
     KernelReport,
@@ -223,6 +224,7 @@ __all__ = [
     "Candidate",
     "Cause",
     "CauseShare",
+    "CleanKernel",
     "CauseTraits",
     "Change",
     "Checked",
