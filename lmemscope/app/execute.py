@@ -116,8 +116,8 @@ def _run(
         ended = {future for future in unit_of if future.done() and not future.cancelled()}
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         raise Interrupted(gathered(ended), len(ended), total, number) from stop
-    ended = ((u, made.result()) for u, made in futures if made.exception() is None)
-    return report, tuple((u, made) for u, made in ended if isinstance(made, UnitReport))
+    results = ((u, made.result()) for u, made in futures if made.exception() is None)
+    return report, tuple((u, made) for u, made in results if isinstance(made, UnitReport))
 
 
 _Future = Future[UnitReport | tuple[UnitReport, ...]]

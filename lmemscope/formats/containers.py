@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Literal
+from typing import IO, Literal, cast
 
 from lmemscope.errors import FormatError
 from lmemscope.formats import archive, fatbin
@@ -69,7 +69,9 @@ def kind_of_head(head: bytes) -> Kind | None:
     return "tar.zst" if head.startswith(_ZSTD) else None
 
 
-def read_images(data: memoryview, budget: Budget, path: str = "", depth: int = 0) -> Iterator[Images]:
+def read_images(
+    data: memoryview, budget: Budget, path: str = "", depth: int = 0
+) -> Iterator[Images]:
     """The device code of a file in memory, file by file; what is damaged is a problem beside it.
 
     Args:
@@ -194,7 +196,7 @@ def _tar(
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     try:
-        with unpacker.stream_reader(_Joined(head, content.read)) as stream:
+        with unpacker.stream_reader(cast(IO[bytes], _Joined(head, content.read))) as stream:
             bounded = _Joined(b"", _metered(stream.read, budget))
             with tarfile.open(fileobj=bounded, mode="r|") as package:
                 for member in package:

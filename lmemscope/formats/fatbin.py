@@ -18,7 +18,6 @@ from lmemscope.errors import FormatError
 MAGIC = struct.pack("<I", 0xBA55ED50)
 _HEADER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
-_PTX, _CUBIN = 1, 2
 _LZ4, _ZSTD = 0x2000, 0x8000
 _ALIGNMENT = 8
 _LARGEST = 1 << 29
@@ -26,6 +25,7 @@ _LARGEST = 1 << 29
 _ZSTD_WINDOW = 1 << 27
 
 ImageKind = Literal["cubin", "ptx", "other"]
+_KINDS: dict[int, ImageKind] = {1: "ptx", 2: "cubin"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,10 @@ def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry
             if codec is None:
                 return f"the entry at offset {position} is compressed in an unknown way"
         stored = data[position + header : position + header + (packed or size)]
-        named: ImageKind = {_PTX: "ptx", _CUBIN: "cubin"}.get(kind, "other")  # type: ignore[assignment]
-        entries.append(Entry(named, sm, (major, minor), stored, unpacked if packed else size, codec))
+        named = _KINDS.get(kind, "other")
+        entries.append(
+            Entry(named, sm, (major, minor), stored, unpacked if packed else size, codec)
+        )
         position += header + size
     return None
 

@@ -10,8 +10,6 @@ import zipfile
 import lz4.block
 import zstandard
 
-from tests.support.builders import CUBIN_MACHINE, elf_file
-
 LZ4, ZSTD = 0x2000, 0x8000
 
 
@@ -40,12 +38,33 @@ def fatbin(*entries: bytes) -> bytes:
 
 def host_object(*sections: tuple[str, bytes]) -> bytes:
     """An x86-64 object with some sections."""
-    return elf_file(62, sections)
+    return _elf(62, sections)
 
 
 def cubin(sm: int = 90) -> bytes:
     """A cubin without code."""
-    return elf_file(CUBIN_MACHINE, (), flags=sm | sm << 16, abi=7)
+    return _elf(190, (), flags=sm | sm << 16, abi=7)
+
+
+def _elf(
+    machine: int, sections: tuple[tuple[str, bytes], ...], flags: int = 0, abi: int = 0
+) -> bytes:
+    names, body, headers = b"\0", b"", [bytes(64)]
+    for name, content in (*sections, (".shstrtab", b"")):
+        at = len(names)
+        names += name.encode() + b"\0"
+        content = content or (names if name == ".shstrtab" else b"")
+        headers.append(
+            struct.pack("<IIQQQQIIQQ", at, 1, 0, 0, 64 + len(body), len(content), 0, 0, 8, 0)
+        )
+        body += content + bytes(-len(content) % 8)
+    ident = b"\x7fELF\x02\x01\x01\0" + bytes([abi]) + bytes(7)
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH",
+        ident, 1, machine, 1, 0, 0, 64 + len(body), flags, 64, 0, 0, 64, len(headers),
+        len(headers) - 1,
+    )  # fmt: skip
+    return header + body + b"".join(headers)
 
 
 def archive(*members: tuple[str, bytes]) -> bytes:
