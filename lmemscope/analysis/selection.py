@@ -29,8 +29,15 @@ MANY = 40
 """Kernels; beyond that a table shows groups, and of these the ones that use local memory."""
 
 
+def is_small(report: Report) -> bool:
+    """Whether a report has so few kernels that a table folds none."""
+    return sum(len(unit.kernels) + len(unit.clean) for unit in report.units) <= MANY
+
+
 def settled(report: Report, view: View) -> View:
     """The view with what depends on how many kernels the whole report has."""
+    if any(unit.clean for unit in report.units) and view.group is None:
+        return replace(view, group=not view.all)
     return replace(view, group=_is_grouped(_rows(report), view))
 
 
@@ -79,7 +86,7 @@ def listed(report: Report, view: View) -> Listed:
     rows = _rows(report)
     entries = _entries(rows, view)
     unlisted = only_clean(report)
-    if len(rows) <= MANY or view.all:
+    if (len(rows) <= MANY and not unlisted) or view.all:
         return Listed(tuple(entries), unlisted=unlisted)
 
     def is_shown(entry: Group) -> bool:

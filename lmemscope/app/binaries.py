@@ -117,7 +117,7 @@ class _Reader:
             return
         report = self._analysed(data, arch, whole)
         found.kernels += report.kernels
-        found.gaps.update(dict.fromkeys(report.gaps))
+        found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
 
     def _analysed(self, data: bytes, arch: str, names: Sequence[str]) -> UnitReport:
         """The report of one image, with some of its kernels."""

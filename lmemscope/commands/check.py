@@ -26,6 +26,7 @@ from lmemscope.config.settings import Configuration, Settings
 from lmemscope.discover.locate import is_saved
 from lmemscope.exporters.formats import Presentation, formats_of
 from lmemscope.model import Checked, Written
+from lmemscope.rules.clean_kernels import with_clean
 
 if TYPE_CHECKING:
     from lmemscope.commands.baseline_file import BaselineFile
@@ -110,6 +111,7 @@ def command(
         raise filtered(saved, foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
+    report = with_clean(report)
     report = with_other_options(paths, with_stale(paths, report), settings)
     result = compare.compare(
         report,

@@ -62,6 +62,7 @@ def command(
       lmemscope diff --git main..HEAD kernels/ --format markdown
     """
     from lmemscope.gate.difference import difference
+    from lmemscope.rules.clean_kernels import with_clean
 
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
     old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
@@ -70,6 +71,7 @@ def command(
         side, other = (old, new) if old.filters else (new, old)
         name, name2 = paths if side is old else reversed(paths)
         raise filtered(name, side.filters, other.filters, name2)
+    old, new = with_clean(old), with_clean(new)
     sink.show(difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input))
     for note in dict.fromkeys((*old.notes, *new.notes)):
         say(f"note: {note}", err=True)

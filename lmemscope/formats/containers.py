@@ -170,7 +170,7 @@ _ZIP_ERRORS = (
 def _problem(stage: str, error: Exception) -> FormatError:
     if isinstance(error, FormatError):
         return error
-    return FormatError(stage, f"it is damaged, or packed in a way that is not known: {error}")
+    return FormatError(stage, f"it is cut off, damaged or packed in an unknown way: {error}")
 
 
 def _whole(content: IO[bytes], head: bytes, size: int) -> memoryview:
