@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from lmemscope.analysis.ranking import arch_order
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.formats.cubin import Cubin, CubinFunction
@@ -46,7 +47,7 @@ def analyse_images(unit: Unit, wanted: Wanted) -> tuple[UnitReport, ...]:
     """The reports of a binary: for each file in it and architecture, and for what is damaged.
 
     Args:
-        unit: the binary; with an architecture, only images for that are read.
+        unit: the binary; with architectures, separated by blanks, only images for these are read.
         wanted: what reports are to hold.
 
     Raises:
@@ -59,6 +60,8 @@ def analyse_images(unit: Unit, wanted: Wanted) -> tuple[UnitReport, ...]:
 class _Reader:
     def __init__(self, unit: Unit, wanted: Wanted) -> None:
         self._unit, self._wanted = unit, wanted
+        self._archs = unit.arch.split()
+        self._held: dict[str, None] = {}
         self._found: dict[tuple[str, str], _Found] = {}
         self._failed: dict[tuple[str, str], UnitReport] = {}
         self._ptx: dict[str, dict[int, None]] = {}
@@ -68,8 +71,15 @@ class _Reader:
         for image in images(self._unit):
             self._add(image)
         self._note_ptx()
-        if not self._found and not self._failed:
-            yield self._failure("", "", FormatError("read", "it holds no device code"))
+        if not self._held and not self._failed:
+            gap = Gap("kernels", "it holds no device code")
+            yield UnitReport(self._unit.name, "binary", "", (), None, (gap,))
+        for arch in self._archs:
+            if self._held and arch not in self._held:
+                gap = Gap(
+                    "kernels", f"it holds no code for {arch}, but for {self._others()}", "evidence"
+                )
+                yield UnitReport(self._unit.name, "binary", arch, (), None, (gap,))
         for (path, arch), found in self._found.items():
             yield UnitReport(
                 input=self._name(path),
@@ -84,6 +94,9 @@ class _Reader:
             )
         yield from self._failed.values()
 
+    def _others(self) -> str:
+        return ", ".join(sorted(self._held, key=arch_order))
+
     def _name(self, path: str) -> str:
         return str(InputId(self._unit.input, path))
 
@@ -97,7 +110,8 @@ class _Reader:
             arch = ""
             try:
                 arch = arch_of(image.data)
-                if self._unit.arch in ("", arch):
+                self._held[arch] = None
+                if not self._archs or arch in self._archs:
                     self._read(image, arch, self._found.setdefault((image.path, arch), _Found()))
             except LmemscopeError as error:
                 self._fail(image.path, arch, error)

@@ -17,7 +17,9 @@ from lmemscope.commands.options import (
     format_options,
     group_options,
     is_typed,
+    package_option,
     path_argument,
+    with_packages,
 )
 from lmemscope.commands.output import Sink, append
 from lmemscope.commands.saved import filtered, gathered
@@ -37,7 +39,8 @@ FORMATS = formats_of(Checked)
 
 
 @click.command(name="check")
-@path_argument("paths", nargs=-1, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...", required=False)
+@package_option
 @group_options("gate")
 @click.option(
     "--changed",
@@ -58,6 +61,7 @@ FORMATS = formats_of(Checked)
 @configured_options
 def command(
     paths: tuple[str, ...],
+    packages: tuple[str, ...],
     revision: str | None,
     allow_incomplete: bool,
     trust_configuration: bool,
@@ -88,6 +92,7 @@ def command(
     """
     from lmemscope.gate import baseline, compare
 
+    paths = with_packages(paths, packages)
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)

@@ -11,7 +11,9 @@ from lmemscope.commands.options import (
     compile_options,
     format_options,
     group_options,
+    package_option,
     path_argument,
+    with_packages,
 )
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
@@ -26,7 +28,8 @@ FORMATS = formats_of(Report)
 
 
 @click.command(name="scan")
-@path_argument("paths", nargs=-1, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...", required=False)
+@package_option
 @format_options(FORMATS)
 @group_options("view")
 @group_options("facts")
@@ -35,6 +38,7 @@ FORMATS = formats_of(Report)
 @compile_options
 def command(
     paths: tuple[str, ...],
+    packages: tuple[str, ...],
     format_name: str | None,
     target: str | None,
     accesses: bool,
@@ -65,6 +69,7 @@ def command(
       lmemscope scan saved.json --cause dynamic-index --top 10
       lmemscope scan src/ --device H200 --stack-limit 4096
     """
+    paths = with_packages(paths, packages)
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
 
     device = chosen_device(settings)

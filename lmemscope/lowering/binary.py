@@ -49,10 +49,10 @@ def is_walked(path: str, beside: frozenset[str]) -> bool:
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """One unit for all images, or one for each architecture that was asked for."""
+    """One unit for all images: its file is read once, whatever architectures are asked for."""
     frontend = "auto" if asked.frontend == "both" else asked.frontend
-    archs = asked.archs if asked.explicit else ("",)
-    return Expansion(tuple(replace(unit, arch=arch, frontend=frontend) for arch in archs))
+    archs = " ".join(asked.archs) if asked.explicit else ""
+    return Expansion((replace(unit, arch=archs, frontend=frontend),))
 
 
 def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
