@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from lmemscope.analysis.ranking import arch_order
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
+from lmemscope.files import digest_of
 from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import matches
@@ -54,7 +55,9 @@ def analyse_images(unit: Unit, wanted: Wanted) -> tuple[UnitReport, ...]:
         LmemscopeError: the file cannot be read at all.
     """
     with ours(unit):
-        return tuple(_Reader(unit, wanted).reports())
+        reports = tuple(_Reader(unit, wanted).reports())
+        digest = digest_of(unit.path)
+        return tuple(replace(report, source_digest=digest) for report in reports)
 
 
 class _Reader:

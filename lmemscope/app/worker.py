@@ -98,7 +98,7 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
 
 def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
     """A report with what tells later whether its files are still what it was made of."""
-    report = replace(report, source_digest=files.digest_of(unit.path, unit.options.max_file_size))
+    report = replace(report, source_digest=files.digest_of(unit.path))
     if report.frontend not in ("nvrtc", "nvcc") or wanted.moved is not None:
         return report
     try:

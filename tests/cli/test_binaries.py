@@ -145,6 +145,27 @@ def test_the_gate_passes_no_wheel_that_it_cannot_read(wheel: Path) -> None:
     assert run_program("check", wheel.name, cwd=wheel.parent).code == 3
 
 
+def test_a_limit_on_a_cause_is_undecided_where_machine_code_does_not_show_it(
+    tmp_path: Path,
+) -> None:
+    plain = cubin("constant_table").replace(b".nv_debug_ptx_txt", b".xx_debug_ptx_txt")
+    (tmp_path / "lib.so").write_bytes(host_object((".nv_fatbin", fatbin(entry(plain)))))
+    (kernel, *_) = scanned("lib.so", "--local-only", cwd=tmp_path)["units"][0]["kernels"]  # type: ignore[index]
+    assert {one["cause"] for one in kernel["causes"]} == {"unattributed"}
+    assert run_program("check", "lib.so", "--forbid", "const-table", cwd=tmp_path).code == 3
+    assert run_program("check", "lib.so", "--max-frame", "256", cwd=tmp_path).code == 0
+    assert run_program("check", "lib.so", "--max-frame", "128", cwd=tmp_path).code == 1
+
+
+def test_a_saved_report_of_another_wheel_decides_nothing(wheel: Path) -> None:
+    arguments = ("check", "saved.json", "--max-frame", "4096")
+    wheel.write_bytes(package(("p/lib.so", library("rolled_loop"))))
+    assert run_program("scan", wheel.name, "-o", "saved.json", cwd=wheel.parent).code == 0
+    assert run_program(*arguments, cwd=wheel.parent).code == 0
+    wheel.write_bytes(package(("p/lib.so", library("constant_table"))))
+    assert run_program(*arguments, cwd=wheel.parent).code == 3
+
+
 def test_two_versions_of_a_wheel_are_compared_member_by_member(wheel: Path) -> None:
     newer = wheel.with_name("p-1.1-py3-none-any.whl")
     newer.write_bytes(package(("p/lib.so", library("rolled_loop"))))

@@ -566,8 +566,8 @@ TARGETS = (
         0.5,
         (b"$\n", b"$ ", b"$:", b": CUDA_COMPILER_a ", b"build ", b" | ", b" || "),
     ),
-    Target("containers", containers.seeds, containers.read_containers, 3),
-    Target("binary", containers.seeds, containers.read_binary, 0.3),
     Target("cmake-reply", lambda: (links.REPLY,), links.read_reply, 0.5, _JSON_WORDS),
+    Target("containers", containers.seeds, containers.read_containers, 3),
+    Target("binary", containers.seeds, containers.read_binary, 1),
 )
 """Every target; the order is that of the series, so that a number means the same input."""
