@@ -17,6 +17,7 @@ from typing import IO
 DEFAULT_LIMIT = 512
 """MiB; several times the largest PTX and cubins of the libraries that ship device code."""
 
+_CHUNK = 1 << 20
 _TEXT_LIMIT = 64 << 20
 """Bytes of a file that lies beside an input, such as a header or a configuration."""
 
@@ -84,10 +85,17 @@ def read_beside(path: str | os.PathLike[str]) -> bytes:
     return _read(path, _TEXT_LIMIT)
 
 
-def digest_of(path: str | os.PathLike[str], mebibytes: int | None = None) -> str | None:
-    """SHA-256 of an input's bytes, or None where it cannot be read."""
+def digest_of(path: str | os.PathLike[str]) -> str | None:
+    """SHA-256 of an input's bytes, or None where it cannot be read; few of them are in memory."""
     try:
-        return hashlib.sha256(read_input(path, mebibytes)).hexdigest()
+        with open_regular(path) as stream:
+            # Files of /proc have no size before they are read, and some have no end.
+            left = os.fstat(stream.fileno()).st_size or DEFAULT_LIMIT << 20
+            digest = hashlib.sha256()
+            while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
+                digest.update(chunk)
+                left -= len(chunk)
+            return digest.hexdigest()
     except OSError:
         return None
 

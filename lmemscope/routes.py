@@ -90,7 +90,6 @@ class Route(Protocol):
 
 def route_of(kind: InputKind) -> Route:
     """The module of a kind, imported now: most commands meet one kind only."""
-    assert kind.module is not None
     return cast(Route, import_module(kind.module))
 
 
@@ -103,9 +102,9 @@ def kind_of_content(path: str) -> InputKind | None:
     try:
         with open_regular(path) as stream:
             head = stream.read(_HEAD)
-            for kind in INPUT_KINDS:
-                if kind.signature and all(head[at:].startswith(s) for at, s in kind.signature):
-                    return kind
+            kind = _signed(head)
+            if kind is not None:
+                return kind
             beginning = head + stream.read(_BEGINNING)
     except OSError:
         return None
@@ -114,14 +113,38 @@ def kind_of_content(path: str) -> InputKind | None:
     )
 
 
+def binary_kind(path: str) -> InputKind | None:
+    """As `kind_of_content`, of what holds device code beside other things; few bytes are read."""
+    try:
+        with open_regular(path) as stream:
+            kind = _signed(stream.read(_HEAD))
+    except OSError:
+        return None
+    return kind if kind is not None and kind.by_content else None
+
+
+def _signed(head: bytes) -> InputKind | None:
+    for kind in INPUT_KINDS:
+        if kind.signature and all(head[at:].startswith(s) for at, s in kind.signature):
+            return kind
+    return None
+
+
 def kind_of_unit(unit: Unit) -> InputKind:
-    """The kind of a unit; a file that is none is there because its build compiles it as CUDA."""
-    return kind_of(unit.path) or kind_of_content(unit.path) or CUDA
+    """The kind of a unit; a file that is none is there because its build compiles it as CUDA.
+
+    What is machine code is told by its contents even where its name says so too.
+    """
+    named = kind_of(unit.path)
+    if named is not None:
+        return (binary_kind(unit.path) or named) if named.signature else named
+    return kind_of_content(unit.path) or CUDA
 
 
 def is_linkable(unit: Unit) -> bool:
     """Whether a unit can be a part of a linked program: CUDA C++, PTX, or a cubin."""
-    return unit.excerpt is None and kind_of_unit(unit).part is not None
+    kind = kind_of_unit(unit)
+    return unit.excerpt is None and kind.part is not None and not kind.by_content
 
 
 def linked_unit(unit: Unit) -> Unit:

@@ -56,6 +56,7 @@ CONTENTS = """
 :caption: Use
 
 docs/usage
+docs/binaries
 docs/fix
 docs/rewrites
 docs/ci

@@ -6,6 +6,7 @@ the terminal, Markdown and HTML count alike.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -27,6 +28,7 @@ from lmemscope.model import (
     KernelFacts,
     Report,
     SiteClass,
+    UnitReport,
     Verdict,
     VerdictName,
     count,
@@ -184,19 +186,45 @@ def distinct_kernels(rows: Iterable[Row]) -> int:
     return len({(unit.input, stable_name(kernel.facts.name)) for unit, kernel in rows})
 
 
-def counted(rows: Iterable[Row]) -> str:
+def counted(rows: Iterable[Row], clean: Iterable[UnitReport] = ()) -> str:
     """How many kernels there are, and functions that are compiled by themselves, in words.
 
     Relocatable code and debug builds have such functions.
+
+    Args:
+        rows: kernels that have a report each.
+        clean: units whose `CleanKernel` count as well.
     """
-    listed = list(rows)
-    kernels = [row for row in listed if row[1].facts.kind == "entry"]
-    functions = [row for row in listed if row[1].facts.kind != "entry"]
-    said = [count(distinct_kernels(kernels), "kernel")] if kernels or not functions else []
-    said += [count(distinct_kernels(functions), "function")] if functions else []
+    found: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    for unit, kernel in rows:
+        found[kernel.facts.kind].add((unit.input, stable_name(kernel.facts.name)))
+    for unit in clean:
+        for one in unit.clean:
+            found[one.kind].add((unit.input, stable_name(one.name)))
+    kernels, functions = len(found["entry"]), len(found["function"])
+    said = [count(kernels, "kernel")] if kernels or not functions else []
+    said += [count(functions, "function")] if functions else []
     return " and ".join(said)
 
 
+def only_clean(report: Report) -> tuple[UnitReport, ...]:
+    """Units with those of their clean kernels that use no local memory on any architecture."""
+    using = {
+        (unit.input, stable_name(kernel.facts.name))
+        for unit in report.units
+        for kernel in unit.kernels
+    }
+    return tuple(
+        replace(
+            unit,
+            clean=tuple(o for o in unit.clean if (unit.input, stable_name(o.name)) not in using),
+        )
+        for unit in report.units
+        if unit.clean
+    )
+
+
+@functools.lru_cache(maxsize=1 << 16)
 def template_name(demangled: str) -> str:
     """A kernel's short name without template arguments, those of its scopes included.
 

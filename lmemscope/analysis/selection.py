@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lmemscope.analysis.groups import Group, Row, distinct_kernels, group_severity, grouped
+from lmemscope.analysis.groups import (
+    Group,
+    Row,
+    distinct_kernels,
+    group_severity,
+    grouped,
+    only_clean,
+)
 from lmemscope.model import (
     Cause,
     InputId,
     KernelFacts,
     Order,
     Report,
+    UnitReport,
     View,
     count,
     verdict_kind,
@@ -21,8 +29,15 @@ MANY = 40
 """Kernels; beyond that a table shows groups, and of these the ones that use local memory."""
 
 
+def is_small(report: Report) -> bool:
+    """Whether a report has so few kernels that a table folds none."""
+    return sum(len(unit.kernels) + len(unit.clean) for unit in report.units) <= MANY
+
+
 def settled(report: Report, view: View) -> View:
     """The view with what depends on how many kernels the whole report has."""
+    if any(unit.clean for unit in report.units) and view.group is None:
+        return replace(view, group=not view.all)
     return replace(view, group=_is_grouped(_rows(report), view))
 
 
@@ -38,7 +53,7 @@ def selected(report: Report, view: View) -> Report:
         rows = [row for entry in _entries(rows, view)[: view.top] for row in entry.kernels]
     kept = {id(kernel) for _, kernel in rows}
     units = tuple(
-        replace(unit, kernels=tuple(one for one in unit.kernels if id(one) in kept))
+        replace(unit, kernels=tuple(one for one in unit.kernels if id(one) in kept), clean=())
         for unit in report.units
     )
     return replace(report, units=units, filters=tuple(sorted({*report.filters, *view.filters})))
@@ -52,6 +67,7 @@ class Listed:
         shown: rows in order; one of a single kernel stands for itself.
         negligible: rows whose local memory is for messages and launches alone.
         clean: rows without local memory.
+        unlisted: units with the `CleanKernel` that no row is of.
         is_folded: whether there are so many kernels that the table folds any.
     """
 
@@ -59,6 +75,7 @@ class Listed:
     negligible: tuple[Group, ...] = ()
     clean: tuple[Group, ...] = ()
     is_folded: bool = False
+    unlisted: tuple[UnitReport, ...] = ()
 
 
 def listed(report: Report, view: View) -> Listed:
@@ -68,8 +85,9 @@ def listed(report: Report, view: View) -> Listed:
     """
     rows = _rows(report)
     entries = _entries(rows, view)
-    if len(rows) <= MANY or view.all:
-        return Listed(tuple(entries))
+    unlisted = only_clean(report)
+    if (len(rows) <= MANY and not unlisted) or view.all:
+        return Listed(tuple(entries), unlisted=unlisted)
 
     def is_shown(entry: Group) -> bool:
         return bool(view.cause) or not entry.is_negligible
@@ -80,6 +98,7 @@ def listed(report: Report, view: View) -> Listed:
         tuple(one for one in using if not is_shown(one)),
         tuple(one for one in entries if not one.uses_memory),
         is_folded=True,
+        unlisted=unlisted,
     )
 
 

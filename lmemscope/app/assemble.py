@@ -37,7 +37,7 @@ from lmemscope.model import (
 
 def assemble(
     planned: Plan,
-    reports: Sequence[UnitReport],
+    results: Sequence[tuple[Unit, tuple[UnitReport, ...]]],
     links: Sequence[Link],
     paths: Sequence[str],
     settings: Settings,
@@ -46,12 +46,19 @@ def assemble(
 
     Args:
         planned: what was to be analysed.
-        reports: of the units that ended, in the order of the inputs.
+        results: the units that ended, in the order of the inputs, each with its reports.
         links: of the programs that were linked.
         paths: as the user typed them.
         settings: what was asked for.
     """
-    done, total = len(reports), len(planned.units)
+    done, total = len(results), len(planned.units)
+    reports = [report for _, made in results for report in made]
+    logs = [
+        (unit.path, report.failure.log)
+        for unit, made in results
+        for report in made
+        if report.failure is not None and report.failure.log is not None
+    ]
     if planned.found.compilers and any(report.failure is not None for report in reports):
         from lmemscope.discover.build_notes import with_own_toolkit
 
@@ -59,7 +66,9 @@ def assemble(
     used = (*(report.tools for report in reports), *(link.tools for link in links))
     toolchain = distinct_tools(tool for tools in used for tool in tools)
     # What no unit instantiates is known when all have been asked.
-    over_all = _of_all_units(planned, reports, toolchain, paths, settings) if done == total else ()
+    over_all: Iterable[str | Gap] = ()
+    if done == total:
+        over_all = _of_all_units(planned, reports, logs, toolchain, paths, settings)
     left_out = (*planned.left_out, *over_all)
     if done < total:
         # Who reads it later must not take it for all: a gate finds evidence missing.
@@ -83,19 +92,21 @@ def assemble(
     )
 
 
-def result_of(unit: Unit, future: Future[UnitReport]) -> UnitReport:
-    """A unit's report; where its worker raised, one with the failure."""
+def results_of(
+    unit: Unit, future: Future[UnitReport | tuple[UnitReport, ...]]
+) -> tuple[UnitReport, ...]:
+    """A unit's report, or reports; where its worker raised, one with the failure."""
     try:
-        return future.result()
+        made = future.result()
+        return made if isinstance(made, tuple) else (made,)
     except LmemscopeError as error:
         # Parsers and workers do not know whose bytes they read.
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
-        return _failed(unit, error)
+        return (_failed(unit, error),)
     except Exception as error:  # noqa: BLE001 - a mistake of ours, and of this unit alone
-        return UnitReport(
-            unit.name, unit.frontend, unit.arch, (), _failure(InternalError.of(error))
-        )
+        why = _failure(InternalError.of(error))
+        return (UnitReport(unit.name, unit.frontend, unit.arch, (), why),)
 
 
 def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
@@ -143,6 +154,7 @@ def _links_with(
 def _of_all_units(
     planned: Plan,
     reports: Sequence[UnitReport],
+    failed: Sequence[tuple[str, str]],
     toolchain: Sequence[Tool],
     paths: Sequence[str],
     settings: Settings,
@@ -158,11 +170,7 @@ def _of_all_units(
     yield from gaps
     yield from notes
     bare = {found.path for found in planned.found.inputs if found.options is None}
-    logs = [
-        (unit.path, report.failure.log)
-        for unit, report in zip(planned.units, reports, strict=True)
-        if report.failure is not None and report.failure.log is not None and unit.path in bare
-    ]
+    logs = [(path, log) for path, log in failed if path in bare]
     if not logs and not planned.found.compilers:
         return
     # Most commands meet no build and no failure, and need none of this.

@@ -14,6 +14,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 from lmemscope.gate.difference import difference
 from lmemscope.model import Difference, InputId, Report
+from lmemscope.rules.clean_kernels import with_clean
 
 
 def compared(
@@ -37,6 +38,7 @@ def compared(
         side, other = (old, new) if old.filters else (new, old)
         name, name2 = paths if side is old else reversed(paths)
         raise filtered(name, side.filters, other.filters, name2)
+    old, new = with_clean(old), with_clean(new)
     found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
     return old, new, found
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import replace
 
-from lmemscope.app.assemble import assemble, result_of
+from lmemscope.app.assemble import assemble, results_of
 from lmemscope.app.plan import Narrow, links_of, make_plan
 from lmemscope.app.session import Interrupted, Session
-from lmemscope.app.worker import analyse_unit, lower_unit
+from lmemscope.app.worker import analyse_binary, analyse_unit, lower_unit
 from lmemscope.discover.links import split_binaries
 from lmemscope.errors import LmemscopeError, Stopped
 from lmemscope.lowering import store
 from lmemscope.model import Artifacts, Link, LinkRequest, Report, Unit, UnitReport, Wanted, count
+from lmemscope.routes import kind_of_unit
 
 Analysed = tuple[tuple[Unit, UnitReport], ...]
 """The units that could be analysed, each with its report as its worker drew it up."""
@@ -73,9 +74,9 @@ def _run(
     futures = _submitted(planned.units, wanted, session)
     links: list[Link] = []
 
-    def gathered(done: Collection[Future[UnitReport]]) -> Report:
-        reports = [result_of(unit, one) for unit, one in futures if one in done]
-        return assemble(planned, reports, links, paths, settings)
+    def gathered(done: Collection[_Future]) -> Report:
+        results = [(unit, results_of(unit, one)) for unit, one in futures if one in done]
+        return assemble(planned, results, links, paths, settings)
 
     total = len(futures)
     unit_of = {future: unit for unit, future in futures}
@@ -97,21 +98,32 @@ def _run(
         raise Interrupted(gathered(ended), counted, number) from stop
     if session.store is not None and any(u.failure is None and not u.cached for u in report.units):
         store.trim(session.store)
-    return report, tuple((u, made.result()) for u, made in futures if made.exception() is None)
+    results = ((u, made.result()) for u, made in futures if made.exception() is None)
+    return report, tuple((u, made) for u, made in results if isinstance(made, UnitReport))
+
+
+_Future = Future[UnitReport | tuple[UnitReport, ...]]
 
 
 def _submitted(
     units: Sequence[Unit], wanted: Wanted, session: Session
-) -> list[tuple[Unit, Future[UnitReport]]]:
+) -> list[tuple[Unit, _Future]]:
     """Units with their results to come, in the order of the inputs.
 
     The largest source starts first, so that no worker is left alone with it at the end.
     """
     futures = {
-        index: session.workers.submit(analyse_unit, units[index], wanted)
+        index: session.workers.submit(_analysis_of(units[index]), units[index], wanted)
         for index in sorted(range(len(units)), key=lambda index: -_size(units[index]))
     }
     return [(unit, futures[index]) for index, unit in enumerate(units)]
+
+
+def _analysis_of(unit: Unit) -> Callable[[Unit, Wanted], UnitReport | tuple[UnitReport, ...]]:
+    """What a worker does with a unit: a binary stands for many."""
+    if unit.excerpt is None and kind_of_unit(unit).by_content:
+        return analyse_binary
+    return analyse_unit
 
 
 def _size(unit: Unit) -> int:

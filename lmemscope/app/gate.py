@@ -15,6 +15,7 @@ from lmemscope.config.settings import Configuration, Settings
 from lmemscope.discover.locate import is_saved
 from lmemscope.gate import baseline, compare
 from lmemscope.model import Baseline, Checked, Written
+from lmemscope.rules.clean_kernels import with_clean
 
 if TYPE_CHECKING:
     from lmemscope.app.session import Session
@@ -93,7 +94,7 @@ def judge(
         raise filtered(saved, foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
-    report = with_other_options(paths, with_stale(paths, report), settings)
+    report = with_other_options(paths, with_stale(paths, with_clean(report)), settings)
     result = compare.compare(
         report,
         configuration.policy,

@@ -43,7 +43,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     Raises:
         LmemscopeError: it cannot be analysed; `lmemscope.app.assemble` makes that its `Failure`.
     """
-    with _ours(unit):
+    with ours(unit):
         if unit.excerpt is not None:
             from lmemscope.app.log_unit import report_of_log
 
@@ -66,6 +66,17 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         return _with_digests(report, unit, wanted)
 
 
+def analyse_binary(unit: Unit, wanted: Wanted = EVERYTHING) -> tuple[UnitReport, ...]:
+    """Take a unit whose file holds many images to their reports.
+
+    Raises:
+        LmemscopeError: the file cannot be read at all.
+    """
+    with _importing:
+        from lmemscope.app.binaries import analyse_images
+    return analyse_images(unit, wanted)
+
+
 def _pipeline() -> ModuleType:
     """The analysis, imported now: it takes as long as compiling a small file."""
     with _importing:
@@ -82,13 +93,13 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
     """
     from lmemscope.lowering.lower import lower
 
-    with _ours(unit):
+    with ours(unit):
         return lower(unit, cache_directory)
 
 
 def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
     """A report with what tells later whether its files are still what it was made of."""
-    report = replace(report, source_digest=files.digest_of(unit.path, unit.options.max_file_size))
+    report = replace(report, source_digest=files.digest_of(unit.path))
     if report.frontend not in ("nvrtc", "nvcc") or wanted.moved is not None:
         return report
     try:
@@ -131,7 +142,7 @@ def _with_quotes(
 
 
 @contextlib.contextmanager
-def _ours(unit: Unit) -> Iterator[None]:
+def ours(unit: Unit) -> Iterator[None]:
     """A mistake of ours must not take the other inputs down, nor pass as the user's."""
     try:
         yield

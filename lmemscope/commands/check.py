@@ -10,8 +10,10 @@ from lmemscope.commands.options import (
     configured_options,
     format_options,
     group_options,
+    package_option,
     path_argument,
     typed,
+    with_packages,
 )
 from lmemscope.commands.output import Sink, append
 from lmemscope.commands.running import working
@@ -23,7 +25,8 @@ FORMATS = formats_of(Checked)
 
 
 @click.command(name="check")
-@path_argument("paths", nargs=-1, metavar="PATH...")
+@path_argument("paths", nargs=-1, metavar="PATH...", required=False)
+@package_option
 @group_options("gate")
 @click.option(
     "--changed",
@@ -44,6 +47,7 @@ FORMATS = formats_of(Checked)
 @configured_options
 def command(
     paths: tuple[str, ...],
+    packages: tuple[str, ...],
     revision: str | None,
     allow_incomplete: bool,
     trust_configuration: bool,
@@ -75,6 +79,7 @@ def command(
     from lmemscope.app.baseline_file import baseline_for
     from lmemscope.app.gate import Asked, judge, settings_as
 
+    paths = with_packages(paths, packages)
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)

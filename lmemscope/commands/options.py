@@ -215,3 +215,29 @@ def _archs() -> Iterable[str]:
 
 
 _COMPLETED = {"arch": {"shell_complete": _offering(_archs)}}
+
+
+def package_option(function: Function) -> Function:
+    """The option that names installed packages; `with_packages` says what they stand for."""
+    return click.option(
+        "--package",
+        "packages",
+        multiple=True,
+        metavar="NAME",
+        help="Also read the libraries of an installed Python package; repeatable.",
+    )(function)
+
+
+def with_packages(paths: tuple[str, ...], packages: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths that a command was given, and the files of packages.
+
+    Raises:
+        UsageError: a package is not installed, or holds no library.
+    """
+    if not packages:
+        if not paths:
+            raise click.UsageError("Missing argument 'PATH...'.", click.get_current_context())
+        return paths
+    from lmemscope.discover.packages import files_of
+
+    return (*paths, *(file for name in packages for file in files_of(name)))

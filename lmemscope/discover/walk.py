@@ -37,7 +37,7 @@ from lmemscope.model import (
     kind_of,
     listed,
 )
-from lmemscope.routes import kind_of_content, route_of
+from lmemscope.routes import binary_kind, kind_of_content, route_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -320,11 +320,26 @@ def _add_directory(
         if not (database and by_link and _add_from(result, file, database, builds, search)):
             result.inputs.append(Found(os.path.normpath(file), path, walked=True))
     if len(result.inputs) + len(result.errors) == before:
+        result.inputs += _binaries(directory, globs)
+    if len(result.inputs) + len(result.errors) == before:
         own = os.path.join(directory, DATABASE)
         nothing = _no_cuda_in(own) if os.path.isfile(own) else _nothing_in(directory)
         if not os.path.isfile(own) and is_build_name(os.path.abspath(directory)):
             nothing.hint = _configured(os.path.abspath(directory)) or nothing.hint
         result.errors.append((directory, nothing))
+
+
+def _binaries(directory: str, globs: Globs) -> Iterator[Found]:
+    """The binaries below a directory that holds no source: each once, whatever links to it."""
+    seen: set[str] = set()
+    for root, names, files in walk(directory, lambda error: None):
+        names[:] = [name for name in names if why_skipped(root, name) is None]
+        for name in files:
+            file = os.path.join(root, name)
+            path = os.path.realpath(file)
+            if path not in seen and globs.admit(os.path.abspath(file)) and binary_kind(file):
+                seen.add(path)
+                yield Found(os.path.normpath(file), os.path.abspath(file), walked=True)
 
 
 def _database_of(directory: str, search: Search) -> str | None:

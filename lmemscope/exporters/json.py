@@ -192,6 +192,7 @@ def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitDocument:
         UnitDocument,
         unit,
         kernels=tuple(_kernel(kernel, left_out) for kernel in unit.kernels),
+        clean=unit.clean or UNSET,
         directives=UNSET if "directives" in left_out else unit.directives,
     )
 
@@ -203,6 +204,7 @@ def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
         kernels=tuple(
             _kernel_of(kernel, f"{place}.kernels[{n}]") for n, kernel in enumerate(unit.kernels)
         ),
+        clean=_given(unit.clean),
         directives=_given(unit.directives),
         headers=(),  # What follows from these is among the report's gaps and notes.
         cached=False,

@@ -220,11 +220,11 @@ def summary(report: Report) -> str:
         key = (unit.input, stable_name(kernel.facts.name))
         kinds.setdefault(key, set()).add(kernel.verdict.kind)
     files = len(dict.fromkeys(unit.input for unit in report.units))
-    archs = len({unit.arch for unit in report.units if unit.kernels})
+    archs = len({unit.arch for unit in report.units if unit.kernels or unit.clean})
     using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
-    if kinds:
+    if kinds or any(unit.clean for unit in report.units):
         on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
-        parts = [f"{counted(rows(report))}{on} in {count(files, 'file')}"]
+        parts = [f"{counted(rows(report), report.units)}{on} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]

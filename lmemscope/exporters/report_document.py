@@ -18,6 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 from lmemscope.model import (
     CallFacts,
     Cause,
+    CleanKernel,
     CubinFacts,
     DisagreementReason,
     EvidenceKind,
@@ -327,7 +328,8 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         gaps: evidence that is missing.
         tools: what was used for this unit.
         unknown_log_lines: lines of the compiler's report that were not understood.
-        kernels: sorted by mangled name.
+        kernels: sorted by mangled name; of a binary, those that use local memory.
+        clean: the other kernels of a binary; absent where there are none.
         source_lines: text of the lines that the kernels name.
         directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
         launches: device-side launches that the source has and no compiled code shows.
@@ -345,6 +347,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...] = ()
     unknown_log_lines: tuple[str, ...] = ()
     kernels: tuple[KernelDocument, ...]
+    clean: tuple[CleanKernel, ...] | UnsetType = UNSET
     source_lines: tuple[SourceLine, ...] = ()
     directives: tuple[KernelDirective, ...] | UnsetType = UNSET
     launches: tuple[Launch, ...] = ()

@@ -155,8 +155,8 @@ def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
         )
     if found.negligible:
         lines.append(f"{negligible(found.negligible)} hidden (--all shows them)")
-    if found.clean:
-        clean = counted(row for entry in found.clean for row in entry.kernels)
+    if found.clean or found.unlisted:
+        clean = counted((row for entry in found.clean for row in entry.kernels), found.unlisted)
         lines.append(f"{clean} without local memory hidden (--all shows them)")
     return lines
 
@@ -330,14 +330,16 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> list[Part]:
 def _summary(report: Report) -> str:
     sentence = layout.summary(report)
     routes = layout.distinct(
-        unit.frontend for unit in report.units if unit.failure is None and unit.kernels
+        unit.frontend
+        for unit in report.units
+        if unit.failure is None and (unit.kernels or unit.clean)
     )
     tools = layout.routes(report).replace("nvrtc", "NVRTC")
     by = f" Compiled with {tools}." if tools else ""
     if routes and (not tools or not {*routes} <= {"nvrtc", "nvcc"}):
         by += f" Route{'s' if len(routes) > 1 else ''}: {', '.join(routes)}."
     compiled = any(unit.frontend != "binary" and unit.kernels for unit in report.units)
-    archs = layout.distinct(unit.arch for unit in report.units if unit.kernels)
+    archs = layout.distinct(u.arch for u in report.units if u.kernels or u.clean)
     arch = ""
     if report.default_arch and compiled:
         arch = f" Architecture {report.default_arch}."

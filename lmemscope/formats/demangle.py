@@ -77,6 +77,7 @@ _LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatil
 _NUMBA_MODULE = "__lmemscope__::"
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def short_name(demangled: str) -> str:
     """A kernel's name without return type, parameter list, anonymous and static scopes.
 

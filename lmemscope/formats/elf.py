@@ -62,13 +62,13 @@ class Symbol:
     size: int
 
 
-def extent(data: bytes) -> int:
+def extent(data: bytes | memoryview) -> int:
     """Bytes that the file's own headers say it has (tables only, not section contents).
 
     Raises:
         FormatError: not a 64-bit little-endian ELF file.
     """
-    if not data.startswith(_ELFCLASS64_LITTLE) or len(data) < _FILE_HEADER.size:
+    if data[: len(_ELFCLASS64_LITTLE)] != _ELFCLASS64_LITTLE or len(data) < _FILE_HEADER.size:
         raise FormatError("cubin", "not a 64-bit little-endian ELF file")
     header = _FILE_HEADER.unpack_from(data)
     programs = header[5] + header[9] * header[10]
@@ -115,7 +115,7 @@ class ElfFile:
         FormatError: no such file, or its tables lie outside the data.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         if extent(data) > len(data):
             raise FormatError("cubin", "the ELF file is cut off: its tables lie outside of it")
         self.data = memoryview(data)

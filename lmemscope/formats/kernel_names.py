@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -23,7 +24,7 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
     short = short_name(demangled)
     template = short.partition("<")[0]
     base = template.rpartition("::")[2]
-    plain = demangled.partition("(")[0]
+    plain = demangled.replace("(anonymous namespace)::", "").partition("(")[0]
     if "<" in plain:  # cut within a template's arguments
         plain = short
     instance = base + short.removeprefix(template)
@@ -80,6 +81,7 @@ _UNIT = re.compile(
 _STATIC = re.compile(r"__nv_static_(\d{1,9})_")
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def stable_name(name: str) -> str:
     """A mangled name without what a compiler numbers anew for each run and directory.
 

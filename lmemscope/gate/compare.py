@@ -153,7 +153,9 @@ class _Gate:
             self._check_expectations(unit, kernel, found)
             for finding in kernel.findings:
                 item = Item(unit, kernel, finding)
-                known = unit.frontend != "log"
+                known = unit.frontend != "log" and (
+                    unit.frontend != "binary" or finding.cause != "unattributed"
+                )
                 ruling = rule(finding, limits, found, causes_known=known)
                 allowance = self._allowed(item, ruling)
                 if allowance is not None:

@@ -40,7 +40,7 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
     reached = facts.calls.reached if facts.calls is not None else ()
     elsewhere = [
         one.facts
-        for one in unit.kernels
+        for one in (unit.kernels if reached else ())
         if one.facts.kind == "function" and one.facts.name in reached
     ]
     return {

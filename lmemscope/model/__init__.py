@@ -120,6 +120,7 @@ from lmemscope.model.inputs import (
 )
 from lmemscope.model.judgement import (
     Advice,
+    CleanKernel,
     Finding,
     HeaderTemplates,
     KernelReport,
@@ -227,6 +228,7 @@ __all__ = [
     "Change",
     "Checked",
     "Chosen",
+    "CleanKernel",
     "CompileOptions",
     "Confidence",
     "Cost",

@@ -23,24 +23,27 @@ class InputKind:
     Attributes:
         name: for messages.
         endings: of file names, in lower case.
-        module: dotted name of its `lmemscope.routes.Route`; None for what is only linked.
+        module: dotted name of its `lmemscope.routes.Route`.
         signature: offsets and bytes that tell a named file whose ending says nothing.
         marks: bytes that tell one wherever they are in its beginning.
         is_cuda: CUDA C++, whose launches may instantiate templates of other inputs.
         is_header: CUDA C++ that is compiled as other inputs launch it, and only if named.
         reads: which other files decide what is made of one: those it includes, those beside it
             that have its name, the modules it imports; None where that cannot be told.
+        by_content: whether only the first bytes tell it, whatever its name; the endings are those
+            that such files usually have.
         part: what it is in a linked program, or None where it cannot be a part of one.
     """
 
     name: str
     endings: tuple[str, ...]
-    module: str | None = None
+    module: str
     signature: tuple[tuple[int, bytes], ...] = ()
     marks: tuple[bytes, ...] = ()
     is_cuda: bool = False
     is_header: bool = False
     reads: Literal["includes", "neighbours", "imports"] | None = None
+    by_content: bool = False
     part: LinkInputKind | None = None
 
 
@@ -59,6 +62,7 @@ BUILD_LOG = InputKind(
     # Beginnings of what `ptxas -v` and `nvlink -v` print of every function.
     marks=(b"ptxas info    : ", b"nvlink info    : "),
 )
+_BINARY = "lmemscope.lowering.binary"
 INPUT_KINDS: tuple[InputKind, ...] = (
     CUDA,
     InputKind(
@@ -82,8 +86,37 @@ INPUT_KINDS: tuple[InputKind, ...] = (
     ),
     InputKind("Python", (".py",), "lmemscope.lowering.python", reads="imports"),
     BUILD_LOG,
-    InputKind("host object", (".o", ".obj", ".fatbin"), part="object"),
-    InputKind("archive", (".a", ".lib"), part="archive"),
+    InputKind(
+        "host object",
+        (".o", ".obj", ".fatbin"),
+        _BINARY,
+        signature=((0, b"\x7fELF"),),
+        by_content=True,
+        part="object",
+    ),
+    InputKind("library or program", (".so",), _BINARY, by_content=True),
+    InputKind(
+        "fat binary",
+        (),
+        _BINARY,
+        signature=((0, b"\x50\xed\x55\xba"),),
+        by_content=True,
+    ),
+    InputKind(
+        "archive",
+        (".a", ".lib"),
+        _BINARY,
+        signature=((0, b"!<arch>\n"),),
+        by_content=True,
+        part="archive",
+    ),
+    InputKind(
+        "package",
+        (".whl", ".zip", ".conda", ".pt2"),
+        _BINARY,
+        signature=((0, b"PK\x03\x04"),),
+        by_content=True,
+    ),
 )
 """Every kind of input, in the order in which they are listed to users."""
 
@@ -98,13 +131,13 @@ def kind_of(path: str) -> InputKind | None:
     if path == STANDARD_INPUT:
         return BUILD_LOG
     kind = _BY_ENDING.get(_ending(path))
-    return kind if kind is not None and kind.module else None
+    return kind if kind is not None and not kind.by_content else None
 
 
 def kind_of_binary(path: str) -> InputKind | None:
-    """The kind of a file that is only linked, by its name, or None."""
+    """The kind of a file that a link takes as it is, by its name, or None."""
     kind = _BY_ENDING.get(_ending(path))
-    return kind if kind is not None and not kind.module else None
+    return kind if kind is not None and kind.by_content and kind.part else None
 
 
 def _ending(path: str) -> str:

@@ -20,6 +20,7 @@ from lmemscope.model.request import (
     Frontend,
     Gap,
     KernelDirective,
+    KernelKind,
     Severity,
     SourceLine,
     SourceLocation,
@@ -155,6 +156,21 @@ class KernelReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanKernel:
+    """A kernel of a binary without local memory: all that a report holds of it.
+
+    Attributes:
+        name: mangled.
+        kind: as of `KernelFacts`.
+        registers: per thread, as the cubin says; None where it does not.
+    """
+
+    name: str
+    kind: KernelKind
+    registers: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class HeaderTemplates:
     """The template kernels that a header defines, as one unit that includes it has them.
 
@@ -181,7 +197,7 @@ class UnitReport:
         options: the effective compiler options.
         failure: why nothing could be analysed, or None.
         gaps: evidence that is missing.
-        kernels: sorted by name.
+        kernels: sorted by name; of a binary, those that use local memory or were named.
         tools: what was used for this unit.
         unknown_log_lines: lines of the compiler's report that were not understood.
         directives: ``// lmemscope:`` comments that speak of a kernel.
@@ -193,6 +209,7 @@ class UnitReport:
         others: names of the kernels that globs left out, shortened; no exporter shows them.
         launches: device-side launches that the source has and no compiled code shows; of a unit
             that failed, all that its source has.
+        clean: the other kernels of a binary, which may be many thousands.
         source_digest: of the bytes of the input's file, so that a saved report can be told from
             one of another text; None where there is no file.
         sources: digests of all of the user's files that it was compiled from, by path: the input
@@ -215,6 +232,7 @@ class UnitReport:
     cached: bool = field(default=False, compare=False)
     others: tuple[str, ...] = field(default=(), compare=False)
     launches: tuple[Launch, ...] = ()
+    clean: tuple[CleanKernel, ...] = ()
     source_digest: str | None = field(default=None, compare=False)
     sources: Mapping[str, str] | None = field(default=None, compare=False)
 

@@ -58,7 +58,7 @@ from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.lines import from_disk, quoted_lines, read_lines
 from lmemscope.sources.python import may_hold_kernels, read_programs
 from lmemscope.sources.tokens import tokenise
-from tests.fuzz import links
+from tests.fuzz import containers, links
 
 HERE = Path(__file__).parent
 SEEDS = HERE / "seeds"
@@ -567,5 +567,7 @@ TARGETS = (
         (b"$\n", b"$ ", b"$:", b": CUDA_COMPILER_a ", b"build ", b" | ", b" || "),
     ),
     Target("cmake-reply", lambda: (links.REPLY,), links.read_reply, 0.5, _JSON_WORDS),
+    Target("containers", containers.seeds, containers.read_containers, 3),
+    Target("binary", containers.seeds, containers.read_binary, 1),
 )
 """Every target; the order is that of the series, so that a number means the same input."""

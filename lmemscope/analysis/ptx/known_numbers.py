@@ -113,11 +113,14 @@ class KnownNumbers:
     def parameters(self, value: Value | None) -> set[str]:
         """Parameters that a value is computed from; none where anything else is in it."""
         found: set[str] = set()
-        work = [value]
+        work, seen = [value], set()
         while work:
             value = work.pop()
             if value is None or value < 0 or len(found) > 1:
                 return set()
+            if value in seen:
+                continue
+            seen.add(value)
             instruction = self.code.body.instructions[value]
             name = self._parameter(value)
             if name is not None:

@@ -1,0 +1,236 @@
+"""Files that hold device code inside: host objects, archives and packages, however nested.
+
+Nothing is written to disk, and names of members are only shown. What a file unpacks to is bounded
+by its own size (`Budget`), so that no file takes much more memory or time than an honest one.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, Literal, cast
+
+from lmemscope.errors import FormatError
+from lmemscope.formats import archive, fatbin
+from lmemscope.formats.elf import ElfFile
+from lmemscope.formats.fatbin import Budget, Entry
+
+HEAD = 64
+"""First bytes of a file by which its kind is told."""
+_ELF, _ZIP, _ZSTD = b"\x7fELF", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"
+_EMPTY_ZIP = b"PK\x05\x06"
+_EM_CUDA = 190
+_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin", ".nv.fatbin"})
+_DEEPEST = 4
+_CHUNK = 1 << 20
+_RATIO, _SPARE = 64, 128 << 20
+"""Bytes that a file may unpack to for each of its own, and bytes more: large libraries in packages
+have 25 for each."""
+_MOST_MEMBERS = 1 << 18
+
+Kind = Literal["cubin", "host", "fatbin", "archive", "zip", "tar.zst"]
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The device code of one file.
+
+    Attributes:
+        path: members on the way to it, joined by slashes; empty for the input itself.
+        entries: its images, in file order.
+        problem: why it could not be read, or not to its end; None where it was.
+    """
+
+    path: str
+    entries: tuple[Entry, ...] = ()
+    problem: FormatError | None = None
+
+
+def budget_for(size: int) -> Budget:
+    """What an input of a size may unpack to."""
+    return Budget(_RATIO * size + _SPARE)
+
+
+def kind_of_head(head: bytes) -> Kind | None:
+    """What a file is by its first bytes; None for what holds no device code."""
+    if head.startswith(_ELF):
+        return "cubin" if int.from_bytes(head[18:20], "little") == _EM_CUDA else "host"
+    if head.startswith(fatbin.MAGIC):
+        return "fatbin"
+    if head.startswith((archive.MAGIC, archive.THIN)):
+        return "archive"
+    if head.startswith((_ZIP, _EMPTY_ZIP)):
+        return "zip"
+    return "tar.zst" if head.startswith(_ZSTD) else None
+
+
+def read_images(
+    data: memoryview, budget: Budget, path: str = "", depth: int = 0
+) -> Iterator[Images]:
+    """The device code of a file in memory, file by file; what is damaged is a problem beside it.
+
+    Args:
+        data: of the file.
+        budget: what may still be unpacked.
+        path: of the file within the input.
+        depth: containers around it.
+    """
+    try:
+        kind = kind_of_head(bytes(data[:HEAD]))
+        if depth > _DEEPEST:
+            raise FormatError("read", "containers are nested too deeply")
+        if kind == "cubin":
+            yield Images(path, (Entry("cubin", 0, (0, 0), data, len(data), None),))
+        elif kind == "fatbin":
+            yield _images(path, [data])
+        elif kind == "host":
+            yield from _host(data, path)
+        elif kind == "archive":
+            for name, content in archive.members(data):
+                yield from read_images(content, budget, _below(path, name), depth + 1)
+        elif kind == "zip":
+            yield from read_zip(io.BytesIO(data), budget, path, depth)
+        elif kind == "tar.zst":
+            yield from _tar(io.BytesIO(data), budget, path, depth)
+    except FormatError as error:
+        yield Images(path, (), error)
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name
+
+
+def _host(data: memoryview, path: str) -> Iterator[Images]:
+    elf = ElfFile(data)
+    if not elf.sections:
+        raise FormatError("elf", "it has no section headers, which tell where device code is")
+    found = [elf.content(section) for section in elf.sections if section.name in _SECTIONS]
+    if found:
+        yield _images(path, found)
+
+
+def _images(path: str, parts: list[memoryview]) -> Images:
+    read = [fatbin.read_fatbins(part) for part in parts]
+    problems = [one.problem for one in read if one.problem is not None]
+    error = FormatError("fatbin", problems[0]) if problems else None
+    return Images(path, tuple(entry for one in read for entry in one.entries), error)
+
+
+def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) -> Iterator[Images]:
+    """The device code of a package's members, each read into memory by itself.
+
+    Args:
+        stream: of the package.
+        budget, path, depth: as of `read_images`.
+    """
+    try:
+        package = zipfile.ZipFile(stream)
+        members = package.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise FormatError("zip", f"it has {len(members)} members")
+    except (FormatError, *_ZIP_ERRORS) as error:
+        yield Images(path, (), _problem("zip", error))
+        return
+    for member in members:
+        below = _below(path, member.filename)
+        try:
+            with package.open(member) as content:
+                head = content.read(HEAD)
+                kind = kind_of_head(head)
+                if kind is None:
+                    continue
+                if kind == "tar.zst":
+                    yield from _tar(content, budget, below, depth, head)
+                    continue
+                budget.spend(member.file_size, "zip")
+                data = _whole(content, head, member.file_size)
+        except (FormatError, *_ZIP_ERRORS) as error:
+            yield Images(below, (), _problem("zip", error))
+            continue
+        yield from read_images(data, budget, below, depth + 1)
+
+
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    EOFError,
+    OSError,
+    ValueError,  # a negative seek; UnicodeDecodeError
+    RuntimeError,  # an encrypted member; NotImplementedError
+    zlib.error,
+    struct.error,
+)
+
+
+def _problem(stage: str, error: Exception) -> FormatError:
+    if isinstance(error, FormatError):
+        return error
+    return FormatError(stage, f"it is cut off, damaged or packed in an unknown way: {error}")
+
+
+def _whole(content: IO[bytes], head: bytes, size: int) -> memoryview:
+    """All bytes of a member, in memory that is taken once."""
+    data = bytearray(size)
+    data[: len(head)] = head
+    view, position = memoryview(data), len(head)
+    while position < size:
+        chunk = content.read(min(_CHUNK, size - position))
+        if not chunk:
+            raise FormatError("zip", "it is cut off")
+        view[position : position + len(chunk)] = chunk
+        position += len(chunk)
+    content.read(1)  # to the end, where its checksum is compared
+    return view
+
+
+def _tar(
+    content: IO[bytes], budget: Budget, path: str, depth: int, head: bytes = b""
+) -> Iterator[Images]:
+    """The device code of a tar archive packed by zstd, as in ``.conda`` packages."""
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    try:
+        with unpacker.stream_reader(cast(IO[bytes], _Joined(head, content.read))) as stream:
+            bounded = _Joined(b"", _metered(stream.read, budget))
+            with tarfile.open(fileobj=bounded, mode="r|") as package:
+                for member in package:
+                    file = package.extractfile(member) if member.isreg() else None
+                    start = file.read(HEAD) if file is not None else b""
+                    if file is None or kind_of_head(start) is None:
+                        continue
+                    data = memoryview(start + file.read())
+                    yield from read_images(data, budget, _below(path, member.name), depth + 1)
+    except (FormatError, tarfile.TarError, zstandard.ZstdError, *_ZIP_ERRORS) as error:
+        yield Images(path, (), _problem("tar", error))
+
+
+def _metered(read: Callable[[int], bytes], budget: Budget) -> Callable[[int], bytes]:
+    def counted(size: int) -> bytes:
+        data = read(size)
+        budget.spend(len(data), "tar")
+        return data
+
+    return counted
+
+
+class _Joined(io.RawIOBase):
+    """A stream of bytes that were read already and of those that follow."""
+
+    def __init__(self, head: bytes, read: Callable[[int], bytes]) -> None:
+        self._head, self._read = head, read
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most a chunk where all are asked for."""
+        size = _CHUNK if size < 0 else size
+        given, self._head = self._head[:size], self._head[size:]
+        return given or self._read(size)

@@ -1,0 +1,163 @@
+"""Fat binaries: the containers in which nvcc puts the cubins and PTX of one translation unit.
+
+NVIDIA does not document the format. The fields below were read off libraries of CUDA 11 to 13 and
+are held to ``cuobjdump -lelf`` and ``-xelf all`` by tests/toolchain/test_embedded_images.py. A
+section of a host object holds fat binaries one after another, each with a header (magic, version,
+size of the header, bytes of its entries); an entry has a header (kind, size of the header, bytes
+as stored, bytes as compressed, version, architecture, flags, bytes as unpacked) and a payload.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lmemscope.errors import FormatError
+
+MAGIC = struct.pack("<I", 0xBA55ED50)
+_HEADER = struct.Struct("<IHHQ")
+_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+_LZ4, _ZSTD = 0x2000, 0x8000
+_ALIGNMENT = 8
+_LARGEST = 1 << 29
+"""Bytes that one entry may have when unpacked; the largest cubins of libraries have a tenth."""
+_ZSTD_WINDOW = 1 << 27
+
+ImageKind = Literal["cubin", "ptx", "other"]
+_KINDS: dict[int, ImageKind] = {1: "ptx", 2: "cubin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One image of a fat binary.
+
+    Attributes:
+        kind: what the payload is; ``other`` is neither a cubin nor PTX, such as NVVM's IR.
+        sm: number of the architecture; the suffix of ``sm_90a`` is not among these fields.
+        version: of the PTX language, for PTX.
+        stored: the payload as it is in the file.
+        size: bytes when unpacked.
+        codec: how it is packed.
+    """
+
+    kind: ImageKind
+    sm: int
+    version: tuple[int, int]
+    stored: memoryview
+    size: int
+    codec: Literal["lz4", "zstd"] | None
+
+
+@dataclass(slots=True)
+class Budget:
+    """Bytes that may still be unpacked; shared by all that one input holds."""
+
+    left: int
+
+    def spend(self, size: int, stage: str) -> None:
+        """Count bytes before they are unpacked.
+
+        Raises:
+            FormatError: there are more than any real file of that size holds.
+        """
+        if size > self.left:
+            raise FormatError(stage, "it unpacks to more than a file of its size can hold")
+        self.left -= size
+
+
+@dataclass(slots=True)
+class Fatbins:
+    """What a run of fat binaries holds, and why it could not be read to its end."""
+
+    entries: list[Entry] = field(default_factory=list)
+    problem: str | None = None
+
+
+def read_fatbins(data: memoryview) -> Fatbins:
+    """The entries of fat binaries that lie one after another; what is damaged ends the reading."""
+    found = Fatbins()
+    position = 0
+    while position + _HEADER.size <= len(data):
+        magic, version, header, size = _HEADER.unpack_from(data, position)
+        if magic == 0 and version == 0:
+            position += _ALIGNMENT
+            continue
+        where = f"the fat binary at offset {position}"
+        if data[position : position + 4] != MAGIC:
+            found.problem = f"offset {position} holds no fat binary"
+            return found
+        if version != 1 or header < _HEADER.size:
+            found.problem = f"{where} has version {version}, which is not known"
+            return found
+        end = position + header + size
+        found.problem = _read_entries(data, position + header, min(end, len(data)), found.entries)
+        if found.problem is None and end > len(data):
+            found.problem = f"{where} is cut off"
+        if found.problem is not None:
+            return found
+        position = end + -end % _ALIGNMENT
+    return found
+
+
+def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry]) -> str | None:
+    """Read the entries of one fat binary; what is wrong with the first damaged one, or None."""
+    while position < end:
+        if position + _ENTRY.size > end:
+            return f"the entry at offset {position} is cut off"
+        (kind, _, header, size, packed, _, minor, major, sm, *_, flags, _, unpacked) = (
+            _ENTRY.unpack_from(data, position)
+        )
+        if header < _ENTRY.size or position + header + size > end or packed > size:
+            return f"the entry at offset {position} is cut off or damaged"
+        codec: Literal["lz4", "zstd"] | None = None
+        if packed:
+            codec = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else None
+            if codec is None:
+                return f"the entry at offset {position} is compressed in an unknown way"
+        stored = data[position + header : position + header + (packed or size)]
+        named = _KINDS.get(kind, "other")
+        entries.append(
+            Entry(named, sm, (major, minor), stored, unpacked if packed else size, codec)
+        )
+        position += header + size
+    return None
+
+
+def unpack(entry: Entry, budget: Budget) -> bytes | memoryview:
+    """The payload of an entry, unpacked.
+
+    Raises:
+        FormatError: it is damaged, or unpacks to more than the budget has.
+    """
+    if entry.codec is None:
+        return entry.stored
+    stage = "unpack"
+    if entry.size > _LARGEST:
+        raise FormatError(stage, f"an image of {entry.size} bytes is larger than any is")
+    budget.spend(entry.size, stage)
+    try:
+        data = _lz4(entry) if entry.codec == "lz4" else _zstd(entry)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise FormatError(stage, f"its {entry.codec} data is damaged: {error}") from error
+    if len(data) != entry.size:
+        raise FormatError(stage, f"its {entry.codec} data is cut off")
+    return data
+
+
+def _lz4(entry: Entry) -> bytes:
+    import lz4.block
+
+    return bytes(lz4.block.decompress(entry.stored, uncompressed_size=entry.size))
+
+
+def _zstd(entry: Entry) -> bytes:
+    import zstandard
+
+    told = zstandard.frame_content_size(entry.stored)
+    if told > entry.size:
+        raise ValueError("the frame is larger than the entry says")
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    return bytes(unpacker.decompress(entry.stored, max_output_size=entry.size))

@@ -1,0 +1,201 @@
+"""Libraries, archives and packages as inputs: scanned, compared and gated without a compiler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lmemscope.discover.packages import files_of
+from lmemscope.errors import UsageError
+from tests.support.device_containers import (
+    ZSTD,
+    archive,
+    entry,
+    fatbin,
+    host_object,
+    package,
+)
+from tests.support.program import ROOT, run_program
+
+SEEDS = ROOT / "tests" / "fuzz" / "seeds"
+
+
+def cubin(name: str, sm: int = 90) -> bytes:
+    """A cubin of a kernel with local memory; for another architecture only its header differs."""
+    data = bytearray((SEEDS / f"{name}.cubin").read_bytes())
+    data[49] = sm
+    return bytes(data)
+
+
+def library(*names: str, archs: tuple[int, ...] = (80, 90)) -> bytes:
+    images = (entry(cubin(name, sm), sm, codec=ZSTD) for name in names for sm in archs)
+    return host_object((".text", bytes(32)), (".nv_fatbin", fatbin(*images)))
+
+
+def scanned(*arguments: str, cwd: Path) -> dict[str, object]:
+    done = run_program("scan", *arguments, "--format", "json", cwd=cwd)
+    assert done.code == 0, done.err
+    document: dict[str, object] = json.loads(done.out)
+    return document
+
+
+def units(document: dict[str, object]) -> list[tuple[str, str, list[str]]]:
+    found = document["units"]
+    assert isinstance(found, list)
+    return [(u["input"], u["arch"], [k["demangled"] for k in u["kernels"]]) for u in found]
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    made = tmp_path / "p-1.0-py3-none-any.whl"
+    static = archive(("a.o", library("recursion", archs=(90,))))
+    made.write_bytes(
+        package(
+            ("p/lib.so", library("rolled_loop", "constant_table")),
+            ("p/lib.a", static),
+            ("p/__init__.py", b"raise SystemExit"),
+        )
+    )
+    return made
+
+
+def test_a_wheel_has_a_unit_for_each_file_and_architecture(wheel: Path) -> None:
+    found = [
+        (name, arch, len(kernels))
+        for name, arch, kernels in units(scanned(wheel.name, cwd=wheel.parent))
+    ]
+    assert found == [
+        (f"{wheel.name}[p/lib.so]", "sm_80", 4),
+        (f"{wheel.name}[p/lib.so]", "sm_90", 4),
+        (f"{wheel.name}[p/lib.a/a.o]", "sm_90", 2),
+    ]
+
+
+@pytest.mark.parametrize("name", ["lib.so.12", "program", "odd.cubin", "kernels.txt"])
+def test_contents_tell_a_binary_whatever_its_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(library("rolled_loop"))
+    assert [arch for _, arch, _ in units(scanned(name, cwd=tmp_path))] == ["sm_80", "sm_90"]
+
+
+def test_figures_are_those_of_the_cubin_alone(tmp_path: Path) -> None:
+    (tmp_path / "lib.so").write_bytes(library("rolled_loop", archs=(90,)))
+    (tmp_path / "alone.cubin").write_bytes(cubin("rolled_loop"))
+    sides = [scanned(name, cwd=tmp_path)["units"] for name in ("lib.so", "alone.cubin")]
+    ((inside,), (alone,)) = ([u["kernels"][0] for u in side] for side in sides)  # type: ignore[attr-defined]
+    assert inside == alone
+    assert inside["stack_frame"] == 192
+    assert [one["cause"] for one in inside["causes"]] == ["rolled-loop"]
+
+
+def test_architectures_are_chosen_and_what_is_not_there_is_said(wheel: Path) -> None:
+    document = scanned(wheel.name, "--arch", "sm_80", "--arch", "sm_100", cwd=wheel.parent)
+    assert [(arch, len(kernels)) for _, arch, kernels in units(document)] == [
+        ("sm_100", 0),
+        ("sm_80", 4),
+    ]
+    (missing, *_) = document["units"]  # type: ignore[misc]
+    assert [gap["kind"] for gap in missing["gaps"]] == ["evidence"]
+
+
+def test_kernels_are_chosen_by_name(wheel: Path) -> None:
+    document = scanned(wheel.name, "--kernel", "reverse_r*", "--arch", "sm_80", cwd=wheel.parent)
+    assert [kernels for _, _, kernels in units(document)] == [["reverse_rolled"]]
+
+
+def test_a_directory_without_sources_stands_for_its_binaries(tmp_path: Path) -> None:
+    (tmp_path / "lib.so").write_bytes(library("rolled_loop", archs=(90,)))
+    (tmp_path / "lib.so.1").symlink_to("lib.so")
+    (tmp_path / "plain.so").write_bytes(host_object((".text", b"code")))
+    found = units(scanned(".", cwd=tmp_path))
+    assert [(name, len(kernels)) for name, _, kernels in found] == [("lib.so", 2), ("plain.so", 0)]
+    (tmp_path / "a.ptx").write_text(".version 8.0\n.target sm_90\n.address_size 64\n")
+    done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
+    assert [unit["input"] for unit in json.loads(done.out)["units"]] == ["a.ptx"]
+
+
+def test_a_damaged_member_is_named_and_the_others_appear(tmp_path: Path) -> None:
+    good = library("rolled_loop", archs=(90,))
+    (tmp_path / "p.whl").write_bytes(package(("bad.so", good[:-70]), ("good.so", good)))
+    done = run_program("scan", "p.whl", "--format", "json", cwd=tmp_path)
+    assert done.code == 3
+    first, second = json.loads(done.out)["units"]
+    assert [kernel["demangled"] for kernel in first["kernels"]] == [
+        "reverse_rolled",
+        "reverse_unrolled",
+    ]
+    assert second["failure"]["message"].startswith("p.whl[bad.so]: ")
+    assert second["failure"]["kind"] == "evidence"
+
+
+def test_the_gate_knows_a_wheel_by_its_baseline_and_so_its_next_version(wheel: Path) -> None:
+    (wheel.parent / "dist").mkdir()
+    first = wheel.rename(wheel.parent / "dist" / wheel.name)
+    assert run_program("check", "dist", cwd=wheel.parent).code == 1
+    assert run_program("baseline", "dist", cwd=wheel.parent).code == 0
+    assert run_program("check", f"dist/{first.name}", cwd=wheel.parent).code == 0
+    first.rename(first.with_name("p-1.1-py3-none-any.whl"))
+    assert run_program("check", "dist", cwd=wheel.parent).code == 0
+
+
+def test_the_gate_passes_no_wheel_that_it_cannot_read(wheel: Path) -> None:
+    assert run_program("baseline", wheel.name, cwd=wheel.parent).code == 0
+    wheel.write_bytes(wheel.read_bytes()[:-30])
+    assert run_program("check", wheel.name, cwd=wheel.parent).code == 3
+
+
+def test_a_limit_on_a_cause_is_undecided_where_machine_code_does_not_show_it(
+    tmp_path: Path,
+) -> None:
+    plain = cubin("constant_table").replace(b".nv_debug_ptx_txt", b".xx_debug_ptx_txt")
+    (tmp_path / "lib.so").write_bytes(host_object((".nv_fatbin", fatbin(entry(plain)))))
+    (kernel, *_) = scanned("lib.so", "--local-only", cwd=tmp_path)["units"][0]["kernels"]  # type: ignore[index]
+    assert {one["cause"] for one in kernel["causes"]} == {"unattributed"}
+    assert run_program("check", "lib.so", "--forbid", "const-table", cwd=tmp_path).code == 3
+    assert run_program("check", "lib.so", "--max-frame", "256", cwd=tmp_path).code == 0
+    assert run_program("check", "lib.so", "--max-frame", "128", cwd=tmp_path).code == 1
+
+
+def test_a_saved_report_of_another_wheel_decides_nothing(wheel: Path) -> None:
+    arguments = ("check", "saved.json", "--max-frame", "4096")
+    wheel.write_bytes(package(("p/lib.so", library("rolled_loop"))))
+    assert run_program("scan", wheel.name, "-o", "saved.json", cwd=wheel.parent).code == 0
+    assert run_program(*arguments, cwd=wheel.parent).code == 0
+    wheel.write_bytes(package(("p/lib.so", library("constant_table"))))
+    assert run_program(*arguments, cwd=wheel.parent).code == 3
+
+
+def test_two_versions_of_a_wheel_are_compared_member_by_member(wheel: Path) -> None:
+    newer = wheel.with_name("p-1.1-py3-none-any.whl")
+    newer.write_bytes(package(("p/lib.so", library("rolled_loop"))))
+    done = run_program("diff", wheel.name, newer.name, "--format", "json", cwd=wheel.parent)
+    found = {(d["kernel"], d["arch"]): d["change"] for d in json.loads(done.out)["kernels"]}
+    assert set(found.values()) == {"removed"}
+    assert len(found) == 6
+
+
+def test_a_package_is_found_by_its_metadata_and_not_imported(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "p").mkdir(parents=True)
+    (site / "p_1-1.0.dist-info").mkdir()
+    (site / "p" / "lib.so").write_bytes(library("rolled_loop"))
+    (site / "p" / "__init__.py").write_text("raise SystemExit('imported')")
+    (site / "p_1-1.0.dist-info" / "METADATA").write_text("Name: p-1\nVersion: 1.0\n")
+    (site / "p_1-1.0.dist-info" / "RECORD").write_text("p/lib.so,,\np/__init__.py,,\ngone.so,,\n")
+    assert files_of("P_1", [str(site)]) == (str(site / "p" / "lib.so"),)
+    with pytest.raises(UsageError, match="not installed"):
+        files_of("other", [str(site)])
+
+
+def test_saved_reports_keep_what_is_known_of_clean_kernels(tmp_path: Path) -> None:
+    from lmemscope.exporters.json import parse_report, render_json
+    from lmemscope.model import CleanKernel, Report, UnitReport
+    from lmemscope.rules.clean_kernels import with_clean
+
+    clean = (CleanKernel("_Z1kPf", "entry", 24), CleanKernel("_Z1fv", "function", None))
+    report = Report("1", (), (UnitReport("lib.so", "binary", "sm_90", (), None, clean=clean),))
+    assert parse_report(render_json(report)).units[0].clean == clean
+    kernels = {one.facts.name: one for one in with_clean(report).units[0].kernels}
+    assert kernels["_Z1kPf"].facts.registers == 24
+    assert {one.verdict.kind for one in kernels.values()} == {"clean"}

@@ -1,0 +1,149 @@
+"""What holds device code: each container, nested ones, and what is damaged or hostile."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from lmemscope.formats.containers import Images, budget_for, read_images
+from lmemscope.formats.fatbin import Budget, unpack
+from tests.support.device_containers import (
+    LZ4,
+    ZSTD,
+    archive,
+    conda_package,
+    cubin,
+    entry,
+    fatbin,
+    host_object,
+    package,
+)
+
+FATBIN = ".nv_fatbin"
+
+
+def found(data: bytes) -> list[Images]:
+    return list(read_images(memoryview(data), budget_for(len(data))))
+
+
+def payloads(data: bytes) -> dict[str, list[bytes]]:
+    """By file, the images as they are when unpacked; the file must hold no damage."""
+    budget = budget_for(len(data))
+    read = found(data)
+    assert [one.problem for one in read if one.problem is not None] == []
+    return {one.path: [bytes(unpack(image, budget)) for image in one.entries] for one in read}
+
+
+@pytest.mark.parametrize("codec", [0, LZ4, ZSTD])
+def test_an_image_is_unpacked_however_it_is_packed(codec: int) -> None:
+    image = cubin(90) + bytes(5000)
+    assert payloads(fatbin(entry(image, codec=codec))) == {"": [image]}
+
+
+def test_an_entry_says_its_architecture_and_kind() -> None:
+    data = fatbin(
+        entry(cubin(80), 80), entry(b".version 9.0", 120, kind=1), entry(b"ir", 90, kind=8)
+    )
+    (one,) = found(data)
+    assert [(image.kind, image.sm) for image in one.entries] == [
+        ("cubin", 80),
+        ("ptx", 120),
+        ("other", 90),
+    ]
+
+
+def test_fat_binaries_lie_one_after_another_with_padding_between() -> None:
+    section = fatbin(entry(cubin(80))) + bytes(16) + fatbin(entry(cubin(90)))
+    assert payloads(host_object((".text", b"code"), (FATBIN, section))) == {
+        "": [cubin(80), cubin(90)]
+    }
+
+
+@pytest.mark.parametrize("name", [".nv_fatbin", "__nv_relfatbin", ".nv.fatbin"])
+def test_every_section_that_holds_device_code_is_read(name: str) -> None:
+    assert payloads(host_object((name, fatbin(entry(cubin()))))) == {"": [cubin()]}
+
+
+def test_what_holds_no_device_code_gives_nothing() -> None:
+    assert found(host_object((".text", b"code"))) == []
+    assert found(b"not at all") == []
+    assert found(b"") == []
+
+
+def test_containers_are_read_however_nested() -> None:
+    library = host_object((FATBIN, fatbin(entry(cubin(75), codec=ZSTD))))
+    static = archive(("a.o", library), ("a_name_longer_than_fifteen.o", library), ("text", b"no"))
+    wheel = package(("p/lib.so", library), ("p/lib.a", static), ("p/__init__.py", b"import p"))
+    read = payloads(package(("dist/p.whl", wheel), ("readme", b"text")))
+    assert read == {
+        "dist/p.whl/p/lib.so": [cubin(75)],
+        "dist/p.whl/p/lib.a/a.o": [cubin(75)],
+        "dist/p.whl/p/lib.a/a_name_longer_than_fifteen.o": [cubin(75)],
+    }
+    conda = payloads(conda_package(("lib/libp.so", library), ("info", b"text")))
+    assert conda == {"pkg-a-1.tar.zst/lib/libp.so": [cubin(75)]}
+
+
+def test_a_damaged_member_does_not_hide_the_others() -> None:
+    good = host_object((FATBIN, fatbin(entry(cubin()))))
+    read = found(package(("bad.so", good[:-40]), ("good.so", good)))
+    assert [(one.path, one.problem is None, len(one.entries)) for one in read] == [
+        ("bad.so", False, 0),
+        ("good.so", True, 1),
+    ]
+
+
+def test_images_before_the_damage_are_kept() -> None:
+    section = fatbin(entry(cubin(80)), entry(cubin(90)))
+    (one,) = found(host_object((FATBIN, section[:-16])))
+    assert [image.sm for image in one.entries] == [90]
+    assert one.problem is not None
+    assert one.problem.stage == "fatbin"
+
+
+def test_an_image_that_unpacks_to_something_else_is_refused() -> None:
+    whole = entry(cubin() + bytes(4000), codec=ZSTD)
+    for data in (fatbin(whole[:56] + (9).to_bytes(8, "little") + whole[64:]), b""):
+        for one in found(data):
+            for image in one.entries:
+                with pytest.raises(Exception, match="zstd data is damaged"):
+                    unpack(image, budget_for(len(data)))
+
+
+def test_what_unpacks_without_end_is_refused() -> None:
+    bomb = package(("a.so", b"\x7fELF" + bytes(300 << 20)))
+    assert len(bomb) < 1 << 20
+    (one,) = found(bomb)
+    assert one.problem is not None
+    assert "more than a file of its size" in one.problem.message
+    with pytest.raises(Exception, match="more than a file of its size"):
+        unpack(found(fatbin(entry(bytes(1 << 20), codec=LZ4)))[0].entries[0], Budget(1000))
+
+
+def test_nesting_has_an_end() -> None:
+    data = fatbin(entry(cubin()))
+    for _ in range(9):
+        data = package(("inner.zip", data))
+    (one,) = found(data)
+    assert one.problem is not None
+    assert "nested" in one.problem.message
+
+
+def test_names_of_members_are_only_shown() -> None:
+    library = host_object((FATBIN, fatbin(entry(cubin()))))
+    (path,) = payloads(package(("../../etc/lib.so", library)))
+    assert path == "../../etc/lib.so"
+
+
+def test_a_member_with_another_checksum_is_damaged() -> None:
+    library = host_object((FATBIN, fatbin(entry(cubin()))))
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as made:
+        made.writestr("a.so", library)
+    data = bytearray(stream.getvalue())
+    data[data.index(b"\x7fELF") + 70] ^= 1
+    (one,) = found(bytes(data))
+    assert one.problem is not None
+    assert one.problem.stage == "zip"
