@@ -24,12 +24,19 @@ from lmemscope.discover.locate import (
     is_build_tree,
     shown_path,
 )
+from lmemscope.discover.missing import (
+    configured,
+    gone,
+    how_to_make,
+    no_cuda_in,
+    nothing_in,
+    unreadable_kind,
+)
 from lmemscope.discover.other_languages import language_of, left_out
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
 from lmemscope.errors import InputError
 from lmemscope.model import (
-    INPUT_ENDINGS,
     STANDARD_INPUT,
     CompileOptions,
     Gap,
@@ -156,13 +163,13 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         if os.path.basename(path) == DATABASE and os.path.exists(path):
             built = _add_database(result, path, globs, None, builds)
             if not built and all(path != named for named, _ in result.errors):
-                result.errors.append((path, _no_cuda_in(path)))
+                result.errors.append((path, no_cuda_in(path)))
         elif path == STANDARD_INPUT:
             result.inputs.append(Found(path, path))
         elif os.path.isdir(path):
             _add_directory(result, path, globs, builds, search, skipped)
         elif not os.path.exists(path):
-            missing = InputError("plan", f"{path} does not exist", hint=_how_to_make(path))
+            missing = InputError("plan", f"{path} does not exist", hint=how_to_make(path))
             result.errors.append((path, missing))
         elif not _add_as_built(result, path, builds, search, spoken_for):
             if kind_of(path) is not None or kind_of_content(path) is not None:
@@ -176,7 +183,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
             elif is_cpp_name(path) and language_of(path) is None:
                 result.without_kernels.append(os.path.normpath(path))
             else:
-                result.errors.append((path, _unreadable_kind(path)))
+                result.errors.append((path, unreadable_kind(path)))
     result.notes += [_found_upwards(*item) for item in spoken_for.items()]
     named = {os.path.abspath(path) for path, _ in result.errors}
     result.notes += [
@@ -323,9 +330,9 @@ def _add_directory(
         result.inputs += _binaries(directory, globs)
     if len(result.inputs) + len(result.errors) == before:
         own = os.path.join(directory, DATABASE)
-        nothing = _no_cuda_in(own) if os.path.isfile(own) else _nothing_in(directory)
+        nothing = no_cuda_in(own) if os.path.isfile(own) else nothing_in(directory)
         if not os.path.isfile(own) and is_build_name(os.path.abspath(directory)):
-            nothing.hint = _configured(os.path.abspath(directory)) or nothing.hint
+            nothing.hint = configured(os.path.abspath(directory)) or nothing.hint
         result.errors.append((directory, nothing))
 
 
@@ -381,7 +388,7 @@ def _add_database(
             result.inputs.append(replace(found, file=shown_path(found.path), variant=variant))
         else:
             name = shown_path(found.path)
-            result.errors.append((name, _gone(name, found.path, path)))
+            result.errors.append((name, gone(name, found.path, path)))
     result.notes += [f"{path}: {note}" for note in database.notes]
     result.gaps += _unclear(database, path)
     result.compilers.update(dict.fromkeys(database.compilers))
@@ -409,16 +416,6 @@ def _variants(
         taken.add((path, variant))
         found = Found("", path, read.options, read.archs, responses=read.responses)
         yield found, variant
-
-
-def _gone(name: str, path: str, database: str) -> InputError:
-    generated = is_below(path, os.path.dirname(os.path.abspath(database)))
-    hint = "build the project once, which generates it, or" if generated else "the build is stale:"
-    return InputError(
-        "plan",
-        f"{name} does not exist, though {database} names it",
-        hint=f"{hint} configure again",
-    )
 
 
 def _walk(
@@ -466,41 +463,3 @@ def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
         if given
     )
     return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}", "note")
-
-
-def _how_to_make(path: str) -> str:
-    """What to do about a path that is not there: build directories are made by configuring."""
-    named = os.path.abspath(path)
-    directory = os.path.dirname(named) if os.path.basename(named) == DATABASE else named
-    hint = _configured(directory) if is_build_name(directory) else None
-    return hint or "check the path"
-
-
-def _configured(build: str) -> str | None:
-    """How a build directory comes to hold a database, or None where nothing tells."""
-    from lmemscope.discover.build_notes import configure_command, written_by
-
-    project = configure_command(os.path.dirname(build))
-    return None if project is None else written_by(*project)
-
-
-def _no_cuda_in(database: str) -> InputError:
-    return InputError("plan", f"{database} compiles no CUDA file", hint="name the files instead")
-
-
-def _nothing_in(directory: str) -> InputError:
-    return InputError(
-        "plan",
-        f"{directory} holds no .cu file, nor another input that a directory stands for",
-        hint="name headers and build logs themselves; "
-        "include and exclude of the configuration may leave files out",
-    )
-
-
-def _unreadable_kind(path: str) -> InputError:
-    return InputError(
-        "plan",
-        f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, and {DATABASE}; "
-        "with --link it links .o, .a and .fatbin files too",
-    )

@@ -21,8 +21,7 @@ from lmemscope.formats.cubin import architecture
 from lmemscope.formats.elf import ElfFile
 from lmemscope.formats.fatbin import Budget, Entry, unpack
 from lmemscope.model import Artifacts, Unit
-from lmemscope.routes import Asked, Expansion
-from lmemscope.tools.process import Meanwhile
+from lmemscope.routes import Along, Asked, Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +54,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return Expansion((replace(unit, arch=archs, frontend=frontend),))
 
 
-def lower(unit: Unit, cache_directory: str | None, meanwhile: Meanwhile | None = None) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
     """Refuse: such a file stands for many images, and no compiler made all of them at once.
 
     Raises:
         InputError: always.
     """
-    del cache_directory, meanwhile
+    del cache_directory, along
     raise InputError(
         "read",
         f"{unit.input} holds device code for several translation units or architectures",

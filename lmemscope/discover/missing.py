@@ -1,0 +1,61 @@
+"""Errors for what a user typed and that stands for no input, with what to do about it."""
+
+from __future__ import annotations
+
+import os
+
+from lmemscope.discover.locate import DATABASE, is_below, is_build_name
+from lmemscope.errors import InputError
+from lmemscope.model import INPUT_ENDINGS
+
+
+def gone(name: str, path: str, database: str) -> InputError:
+    """A source of a build that is not there."""
+    generated = is_below(path, os.path.dirname(os.path.abspath(database)))
+    hint = "build the project once, which generates it, or" if generated else "the build is stale:"
+    return InputError(
+        "plan",
+        f"{name} does not exist, though {database} names it",
+        hint=f"{hint} configure again",
+    )
+
+
+def how_to_make(path: str) -> str:
+    """What to do about a path that is not there: build directories are made by configuring."""
+    named = os.path.abspath(path)
+    directory = os.path.dirname(named) if os.path.basename(named) == DATABASE else named
+    hint = configured(directory) if is_build_name(directory) else None
+    return hint or "check the path"
+
+
+def configured(build: str) -> str | None:
+    """How a build directory comes to hold a database, or None where nothing tells."""
+    from lmemscope.discover.build_notes import configure_command, written_by
+
+    project = configure_command(os.path.dirname(build))
+    return None if project is None else written_by(*project)
+
+
+def no_cuda_in(database: str) -> InputError:
+    """A build without CUDA."""
+    return InputError("plan", f"{database} compiles no CUDA file", hint="name the files instead")
+
+
+def nothing_in(directory: str) -> InputError:
+    """A directory that stands for no input."""
+    return InputError(
+        "plan",
+        f"{directory} holds no .cu file, nor another input that a directory stands for",
+        hint="name headers and build logs themselves; "
+        "include and exclude of the configuration may leave files out",
+    )
+
+
+def unreadable_kind(path: str) -> InputError:
+    """A file of no known kind."""
+    return InputError(
+        "plan",
+        f"{path} is not a kind of file that lmemscope reads",
+        hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, and {DATABASE}; "
+        "with --link it links .o, .a and .fatbin files too",
+    )
