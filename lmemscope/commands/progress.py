@@ -1,22 +1,23 @@
-"""How far a run is, on standard error: a line of the terminal, elsewhere one a minute."""
+"""How far a run is, on standard error: a bar on a terminal, elsewhere a line a minute."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from lmemscope.commands.say import say, show
+from lmemscope.commands.say import say
 from lmemscope.exporters.escape import visible
-from lmemscope.exporters.escape_terminal import NEW_START
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
     from lmemscope.running.pool import Progress
 
+_NAME_WIDTH = 50
 _MINUTE = 60.0
 
 
@@ -28,7 +29,7 @@ def shown(interval: float = _MINUTE) -> Iterator[Progress]:
         interval: seconds between the lines of a run that no terminal shows. Nothing is said of a
             run that ends before.
     """
-    with _line() if sys.stderr.isatty() else _lines(interval) as told:
+    with _bar() if sys.stderr.isatty() else _lines(interval) as told:
         yield told
 
 
@@ -59,24 +60,48 @@ def _lines(interval: float) -> Iterator[Progress]:
 
 
 @contextmanager
-def _line() -> Iterator[Progress]:
-    """One line of the terminal, written anew: how many, how fast, how long still, and which."""
-    started = time.monotonic()
+def _bar() -> Iterator[Progress]:
+    """A bar with rate and time left, from the first thing told on: workers are forked by then."""
+    with ExitStack() as stack:
+        started = time.monotonic()
+        bar: Bar | None = None
 
-    def tell(done: int, total: int, name: str, failed: int = 0) -> None:
-        nonlocal started
-        if done == 0:
-            # What begins now, such as trials behind the analysis, has a pace of its own.
-            started = time.monotonic()
-        rate = done / max(time.monotonic() - started, 1e-3)
-        pace = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
-        minutes, seconds = divmod(int((total - done) / rate), 60) if rate else (0, 0)
-        about = f"  {pace}  {minutes}:{seconds:02} left" if done else ""
-        text = visible(f"{done}/{total}{about}  {name}")
-        width = shutil.get_terminal_size().columns - 1
-        show(f"{NEW_START}{text[:width]}", err=True)
+        def tell(done: int, total: int, name: str, failed: int = 0) -> None:
+            nonlocal bar, started
+            if bar is None:
+                bar = stack.enter_context(_columns())
+                bar.add_task("", total=None, rate="")
+            if done == 0:
+                # What begins now, such as trials behind the analysis, has a pace of its own.
+                started = time.monotonic()
+                bar.reset(bar.task_ids[0], total=total)
+            rate = done / max(time.monotonic() - started, 1e-3)
+            pace = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
+            name = visible(name)
+            shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
+            bar.update(
+                bar.task_ids[0],
+                completed=done,
+                total=total,
+                description=shown,
+                rate=pace if done else "",
+            )
 
-    try:
         yield tell
-    finally:
-        show(NEW_START, err=True)
+
+
+def _columns() -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+        refresh_per_second=5,
+    )

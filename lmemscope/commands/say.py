@@ -23,9 +23,9 @@ def say(*parts: Part, err: bool = False) -> None:
     click.echo(document(parts), nl=False, err=err)
 
 
-def show(text: str, err: bool = False) -> None:
+def show(text: str) -> None:
     """What was made for a terminal."""
-    click.echo(text, nl=False, err=err, color=True)
+    click.echo(text, nl=False, color=True)
 
 
 def complain(error: LmemscopeError | Failure) -> None:

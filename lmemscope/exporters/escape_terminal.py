@@ -14,9 +14,6 @@ from typing import LiteralString
 
 from lmemscope.exporters.escape import COMMAND_ANYWHERE, COMMAND_AT_START, visible
 
-NEW_START = "\r\x1b[K"
-"""Erases the line of the terminal that is written to."""
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:
