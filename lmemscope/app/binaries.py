@@ -29,6 +29,7 @@ from lmemscope.model import (
     Unit,
     UnitReport,
     Wanted,
+    kind_of,
 )
 from lmemscope.pipeline import report_of
 
@@ -76,6 +77,12 @@ class _Reader:
             self._add(image)
         self._note_ptx()
         if not self._held and not self._failed:
+            if kind_of(self._unit.path) is not None:
+                raise FormatError(
+                    "cubin",
+                    "the file holds no CUDA machine code, though it is named as a cubin",
+                    hint="a cubin comes from: nvcc -cubin",
+                )
             gap = Gap("kernels", "it holds no device code")
             yield UnitReport(self._unit.name, "binary", "", (), None, (gap,))
         for arch in self._archs:
