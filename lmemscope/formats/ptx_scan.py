@@ -15,10 +15,11 @@ from lmemscope.formats.ptx_tokens import tokenise
 from lmemscope.model import KernelKind
 
 # Possessive throughout: what was read is never given back, so that no text takes quadratic time.
-END_OF_LINE = rb"[ \t]*+;[ \t\r]*+(?://[^\n]*+)?+(?=\n)"
+END_OF_LINE = rb"[ \t]*+;[ \t\r]*+(?>(?://[^\n]*+)?)(?=\n)"
 """Of a statement behind which there is at most a comment."""
-OPCODE_PARTS = rb"(?:\.\w++)*+[ \t]++"
-ADDRESS = rb"\[%\w++(?:[+-]++\d++)?+\]"
+OPCODE_PARTS = rb"(?>(?:\.\w++){0,99})[ \t]++"
+OFFSET = rb"(?>(?:[+-]++\d++)?)"
+ADDRESS = rb"\[%\w++" + OFFSET + rb"\]"
 LOADED = rb"(?:%\w++|\{[%\w, \t]*+\})"
 STORED = rb"(?:-?+%?+\w++|\{[%\w, \t]*+\})"
 _LOAD = OPCODE_PARTS + LOADED + rb",[ \t]*+" + ADDRESS + END_OF_LINE
@@ -33,11 +34,13 @@ _MARK = re.compile(
     rb")|entry\b()|func\b())"
 )
 _A_LOAD, _A_STORE, _A_CONVERSION = 1, 2, 3
-_HEADER = re.compile(rb"[ \t]*+(?:\.(?:visible|weak|extern|common)[ \t]++)*+\.(entry|func)\b")
-_TO_BODY = rb"[^{;/]*+(?:/(?:/[^\n]*+)?+[^{;/]*+)*+\{"
-_NAME_AND_BODY = re.compile(rb"\s++(?:\([^()/]*+\)\s*+)?+([%$A-Za-z_][\w$%]*+)(?!::)" + _TO_BODY)
+_HEADER = re.compile(
+    rb"[ \t]*+(?>(?:\.(?:visible|weak|extern|common)[ \t]++){0,9})\.(entry|func)\b"
+)
+_TO_BODY = rb"[^{;/]*+(?>(?>(?:/(?>(?:/[^\n]*+)?)[^{;/]*+){1,999})*)\{"
+_NAME_AND_BODY = re.compile(rb"\s++(?>(?:\([^()/]*+\)\s*+)?)([%$A-Za-z_][\w$%]*+)(?!::)" + _TO_BODY)
 _BODY = re.compile(_TO_BODY)
-_HIDING = re.compile(rb'//[^\n]*+|"[^"]*+"|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+')
+_HIDING = re.compile(rb'//[^\n]*+|"[^"]*+"|/\*(?>(?>(?:[^*]++|\*(?!/)){1,999})*)(?>(?:\*/)?)')
 _VISIBLE = re.compile(rb"[^\n]")
 
 

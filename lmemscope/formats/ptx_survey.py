@@ -26,6 +26,7 @@ from lmemscope.formats.ptx_scan import (
     ADDRESS,
     END_OF_LINE,
     LOADED,
+    OFFSET,
     OPCODE_PARTS,
     STORED,
     Definition,
@@ -37,14 +38,14 @@ _MOST_DECLARATIONS = 4
 """Whose names are looked for one by one; compilers put all of a function into one."""
 
 _ACCESS = re.compile(
-    rb"[ \t]*+(?:@!?+%\w++[ \t]++)?+(?:"
-    rb"(ld)(?:\.(?:weak|volatile))?+\.local"
+    rb"[ \t]*+(?>(?:@!?+%\w++[ \t]++)?)(?:"
+    rb"(ld)(?>(?:\.(?:weak|volatile))?)\.local"
     + OPCODE_PARTS
     + LOADED
     + rb",[ \t]*+"
     + ADDRESS
     + rb"|"
-    rb"st(?:\.(?:weak|volatile))?+\.local"
+    rb"st(?>(?:\.(?:weak|volatile))?)\.local"
     + OPCODE_PARTS
     + ADDRESS
     + rb",[ \t]*+"
@@ -59,10 +60,10 @@ _DECLARATION = re.compile(
 _NAMED = rb"([%A-Za-z_$][\w$%]*+)"
 _STACK = re.compile(
     rb"[ \t]*+(?:"
-    rb"add(?:\.\w++)++[ \t]++%\w++,[ \t]*+" + _NAMED + rb",[ \t]*+(0|[1-9]\d{0,17})|"
-    rb"(mov|cvta)(\.local)?+\.[bu](?:32|64)[ \t]++" + _NAMED + rb",[ \t]*+" + _NAMED + rb"|"
-    rb"ld(?:\.\w++)*+[ \t]++" + LOADED + rb",[ \t]*+\[" + _NAMED + rb"(?:[+-]++\d++)?+\]|"
-    rb"st(?:\.\w++)*+[ \t]++\[" + _NAMED + rb"(?:[+-]++\d++)?+\],[ \t]*+" + STORED + rb"|"
+    rb"add(?>(?:\.\w++){1,99})[ \t]++%\w++,[ \t]*+" + _NAMED + rb",[ \t]*+(0|[1-9]\d{0,17})|"
+    rb"(mov|cvta)(?>(\.local)?)\.[bu](?:32|64)[ \t]++" + _NAMED + rb",[ \t]*+" + _NAMED + rb"|"
+    rb"ld" + OPCODE_PARTS + LOADED + rb",[ \t]*+\[" + _NAMED + OFFSET + rb"\]|"
+    rb"st" + OPCODE_PARTS + rb"\[" + _NAMED + OFFSET + rb"\],[ \t]*+" + STORED + rb"|"
     rb"(\.reg)[ \t]++\.b(?:32|64)[ \t]++%SPL?+)" + END_OF_LINE
 )
 _NEAR = 200

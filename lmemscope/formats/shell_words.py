@@ -12,7 +12,7 @@ _PIECE = re.compile(
     r"(?P<space>[ \t\r\n]+)"
     r"|(?P<bare>[^ \t\r\n'\"\\]+)"
     r"|'(?P<literal>[^']*)'"
-    r'|"(?P<quoted>(?:[^"\\]+|\\.)*+)"'
+    r'|"(?P<quoted>(?>(?>(?:[^"\\]+|\\.){1,999})*))"'
     r"|\\(?P<escaped>.)",
     re.DOTALL,
 )

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 _PIECE = re.compile(
     r"(?:/(?:/(?P<line>(?:\\\r?\n|[^\n])*)|\*(?P<block>.*?(?:\*/|\Z)))"
-    r"|\"(?P<string>(?:[^\"\\\n]|\\\r?\n|\\.)*+\")"
-    r"|'(?:(?<!\w')|(?<=\bu8')|(?<=\b[uUL]'))(?P<char>(?:[^'\\\n]|\\\r?\n|\\.)*+')"
+    r"|\"(?P<string>(?>(?>(?:[^\"\\\n]++|\\\r?\n|\\.){1,999})*)\")"
+    r"|'(?:(?<!\w')|(?<=\bu8')|(?<=\b[uUL]'))(?P<char>(?>(?>(?:[^'\\\n]++|\\\r?\n|\\.){1,999})*)')"
     r"|\"(?P<open>)|'(?P<single>(?<!\w'))"
     r"|\#(?P<directive>[ \t]*(?P<word>\w*)[ \t]*)"
     r"|\\(?P<splice>[ \t]*\r?\n)|\\(?P<escape>[uU][0-9a-fA-F{]))",
@@ -53,7 +53,7 @@ _APART = frozenset((*" \t\r\n(){}[],;", ""))
 """What two tokens may stand beside without becoming one."""
 _VISIBLE = re.compile(r"[^\r\n]")
 _BRACKET = re.compile(
-    rb"[][(){}]|^[ \t]*#[ \t]*(?P<word>\w*)(?:[^\n\\]|\\\r?\n|\\.)*+", re.MULTILINE
+    rb"[][(){}]|^[ \t]*#[ \t]*(?P<word>\w*)(?>(?>(?:[^\n\\]++|\\\r?\n|\\.){1,999})*)", re.MULTILINE
 )
 _PAIRS = {b")": b"(", b"]": b"[", b"}": b"{"}
 

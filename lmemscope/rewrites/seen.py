@@ -31,8 +31,8 @@ _NO_FUNCTION = frozenset(
 )
 _NO_TYPE = frozenset(b"return else do case throw goto co_return co_yield new delete".split())
 BODY = re.compile(
-    rb"(?:\s|\b(?:const|noexcept|override|final|mutable|volatile|try)\b(?:\s*\([^(){};]*\))?|&"
-    rb"|\[\[[^\[\]]*\]\]|->[^;{}]*+|:[^;{}]*+)*+\{"
+    rb"(?>(?:\s++|\b(?:const|noexcept|override|final|mutable|volatile|try)\b(?:\s*\([^(){};]*\))?|&"
+    rb"|\[\[[^\[\]]*\]\]|->[^;{}]*+|:[^;{}]*+)*)\{"
 )
 """What stands between a function's parameters and its body, up to its brace."""
 _BEFORE = re.compile(rb"(?:\b([A-Za-z_]\w*)|[>*&\]])\s*\Z")

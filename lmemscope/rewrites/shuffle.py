@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LANES = 32
 _TYPES = re.compile(
-    rb"(?:const\s+)?(?:float|double|(?:unsigned|signed|int|long|\s)++|u?int(?:32|64)_t)\s*+"
+    rb"(?:const\s+)?(?:float|double|(?>(?:unsigned|signed|int|long|\s){1,99})|u?int(?:32|64)_t)\s*+"
 )
 """What ``__shfl_sync`` takes as it is (CUDA C++ Programming Guide, "Warp Shuffle Functions")."""
 _NUMBERS = re.compile(

@@ -21,7 +21,7 @@ _BEHIND = re.compile(rb'(?:\s|"")*(?:<<|[,)};]|\Z|\n)')
 _BACK = 2000
 """Bytes in front of a mention in which what it is given to is looked for."""
 _MOST = 400
-_CALLED = re.compile(rb"\b([A-Za-z_]\w*+)\s*+(?:<[^<>(){};]{0,200}>)?+\s*+\Z")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*+)\s*+(?>(?:<[^<>(){};]{0,200}>)?)\s*+\Z")
 _ASKING = re.compile(
     rb"\b(?:sizeof|decltype|noexcept|requires|typeid|alignof|static_assert|constexpr|consteval)\b"
 )

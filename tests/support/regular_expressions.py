@@ -45,6 +45,14 @@ class Expression:
     searched: bool
 
 
+def repeats_group_possessively(compiled: re.Pattern[str] | re.Pattern[bytes]) -> bool:
+    """Whether a group is followed by a repetition and a plus."""
+    pattern = compiled.pattern
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    outside = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "x", text, flags=re.DOTALL)
+    return re.search(r"\)(?:[*+?]|\{[\d,]+\})\+", outside) is not None
+
+
 def expressions() -> Iterator[Expression]:
     """All of them, each once for each place."""
     sources = {file: _read(file) for file in sorted(_ROOT.rglob("*.py"))}

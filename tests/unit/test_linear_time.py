@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lmemscope.formats.words import last_character, last_word
-from tests.support.regular_expressions import Expression, expressions, grows
+from tests.support.regular_expressions import (
+    Expression,
+    expressions,
+    grows,
+    repeats_group_possessively,
+)
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +29,20 @@ def test_no_expression_takes_more_than_linear_time_for_one_long_token(
         alike.setdefault(key, []).append(one)
     told = {places[0].place: grows(places[0]) for places in alike.values()}
     assert {place: why for place, why in told.items() if why is not None} == {}
+
+
+def test_no_group_is_repeated_possessively(found: list[Expression]) -> None:
+    """Before 3.11.5, Python's `re` loses matches of `(…)*+` if anything in the group may give back.
+
+    `(?>(?:…)*)` says the same and is right in every version (https://bugs.python.org/issue106052).
+    """
+    wrong = {one.place for one in found if repeats_group_possessively(one.compiled)}
+    assert wrong == set()
+
+
+def test_a_group_that_is_repeated_possessively_is_seen() -> None:
+    assert repeats_group_possessively(re.compile(r"a(?:b|c)*+"))
+    assert not repeats_group_possessively(re.compile(r"(?>(?:b|[^c]*+)*)x++[)]*+"))
 
 
 def test_expressions_are_found_where_they_are_kept_and_where_they_are_written(
