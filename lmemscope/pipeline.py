@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,7 @@ from lmemscope.analysis.launches import unseen, with_launches
 from lmemscope.analysis.layers import parse
 from lmemscope.analysis.local_cost import with_costs
 from lmemscope.analysis.work import works_of
+from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.kernel_names import select
 from lmemscope.lowering.analysed import Mentioning
 from lmemscope.lowering.debug import debug_variables
@@ -31,6 +33,7 @@ def report_of(
     read: set[str],
     mentioning: Mentioning,
     debugging: Debugging,
+    decoded: tuple[Cubin, Collection[str]] | None = None,
 ) -> tuple[UnitReport, str | None]:
     """The report, and the key of its artefacts where another run would say the same of them.
 
@@ -40,13 +43,21 @@ def report_of(
         read: takes the names of the source files that were looked into.
         mentioning: which other sources of the project hold a word.
         debugging: the debug compilation, which may run already.
+        decoded: the machine code, where it was looked into before, and the mangled names of the
+            kernels that are wanted.
     """
     debugging.begin(artifacts)
     unit = artifacts.unit
-    layers = parse(artifacts, os.getcwd())
+    layers = parse(artifacts, os.getcwd(), cubin=decoded[0] if decoded is not None else None)
     main = unit.input if kind_of(unit.input) is CUDA else None
     sources = from_disk(read, main, unit.options, mentioning)
-    facts, others = select(gather_facts(layers), wanted.kernels)
+    names: Collection[str]
+    others: tuple[str, ...] = ()
+    if decoded is not None:
+        names = decoded[1]
+    else:
+        names, others = select(sorted(layers.cubin.heads), wanted.kernels)
+    facts = gather_facts(layers, names)
     if layers.flow is not None:
         layers.flow.shape(shapes_in_sight(facts, sources))
     # Without names, so that a trial's work, which has none, compares with the original's.

@@ -46,13 +46,14 @@ def explain_facts(
     names = None
     if variables is not None and layers.ptx is not None:
         names = Names(variables, layers.ptx, sources)
-    functions = {function.name: function for function in layers.cubin.functions}
     explained = []
     for fact in facts:
         if fact.uses_local_memory:
-            fact = attribute(layers, names, sources, functions[fact.name], fact)
+            function = layers.cubin.function(fact.name)
+            fact = attribute(layers, names, sources, function, fact)
         elif _is_promoted(fact) and names:
-            found = find_objects(layers, names, sources, functions[fact.name]).listed
+            function = layers.cubin.function(fact.name)
+            found = find_objects(layers, names, sources, function).listed
             # Of a structure, the arrays that are indexed say it all.
             kept = tuple(
                 replace(one, cause="promoted", evidence=())

@@ -40,13 +40,16 @@ _ENTRIES: dict[OriginKind, SiteKind] = {
 """ptxas counts what it saves across calls as spills too, but no arguments on the stack."""
 
 
-def gather_facts(layers: Layers) -> tuple[KernelFacts, ...]:
-    """Facts of every kernel of a unit, sorted by mangled name."""
+def gather_facts(layers: Layers, names: Iterable[str] | None = None) -> tuple[KernelFacts, ...]:
+    """Facts of kernels of a unit, sorted by mangled name.
+
+    Args:
+        layers: the unit's.
+        names: of the kernels, mangled; None for all.
+    """
     gatherer = _Gatherer(layers)
-    return tuple(
-        gatherer.kernel(function)
-        for function in sorted(layers.cubin.functions, key=lambda function: function.name)
-    )
+    wanted = layers.cubin.heads if names is None else names
+    return tuple(gatherer.kernel(layers.cubin.function(name)) for name in sorted(wanted))
 
 
 class _Gatherer:

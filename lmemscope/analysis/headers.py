@@ -46,7 +46,7 @@ def templates(layers: Layers) -> tuple[HeaderTemplates, ...]:
     source = layers.artifacts.source
     if source is None or not source.headers:
         return ()
-    compiled = [demangle(function.name) for function in layers.cubin.functions]
+    compiled = [demangle(name) for name in layers.cubin.heads]
     found = []
     for header in source.headers:
         names = dict.fromkeys(

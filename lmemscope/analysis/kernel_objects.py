@@ -350,7 +350,7 @@ def _called(listed: Sequence[tuple[NamedObject, Sequence[Member]]]) -> LocalName
 
 
 def _has_own_section(layers: Layers, name: str) -> bool:
-    return any(function.name == name for function in layers.cubin.functions)
+    return name in layers.cubin.heads
 
 
 def _named(

@@ -43,20 +43,26 @@ class Layers:
     lines: Lines
 
 
-def parse(artifacts: Artifacts, directory: str, flow: ModuleFlow | None = None) -> Layers:
+def parse(
+    artifacts: Artifacts,
+    directory: str,
+    flow: ModuleFlow | None = None,
+    cubin: Cubin | None = None,
+) -> Layers:
     """Parse the artefacts of one unit.
 
     Args:
         artifacts: what the toolchain made.
         directory: the working directory, absolute; paths are shown relative to it.
         flow: of the artefacts' PTX, where there are analyses of it already.
+        cubin: the artefacts', where it was looked into before.
 
     Raises:
         FormatError: a layer that is there cannot be read.
     """
     gaps = list(artifacts.gaps)
     paths = DisplayPaths(artifacts.unit.path, artifacts.unit.input, directory)
-    cubin = Cubin(artifacts.cubin)
+    cubin = cubin if cubin is not None else Cubin(artifacts.cubin)
     text = artifacts.ptx
     if text is None:
         text = cubin.ptx
@@ -70,7 +76,7 @@ def parse(artifacts: Artifacts, directory: str, flow: ModuleFlow | None = None) 
             )
     check_templates(artifacts, cubin, gaps)
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
-    if not cubin.functions:
+    if not cubin.heads:
         gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
     if flow is None and text is not None:
         flow = ModuleFlow(PtxModule(text))
@@ -94,7 +100,7 @@ def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None
     source = artifacts.source
     if source is None or not source.template_kernels:
         return
-    compiled = [demangle(function.name) for function in cubin.functions]
+    compiled = [demangle(name) for name in cubin.heads]
     missing = [
         kernel.name
         for kernel in source.template_kernels
@@ -107,7 +113,7 @@ def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None
     example = (
         f"--instantiate '{missing[0]}<…>' or a comment // lmemscope: instantiate {missing[0]}<…>"
     )
-    if not cubin.functions:
+    if not cubin.heads:
         raise UncompiledError(
             "instantiate",
             f"{artifacts.unit.input} holds only template kernels, and nothing instantiates "

@@ -1,13 +1,19 @@
 """Loops of machine code: how many are around an instruction as ptxas left them.
 
 PTX does not tell: ptxas writes loops out, and moves instructions in front of them.
+
+A cycle lies where branches lead back: going round it, whatever has been passed forwards is passed
+backwards again. So code that no branch leads back over is in no loop, and what lies between two
+such pieces, a *stretch*, has loops of its own, whose dominators need no look at the rest.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress, count
 
 from lmemscope.analysis.ptx.dominance import (
     NaturalLoop,
@@ -15,8 +21,22 @@ from lmemscope.analysis.ptx.dominance import (
     natural_loops,
     spans,
 )
+from lmemscope.formats.instructions import INSTRUCTION_BYTES
 from lmemscope.formats.machine_branches import Branch
-from lmemscope.formats.sites import INSTRUCTION_BYTES
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Blocks that branches lead back over.
+
+    Attributes:
+        first, last: numbers of its blocks.
+        entered: those that blocks in front of it lead to.
+    """
+
+    first: int
+    last: int
+    entered: set[int]
 
 
 class MachineLoops:
@@ -31,8 +51,11 @@ class MachineLoops:
         self._end = end
         self._branches = [one for one in branches if start <= one.pc < end]
         self._starts = self._find_starts(start, end)
+        self._number = {pc: number for number, pc in enumerate(self._starts)}
         self._successors = self._find_successors()
-        self._loops = self._find_loops()
+        self._reached = self._find_reached()
+        self._stretches = self._find_stretches()
+        self._loops: dict[int, tuple[NaturalLoop, ...]] = {}
 
     def depth(self, pc: int) -> int | None:
         """How many loops an instruction is in; None where no path to it is seen."""
@@ -41,10 +64,15 @@ class MachineLoops:
 
     def around(self, pc: int) -> list[NaturalLoop] | None:
         """The loops that an instruction is in; None where no path to it is seen."""
-        block = self._block(pc)
-        if block is None or block not in self._reached:
+        block = bisect_right(self._starts, pc) - 1
+        if block < 0 or not self._reached[block]:
             return None
-        return [loop for loop in self._loops if block in loop.members]
+        at = bisect_right(self._stretches, block, key=lambda stretch: stretch.first) - 1
+        if at < 0 or block > self._stretches[at].last:
+            return []
+        if at not in self._loops:
+            self._loops[at] = self._find_loops(self._stretches[at])
+        return [loop for loop in self._loops[at] if block in loop.members]
 
     def extents(self, loop: NaturalLoop) -> list[tuple[int, int]]:
         """Where the code of a loop lies: the first byte of each block, and the one behind it."""
@@ -54,54 +82,100 @@ class MachineLoops:
     def _find_starts(self, start: int, end: int) -> list[int]:
         """Where basic blocks begin."""
         starts = {start}
-        for one in self._branches:
-            if one.kind != "barrier":
-                starts.add(one.pc + INSTRUCTION_BYTES)
-            if one.target is not None:
-                starts.add(one.target)
+        for pc, kind, target, _, _ in self._branches:
+            if kind != "barrier":
+                starts.add(pc + INSTRUCTION_BYTES)
+            if target is not None:
+                starts.add(target)
         return sorted(pc for pc in starts if start <= pc < end)
 
-    def _block(self, pc: int | None) -> int | None:
-        """Number of the block that holds an instruction; None outside of the function."""
-        number = bisect_right(self._starts, pc) - 1 if pc is not None else -1
-        return number if number >= 0 else None
-
     def _find_successors(self) -> list[list[int]]:
-        count = len(self._starts)
-        last = {self._block(one.pc): one for one in self._branches if one.kind != "barrier"}
+        number = self._number
+        blocks = len(self._starts)
+        last: dict[int, Branch] = {}
         meeting: dict[int | None, set[int]] = defaultdict(set)
         for one in self._branches:
-            block = self._block(one.target) if one.kind == "barrier" else None
-            if block is not None:
-                meeting[one.barrier].add(block)
-        found: list[list[int]] = []
-        for number in range(count):
-            ending = last.get(number)
-            following = {number + 1} if number + 1 < count else set()
-            if ending is None:
-                found.append(sorted(following))
-                continue
-            target = self._block(ending.target)
-            ways = {target} if target is not None else set()
+            if one.kind != "barrier":
+                # What decides where control goes on ends its block.
+                last[number.get(one.pc + INSTRUCTION_BYTES, blocks) - 1] = one
+            elif one.target in number:
+                meeting[one.barrier].add(number[one.target])
+        found = [[block + 1] for block in range(blocks)]
+        if found:
+            found[-1] = []
+        for block, ending in last.items():
+            following = {block + 1} if block + 1 < blocks else set()
+            ways = {number[ending.target]} if ending.target in number else set()
             if ending.kind == "meet":
                 # Most stand where the lanes meet; others wait elsewhere, and go there.
                 meet = meeting[ending.barrier]
-                ways |= meet & following or meet
-            found.append(sorted(ways | (set() if ending.always else following)))
+                ways = meet & following or meet
+            found[block] = sorted(ways if ending.always else ways | following)
         self._follow_tables(found, last)
         return found
 
-    def _follow_tables(self, found: list[list[int]], last: dict[int | None, Branch]) -> None:
+    def _follow_tables(self, found: list[list[int]], last: dict[int, Branch]) -> None:
         """Let jumps through tables lead to what nothing else leads to: their targets are data."""
-        tables = [number for number, one in last.items() if one.kind == "table"]
+        tables = [block for block, one in last.items() if one.kind == "table"]
+        if not tables:
+            return
         led_to = {other for ways in found for other in ways}
-        others = [number for number in range(1, len(found)) if number not in led_to]
-        for number in tables:
-            if number is not None:
-                found[number] = sorted({*found[number], *(o for o in others if o > number)})
+        others = [block for block in range(1, len(found)) if block not in led_to]
+        for block in tables:
+            found[block] = sorted({*found[block], *(o for o in others if o > block)})
 
-    def _find_loops(self) -> tuple[NaturalLoop, ...]:
-        """The natural loops of the blocks that the start of the function reaches."""
-        dominators = immediate_dominators(self._successors, 0) if self._successors else {}
-        self._reached = frozenset(dominators)
-        return natural_loops(self._successors, spans(dominators, 0) if dominators else {})
+    def _find_reached(self) -> list[bool]:
+        """Whether the start of the function leads to each block."""
+        reached = [False] * len(self._successors)
+        work = [0] if reached else []
+        while work:
+            block = work.pop()
+            if not reached[block]:
+                reached[block] = True
+                work += self._successors[block]
+        return reached
+
+    def _find_stretches(self) -> list[_Stretch]:
+        """Each stretch, in ascending order."""
+        found: list[_Stretch] = []
+        for first, last in sorted(
+            (other, block) for block, ways in self._edges() for other in ways if other <= block
+        ):
+            if found and first <= found[-1].last:
+                found[-1].last = max(found[-1].last, last)
+            else:
+                found.append(_Stretch(first, last, {first} if first == 0 else set()))
+        firsts = [stretch.first for stretch in found]
+        for block, ways in self._edges():
+            for other in ways:
+                at = bisect_right(firsts, other) - 1
+                if at >= 0 and block < firsts[at] and other <= found[at].last:
+                    found[at].entered.add(other)
+        return found
+
+    def _edges(self) -> Iterator[tuple[int, list[int]]]:
+        """The blocks that are reached, with their successors."""
+        return ((block, self._successors[block]) for block in compress(count(), self._reached))
+
+    def _find_loops(self, stretch: _Stretch) -> tuple[NaturalLoop, ...]:
+        """The natural loops of a stretch, as if one block in front led to wherever it is entered.
+
+        What leaves a stretch does not come back to it, so a block of it dominates another if it
+        does so on the ways from there.
+        """
+        first, inside = stretch.first, range(stretch.first, stretch.last + 1)
+        root = len(inside)
+        graph = [
+            [other - first for other in self._successors[block] if other in inside]
+            for block in inside
+        ]
+        graph.append([block - first for block in sorted(stretch.entered)])
+        dominated = spans(immediate_dominators(graph, root), root)
+        return tuple(
+            NaturalLoop(
+                loop.header + first,
+                frozenset(block + first for block in loop.members),
+                tuple(block + first for block in loop.latches),
+            )
+            for loop in natural_loops(graph, dominated)
+        )

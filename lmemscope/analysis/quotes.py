@@ -27,7 +27,7 @@ def needs_disassembly(
     spilling = any(share.cause == "register-spill" for fact in facts for share in fact.causes)
     symbols = None
     if "sass" in wanted and using:
-        symbols = tuple(s.index for s in layers.cubin.elf.symbols if s.name in using)
+        symbols = tuple(s.number for s in layers.cubin.elf.symbols if s.name in using)
     live = "live" in wanted and spilling
     return DisassemblyRequest(symbols, live) if symbols is not None or live else None
 

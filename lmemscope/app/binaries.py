@@ -14,10 +14,11 @@ from lmemscope.analysis.ranking import arch_order
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
-from lmemscope.formats.cubin import Cubin, CubinFunction
+from lmemscope.formats.cubin import Cubin, architecture
 from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.elf import ElfFile
 from lmemscope.formats.kernel_names import matches
-from lmemscope.lowering.binary import Image, arch_of, images
+from lmemscope.lowering.binary import Image, images
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.model import (
     Artifacts,
@@ -120,37 +121,37 @@ class _Reader:
         elif entry is not None and entry.kind == "cubin":
             arch = ""
             try:
-                arch = arch_of(image.data)
+                elf = ElfFile(image.data)
+                arch = architecture(elf)
                 self._held[arch] = None
                 if not self._archs or arch in self._archs:
-                    self._read(image, arch, self._found.setdefault((image.path, arch), _Found()))
+                    found = self._found.setdefault((image.path, arch), _Found())
+                    self._read(Cubin(elf), bytes(image.data), found)
             except LmemscopeError as error:
                 self._fail(image.path, arch, error)
 
-    def _read(self, image: Image, arch: str, found: _Found) -> None:
-        data = bytes(image.data)
-        cubin = Cubin(data)
+    def _read(self, cubin: Cubin, data: bytes, found: _Found) -> None:
         whole: list[str] = []
-        for function in cubin.functions:
-            if self._wanted.kernels and not self._is_asked_for(function.name):
-                found.others[short_name(demangle(function.name))] = None
-            elif self._wanted.kernels or _uses_local_memory(function):
-                whole.append(function.name)
+        for name, head in cubin.heads.items():
+            if self._wanted.kernels and not self._is_asked_for(name):
+                found.others[short_name(demangle(name))] = None
+            elif self._wanted.kernels or not cubin.is_clean(head):
+                whole.append(name)
             else:
-                found.clean.append(CleanKernel(function.name, function.kind, function.registers))
+                found.clean.append(CleanKernel(name, head.kind, head.registers))
         if not whole:
             return
-        report = self._analysed(data, arch, whole)
+        report = self._analysed(data, cubin, whole)
         found.kernels += report.kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
 
-    def _analysed(self, data: bytes, arch: str, names: Sequence[str]) -> UnitReport:
+    def _analysed(self, data: bytes, cubin: Cubin, names: Sequence[str]) -> UnitReport:
         """The report of one image, with some of its kernels."""
-        unit = replace(self._unit, arch=arch)
+        unit = replace(self._unit, arch=cubin.arch)
         artifacts = Artifacts(unit, "binary", (), None, None, data, (), (_MACHINE_CODE,))
-        wanted = replace(self._wanted, kernels=tuple(names))
         never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
-        report, _ = report_of(artifacts, wanted, set(), lambda file, word: (), never)
+        decoded = cubin, names
+        report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
         return report
 
     def _is_asked_for(self, name: str) -> bool:
@@ -177,15 +178,3 @@ class _Reader:
                 continue
             error = FormatError("ptx", f"it holds PTX alone, for {listed}")
             self._fail(path, "", error)
-
-
-def _uses_local_memory(function: CubinFunction) -> bool:
-    """Whether there is anything to explain; what calls something deep is no clean kernel either."""
-    return bool(
-        function.stack_frame
-        or function.min_stack
-        or function.sites
-        or function.shared_spills
-        or not function.stack_known
-        or any(callee.sites for callee in function.callees)
-    )

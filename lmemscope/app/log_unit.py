@@ -19,7 +19,9 @@ def report_of_log(unit: Unit, wanted: Wanted) -> UnitReport:
     """
     excerpt = checked(unit)
     log = parse_ptxas_log(excerpt.text)
-    facts, others = select(facts_of_report(log), wanted.kernels)
+    reported = facts_of_report(log)
+    names, others = select([fact.name for fact in reported], wanted.kernels)
+    facts = [fact for fact in reported if fact.name in names]
     sources = dict(excerpt.sources)
     found = {
         fact.name: find_reported(fact, sources.get(fact.name), unit.arch)

@@ -131,10 +131,10 @@ def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
     cubin = Cubin(artifacts.cubin)
     symbols = None
     if kernels:
-        names = {f.name for f in cubin.functions if _wanted(kernels, f.name)}
+        names = {name for name in cubin.heads if _wanted(kernels, name)}
         if not names:
             raise _no_match(artifacts, kernels)
-        symbols = [symbol.index for symbol in cubin.elf.symbols if symbol.name in names]
+        symbols = [symbol.number for symbol in cubin.elf.symbols if symbol.name in names]
     listing = nvdisasm.listing(
         artifacts.cubin, ("-g", "-gi", "-gp"), symbols, Toolchain(artifacts.unit.toolkit)
     )

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lmemscope.formats.sites import INSTRUCTION_BYTES, Site
+from lmemscope.formats.instructions import INSTRUCTION_BYTES
+from lmemscope.formats.sites import Site
 
 _FROM_BARRIER, _TO_BARRIER, _BSSY = 0x355, 0x356, 0x945
 _OPCODE = 0xFFF

@@ -11,9 +11,10 @@ import re
 import struct
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.barriers import callers_barriers
@@ -28,7 +29,7 @@ from lmemscope.formats.elf import (
 from lmemscope.formats.line_table import InlinedLine, read_line_table
 from lmemscope.formats.machine_branches import Branch, find_branches
 from lmemscope.formats.machine_calls import find_calls
-from lmemscope.formats.sites import Site, find_generic_sites, find_sites
+from lmemscope.formats.sites import LOCAL_OPCODES, Site, find_generic_sites, find_sites
 from lmemscope.formats.stack_pointer import find_stack_alignments
 from lmemscope.model import KernelKind
 
@@ -39,6 +40,7 @@ _FORMAT_SIZED = 4
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 """Attributes of ``.nv.info``, each with a symbol and a number."""
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
+_ANNOTATED = bytes((_FORMAT_SIZED, _ANNOTATIONS))
 _SPILL_REFILL = 1
 UNKNOWN_STACK = 0xFFFFFFFF
 """As a value of `MIN_STACK_SIZE`: not statically known."""
@@ -48,6 +50,27 @@ _FIRST_WIDE_SM = 70
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
+
+
+class Head(NamedTuple):
+    """What a cubin's tables say of a kernel or function, without a look at its code.
+
+    Attributes:
+        name: mangled.
+        kind: ``entry`` or ``function``.
+        section: its code.
+        symbol: its own.
+        registers, stack_frame, min_stack, stack_known: as `CubinFunction` has them.
+    """
+
+    name: str
+    kind: KernelKind
+    section: Section
+    symbol: Symbol
+    registers: int | None
+    stack_frame: int | None
+    min_stack: int | None
+    stack_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +121,14 @@ class CubinFunction:
 
 
 class Cubin:
-    """A cubin; ``functions`` are its code sections, in section order.
+    """A cubin; each function is decoded when it is first asked for.
 
     Raises:
         FormatError: not a cubin, cut off, or of an architecture with another instruction format.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self.elf = ElfFile(data)
+    def __init__(self, data: bytes | memoryview | ElfFile) -> None:
+        self.elf = data if isinstance(data, ElfFile) else ElfFile(data)
         if self.elf.machine != _EM_CUDA:
             raise FormatError(
                 "cubin",
@@ -122,12 +145,42 @@ class Cubin:
             )
         self._calls: dict[str, Mapping[int, Sequence[int]]] = {}
         self._branches: dict[str, tuple[Branch, ...] | None] = {}
-        self._global_info = self._read_global_info()
-        self.functions = tuple(
-            function
-            for section in self.elf.sections
-            if section.flags & SHF_EXECINSTR and section.name.startswith(".text.")
-            for function in self._functions(section)
+        self._functions: dict[str, CubinFunction] = {}
+
+    @cached_property
+    def heads(self) -> Mapping[str, Head]:
+        """What the tables say of each code section, by its function's name, in section order."""
+        found: dict[str, Head] = {}
+        for head in self._find_heads():
+            found.setdefault(head.name, head)
+        return found
+
+    @property
+    def functions(self) -> tuple[CubinFunction, ...]:
+        """All functions, in section order."""
+        return tuple(map(self.function, self.heads))
+
+    def function(self, name: str) -> CubinFunction:
+        """The function of one of the heads, decoded as far as local memory wants it.
+
+        Raises:
+            FormatError: functions inside its section overlap beyond measure.
+        """
+        if name not in self._functions:
+            self._functions[name] = self._decode(self.heads[name])
+        return self._functions[name]
+
+    def is_clean(self, head: Head) -> bool:
+        """Whether a function has no local memory: no stack, no ``LDL``/``STL`` and no spills.
+
+        Nor does it call anything of which a depth is known, or might be.
+        """
+        return (
+            not head.stack_frame
+            and not head.min_stack
+            and head.stack_known
+            and not LOCAL_OPCODES.appear_in(self.elf.content(head.section))
+            and not self._read_spills(head.name)
         )
 
     @cached_property
@@ -148,13 +201,12 @@ class Cubin:
                 return bytes(self.elf.content(section)).replace(b"\0", b"\n")
         return None
 
-    def names_meant(self, function: CubinFunction) -> tuple[str, ...]:
+    def names_meant(self, head: Head) -> tuple[str, ...]:
         """Symbols that a function's code calls or takes the address of, in order, each once.
 
         Linked cubins keep these relocations, because the driver may load code anywhere.
         """
-        section = self.elf.section(function.section)
-        found = () if section is None else self.elf.symbols_meant(section)
+        found = self.elf.symbols_meant(head.section)
         return tuple(dict.fromkeys(symbol.name for symbol in found if symbol.name))
 
     def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
@@ -192,23 +244,39 @@ class Cubin:
             return frozenset()
         return callers_barriers(self.elf.content(section), body.start, body.sites)
 
-    def _functions(self, section: Section) -> list[CubinFunction]:
-        inside = [
-            symbol
-            for symbol in self.elf.symbols_by_section.get(section.index, ())
-            if symbol.type == STT_FUNC
-        ]
-        own = section.name.removeprefix(".text.")
-        outer = next((symbol for symbol in inside if symbol.name == own), None)
-        if outer is None:
-            return []
-        spills, max_registers = self._read_function_info(own)
+    def _find_heads(self) -> Iterator[Head]:
+        info = self._read_global_info()
+        for section in self.elf.sections:
+            if not section.flags & SHF_EXECINSTR or not section.name.startswith(".text."):
+                continue
+            own = section.name.removeprefix(".text.")
+            inside = self.elf.symbols_by_section.get(section.number, ())
+            symbol = next((s for s in inside if s.type == STT_FUNC and s.name == own), None)
+            if symbol is None:
+                continue
+            said = info.get(symbol.number, {})
+            min_stack = said.get(MIN_STACK_SIZE)
+            yield Head(
+                own,
+                "entry" if symbol.other & ENTRY else "function",
+                section,
+                symbol,
+                said.get(REGCOUNT),
+                said.get(FRAME_SIZE),
+                None if min_stack == UNKNOWN_STACK else min_stack,
+                min_stack != UNKNOWN_STACK,
+            )
+
+    def _decode(self, head: Head) -> CubinFunction:
+        section, outer, own = head.section, head.symbol, head.name
+        inside = self.elf.symbols_by_section.get(section.number, ())
+        spills = self._read_spills(own)
         content = self.elf.content(section)
         sites = find_sites(content, spills)
         alignments = find_stack_alignments(content)
         prefix = f"${own}$"
         callees = sorted(
-            (s for s in inside if s is not outer and s.binding == STB_LOCAL and s.size),
+            (s for s in inside if s is not outer and _is_local_function(s)),
             key=lambda symbol: (symbol.value, symbol.name),
         )
         within = _within(sites, callees)
@@ -234,28 +302,24 @@ class Cubin:
             for symbol, own_sites in zip(callees, within, strict=True)
         )
         claimed = {site.pc for body in bodies for site in body.sites}
-        info = self._global_info[outer.index]
-        min_stack = info.get(MIN_STACK_SIZE)
-        return [
-            CubinFunction(
-                name=own,
-                kind="entry" if outer.other & ENTRY else "function",
-                section=section.name,
-                start=outer.value,
-                end=outer.value + outer.size,
-                registers=info.get(REGCOUNT),
-                stack_frame=info.get(FRAME_SIZE),
-                min_stack=None if min_stack == UNKNOWN_STACK else min_stack,
-                stack_known=min_stack != UNKNOWN_STACK,
-                max_registers=max_registers,
-                shared_spills=len(spills - {site.pc for site in sites}),
-                sites=tuple(site for site in sites if site.pc not in claimed),
-                callees=bodies,
-                stack_alignment=next(
-                    (n for pc, n in alignments.items() if not _claims(bodies, pc)), None
-                ),
-            )
-        ]
+        return CubinFunction(
+            name=own,
+            kind=head.kind,
+            section=section.name,
+            start=outer.value,
+            end=outer.value + outer.size,
+            registers=head.registers,
+            stack_frame=head.stack_frame,
+            min_stack=head.min_stack,
+            stack_known=head.stack_known,
+            max_registers=self._read_cap(own),
+            shared_spills=len(spills - {site.pc for site in sites}),
+            sites=tuple(site for site in sites if site.pc not in claimed),
+            callees=bodies,
+            stack_alignment=next(
+                (n for pc, n in alignments.items() if not _claims(bodies, pc)), None
+            ),
+        )
 
     def _read_global_info(self) -> dict[int, dict[int, int]]:
         """``.nv.info``: per symbol index, value by attribute."""
@@ -266,17 +330,30 @@ class Cubin:
                 result[symbol][attribute] = number
         return result
 
-    def _read_function_info(self, name: str) -> tuple[frozenset[int], int | None]:
-        """``.nv.info.NAME``: offsets marked SpillRefill, and the register cap."""
+    def _read_spills(self, name: str) -> frozenset[int]:
+        """``.nv.info.NAME``: offsets of the instructions that are marked SpillRefill."""
+        section = self.elf.section(f".nv.info.{name}")
+        # Most functions have no annotations, and this is asked of each.
+        if section is None or _ANNOTATED not in bytes(self.elf.content(section)):
+            return frozenset()
         spills: list[int] = []
-        cap = None
-        for attribute, value in info_records(self.elf, f".nv.info.{name}"):
+        for attribute, value in info_records(self.elf, section.name):
             if attribute == _ANNOTATIONS:
                 pairs = struct.iter_unpack("<II", value[: len(value) // 8 * 8])
                 spills += [offset for kind, offset in pairs if kind == _SPILL_REFILL]
-            elif attribute == _MAXREG_COUNT and len(value) == 2:
+        return frozenset(spills)
+
+    def _read_cap(self, name: str) -> int | None:
+        """``.nv.info.NAME``: the register cap."""
+        cap = None
+        for attribute, value in info_records(self.elf, f".nv.info.{name}"):
+            if attribute == _MAXREG_COUNT and len(value) == 2:
                 cap = int.from_bytes(value, "little")
-        return frozenset(spills), cap
+        return cap
+
+
+def _is_local_function(symbol: Symbol) -> bool:
+    return symbol.type == STT_FUNC and symbol.binding == STB_LOCAL and bool(symbol.size)
 
 
 def _claims(bodies: tuple[CubinFunction, ...], pc: int) -> bool:

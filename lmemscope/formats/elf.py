@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from lmemscope.errors import FormatError
 
@@ -34,11 +34,10 @@ STT_FUNC = 2
 STB_LOCAL = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section header; ``offset`` and ``size`` are bytes in the file."""
 
-    index: int
+    number: int
     name: str
     type: int
     flags: int
@@ -48,11 +47,10 @@ class Section:
     info: int
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A symbol table entry; ``value`` is an offset into section ``section``."""
 
-    index: int
+    number: int
     name: str
     type: int
     binding: int
@@ -193,7 +191,7 @@ class ElfFile:
             FormatError: it is a symbol that there is not.
         """
         result: dict[int, Symbol] = {}
-        for table in self._relocating.get(section.index, ()):
+        for table in self._relocating.get(section.number, ()):
             for offset, symbol, _ in _references(self.content(table), table.type):
                 result[offset] = self._symbol(symbol)
         return result
@@ -206,7 +204,7 @@ class ElfFile:
         """
         found = [
             (offset, symbol)
-            for table in self._relocating.get(section.index, ())
+            for table in self._relocating.get(section.number, ())
             for offset, symbol, addend in _references(self.content(table), table.type)
             if not addend
         ]

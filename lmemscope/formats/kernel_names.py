@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from lmemscope.formats.demangle import short_name
-from lmemscope.model import KernelFacts
+from lmemscope.formats.demangle import demangle, short_name
 
 
 def spellings(name: str, demangled: str) -> tuple[str, ...]:
@@ -117,15 +116,14 @@ def _without_static_units(name: str) -> str:
     return "__nv_static_" + name[found.end() + int(found.group(1)) + 1 :]
 
 
-def select(
-    facts: Iterable[KernelFacts], globs: Sequence[str]
-) -> tuple[tuple[KernelFacts, ...], tuple[str, ...]]:
-    """The kernels that were asked for, and the names of the others."""
-    kept: list[KernelFacts] = []
+def select(names: Iterable[str], globs: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The mangled names of the kernels that were asked for, and the short ones of the others."""
+    kept: list[str] = []
     others: list[str] = []
-    for fact in facts:
-        if matches(globs, fact.name, fact.demangled):
-            kept.append(fact)
+    for name in names:
+        demangled = demangle(name)
+        if matches(globs, name, demangled):
+            kept.append(name)
         else:
-            others.append(short_name(fact.demangled))
+            others.append(short_name(demangled))
     return tuple(kept), tuple(others)

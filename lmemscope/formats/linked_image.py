@@ -130,13 +130,13 @@ def _functions(elf: ElfFile) -> dict[int, ImageFunction]:
         defined = code is not None and bool(code.flags & SHF_EXECINSTR)
         # Inside a section lie subroutines of its function, which its own figures hold.
         whole = defined and code is not None and code.name == f".text.{symbol.name}"
-        if symbol.type != STT_FUNC or not (whole or (not defined and symbol.index in called)):
+        if symbol.type != STT_FUNC or not (whole or (not defined and symbol.number in called)):
             continue
-        info = recorded.get(symbol.index, {})
+        info = recorded.get(symbol.number, {})
         least = info.get(MIN_STACK_SIZE)
         sites = find_sites(elf.content(code), frozenset()) if whole and code is not None else ()
-        found[symbol.index] = ImageFunction(
-            index=symbol.index,
+        found[symbol.number] = ImageFunction(
+            index=symbol.number,
             name=symbol.name,
             is_entry=bool(symbol.other & ENTRY),
             is_local=symbol.binding == STB_LOCAL,
@@ -190,14 +190,14 @@ def _holders(elf: ElfFile) -> dict[int, set[str]]:
             continue
         variables = sorted(
             (s.value, s.value + s.size, s.name)
-            for s in elf.symbols_by_section.get(place.index, ())
+            for s in elf.symbols_by_section.get(place.number, ())
             if s.type in _STT_OBJECTS and s.size
         )
         starts = [start for start, _, _ in variables]
         for offset, symbol in elf.relocations(place).items():
             at = bisect_right(starts, offset) - 1
             if symbol.type == STT_FUNC and at >= 0 and offset < variables[at][1]:
-                found[symbol.index].add(variables[at][2])
+                found[symbol.number].add(variables[at][2])
     for holder, function in _listed(elf, _HOLDS):
         # A function that holds it through a variable is not the one to name.
         if function not in found:

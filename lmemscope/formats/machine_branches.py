@@ -9,23 +9,21 @@ in bits 32-63. ``BSSY`` and ``BSYNC`` have their barrier's number in bits 16-19.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from lmemscope.formats.instructions import INSTRUCTION_BYTES, Instruction, Opcodes
 from lmemscope.formats.machine_calls import distance
-from lmemscope.formats.sites import INSTRUCTION_BYTES
 
-_OPCODE_MASK, _ALWAYS = 0xFFF, 7
+_ALWAYS = 7
 _BRA, _BRA_U, _BSSY, _BSYNC, _BRX = 0x947, 0x547, 0x945, 0x941, 0x949
 _ENDS = frozenset({0x94D, 0x950, 0x94A, 0x94C})
 """``EXIT``, ``RET``, ``JMP``, ``JMX``."""
-_KNOWN = _ENDS | {_BRA, _BRA_U, _BSSY, _BSYNC, _BRX}
+_OPCODES = Opcodes(_ENDS | {_BRA, _BRA_U, _BSSY, _BSYNC, _BRX}, bits=12)
 
 BranchKind = Literal["branch", "barrier", "meet", "end", "table"]
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):
     """One such instruction.
 
     Attributes:
@@ -44,26 +42,19 @@ class Branch:
     always: bool
 
 
-def find_branches(code: memoryview, compute_capability: int) -> tuple[Branch, ...]:
+def find_branches(code: bytes | memoryview, compute_capability: int) -> tuple[Branch, ...]:
     """Decode them all, in address order.
 
     Args:
         code: a section's bytes; a trailing partial instruction is ignored.
         compute_capability: of the code, such as 90.
     """
-    usable = len(code) - len(code) % INSTRUCTION_BYTES
-    words = code[:usable].cast("Q").tolist()
-    found = []
-    for index, low in enumerate(words[::2]):
-        opcode = low & _OPCODE_MASK
-        if opcode in _KNOWN:
-            pc = index * INSTRUCTION_BYTES
-            found.append(_decode(pc, low, words[2 * index + 1], compute_capability))
-    return tuple(found)
+    return tuple(_decode(found, compute_capability) for found in _OPCODES.find(code))
 
 
-def _decode(pc: int, low: int, high: int, compute_capability: int) -> Branch:
-    opcode, following = low & _OPCODE_MASK, pc + INSTRUCTION_BYTES
+def _decode(found: Instruction, compute_capability: int) -> Branch:
+    pc, opcode, low, high = found
+    following = pc + INSTRUCTION_BYTES
     always = low >> 12 & 0xF == _ALWAYS
     if opcode in (_BRA, _BRA_U):
         target = following + distance(low, compute_capability)

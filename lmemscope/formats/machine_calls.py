@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from lmemscope.formats.sites import INSTRUCTION_BYTES
+from lmemscope.formats.instructions import INSTRUCTION_BYTES, Opcodes
 
-_OPCODE_MASK, _CALL = 0xFFF, 0x944
+_OPCODES = Opcodes((0x944,), bits=12)
 _FIRST_SPLIT_SM = 90
 
 
 def find_calls(
-    code: memoryview, starts: Collection[int], compute_capability: int
+    code: bytes | memoryview, starts: Collection[int], compute_capability: int
 ) -> Mapping[int, Sequence[int]]:
     """Where a code section calls functions inside it: offsets of the calls, ascending, by function.
 
@@ -26,12 +26,8 @@ def find_calls(
         starts: byte offsets at which the functions begin.
         compute_capability: of the code, such as 90.
     """
-    usable = len(code) - len(code) % INSTRUCTION_BYTES
     found: dict[int, list[int]] = defaultdict(list)
-    for index, low in enumerate(code[:usable].cast("Q").tolist()[::2]):
-        if low & _OPCODE_MASK != _CALL:
-            continue
-        pc = index * INSTRUCTION_BYTES
+    for pc, _, low, _ in _OPCODES.find(code):
         start = pc + INSTRUCTION_BYTES + distance(low, compute_capability)
         if start in starts:
             found[start].append(pc)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lmemscope.errors import FormatError
-from lmemscope.formats.sites import INSTRUCTION_BYTES
+from lmemscope.formats.instructions import INSTRUCTION_BYTES
 
 _HEADER = re.compile(r"^\.text\.([^:\s]+):$")
 _INSTRUCTION = re.compile(

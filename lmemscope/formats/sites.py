@@ -13,21 +13,23 @@ uniform address register.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-INSTRUCTION_BYTES = 16
+from lmemscope.formats.instructions import Instruction, Opcodes
+
 RZ = 255
 STACK_POINTER = 1
 
-_OPCODE_MASK, _LDL, _STL, _LD, _ST = 0x1FF, 0x183, 0x187, 0x180, 0x185
+_LDL, _STL, _LD, _ST = 0x183, 0x187, 0x180, 0x185
 _STORES = frozenset({_STL, _ST})
 _GENERIC = frozenset({_LD, _ST})
+LOCAL_OPCODES = Opcodes((_LDL, _STL), bits=9)
+_GENERIC_OPCODES = Opcodes(_GENERIC, bits=9)
 _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
 _ALWAYS = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """One ``LDL`` or ``STL``; where it is generic, an ``LD`` or ``ST``.
 
     Attributes:
@@ -67,48 +69,37 @@ class Site:
         return ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L") + suffix
 
 
-def find_sites(code: memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:
+def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:
     """Decode every ``LDL``/``STL`` of a code section.
 
     Args:
         code: the section's bytes; a trailing partial instruction is ignored.
         spill_offsets: byte offsets that ptxas marked ``SpillRefill``.
     """
-    usable = len(code) - len(code) % INSTRUCTION_BYTES
-    words = code[:usable].cast("Q")
-    return tuple(
-        _decode(index * INSTRUCTION_BYTES, low, words[2 * index + 1], spill_offsets)
-        for index, low in enumerate(words.tolist()[::2])
-        if low & _OPCODE_MASK == _LDL or low & _OPCODE_MASK == _STL
-    )
+    return tuple(_decode(found, spill_offsets) for found in LOCAL_OPCODES.find(code))
 
 
-def find_generic_sites(code: memoryview) -> tuple[Site, ...]:
+def find_generic_sites(code: bytes | memoryview) -> tuple[Site, ...]:
     """Decode every ``LD``/``ST`` of a code section; their fields lie where ``LDL`` has them."""
-    usable = len(code) - len(code) % INSTRUCTION_BYTES
-    words = code[:usable].cast("Q")
-    return tuple(
-        _decode(index * INSTRUCTION_BYTES, low, words[2 * index + 1], frozenset())
-        for index, low in enumerate(words.tolist()[::2])
-        if low & _OPCODE_MASK in _GENERIC
-    )
+    return tuple(_decode(found, frozenset()) for found in _GENERIC_OPCODES.find(code))
 
 
-def _decode(pc: int, low: int, high: int, spill_offsets: frozenset[int]) -> Site:
-    is_store = low & _OPCODE_MASK in _STORES
+def _decode(found: Instruction, spill_offsets: frozenset[int]) -> Site:
+    pc, opcode, low, high = found
+    is_store = opcode in _STORES
     base = low >> 24 & 0xFF
     displacement = low >> 40
     return Site(
-        pc=pc,
-        is_store=is_store,
-        width=_WIDTHS[high >> 9 & 7],
-        register=low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
-        base=None if base == RZ else base,
-        uniform_base=_uniform_base(is_store, low, high),
-        displacement=displacement - (1 << 24) if displacement >> 23 else displacement,
-        predicated=low >> 12 & 0xF != _ALWAYS,
-        spill_refill=pc in spill_offsets,
-        is_generic=low & _OPCODE_MASK in _GENERIC,
+        pc,
+        is_store,
+        _WIDTHS[high >> 9 & 7],
+        low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
+        None if base == RZ else base,
+        _uniform_base(is_store, low, high),
+        displacement - (1 << 24) if displacement >> 23 else displacement,
+        low >> 12 & 0xF != _ALWAYS,
+        pc in spill_offsets,
+        opcode in _GENERIC,
     )
 
 

@@ -9,7 +9,7 @@ table of AND.
 
 from __future__ import annotations
 
-from lmemscope.formats.sites import INSTRUCTION_BYTES
+from lmemscope.formats.instructions import INSTRUCTION_BYTES
 
 _AND_OF_R1 = bytes((0x12, 0x78, 0x01, 0x01))
 _RZ_AND = bytes((0xFF, 0xC0))

@@ -17,8 +17,6 @@ from lmemscope.formats.containers import (
     read_images,
     read_zip,
 )
-from lmemscope.formats.cubin import architecture
-from lmemscope.formats.elf import ElfFile
 from lmemscope.formats.fatbin import Budget, Entry, unpack
 from lmemscope.model import Artifacts, Unit
 from lmemscope.routes import Along, Asked, Expansion
@@ -111,12 +109,3 @@ def _unpacked(files: Iterator[Images], budget: Budget) -> Iterator[Image]:
                 yield Image(file.path, entry, b"", error)
         if file.problem is not None:
             yield Image(file.path, None, b"", file.problem)
-
-
-def arch_of(data: bytes | memoryview) -> str:
-    """The architecture of a cubin.
-
-    Raises:
-        FormatError: it is damaged.
-    """
-    return architecture(ElfFile(data))

@@ -222,7 +222,7 @@ def _line_table(data: bytes) -> None:
         assert section is not None
         changed = bytearray(whole)
         # Offset and size of the section (System V ABI, figure 4): behind all that there was.
-        struct.pack_into("<QQ", changed, table + section.index * size + 24, len(whole), len(data))
+        struct.pack_into("<QQ", changed, table + section.number * size + 24, len(whole), len(data))
         cubin = Cubin(bytes(changed) + data)
         for lines in (cubin.source_lines, cubin.ptx_lines):
             for entries in lines.values():

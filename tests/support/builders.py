@@ -335,6 +335,13 @@ class StandInCubin:
     generic: tuple[Site, ...] = ()
     arch: str = "sm_90"
 
+    @property
+    def heads(self) -> dict[str, CubinFunction]:
+        return {function.name: function for function in self.functions}
+
+    def function(self, name: str) -> CubinFunction:
+        return self.heads[name]
+
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         return self.generic
 
@@ -392,7 +399,7 @@ def layers(
         sites = []
         for one in listed:
             pc += 16
-            sites.append(dataclasses.replace(one.site, pc=pc))
+            sites.append(one.site._replace(pc=pc))
             line = 0 if ptx is None or one.ptx is None else line_of(ptx, one.ptx)
             ptx_lines.append(_row(pc, SourceLocation("k.ptx", line)))
             source = (one.source or 0,) if isinstance(one.source, int | None) else one.source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.api import scan
 from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.instructions import INSTRUCTION_BYTES
 from lmemscope.formats.machine_branches import Branch, BranchKind
 from lmemscope.model import Artifacts, KernelReport
 from lmemscope.tools import nvdisasm
@@ -151,3 +153,57 @@ def test_branches_equal_nvdisasm(many_forms: object, arch: str) -> None:
             assert one.target is None or one.target in named
         seen += len(found)
     assert seen > 20
+
+
+def test_loops_are_those_of_the_whole_graph() -> None:
+    """Stretch by stretch the loops are what dominators of all blocks together give."""
+    chance = random.Random(1)
+    for _ in range(300):
+        count = chance.randrange(2, 14)
+        end = INSTRUCTION_BYTES * count
+        branches = [
+            Branch(pc, "branch", INSTRUCTION_BYTES * chance.randrange(count), None, always)
+            for pc in range(0, end, INSTRUCTION_BYTES)
+            for always in [chance.random() < 0.3]
+            if chance.random() < 0.6
+        ]
+        ways = {
+            pc: {pc + INSTRUCTION_BYTES} if pc + INSTRUCTION_BYTES < end else set()
+            for pc in range(0, end, INSTRUCTION_BYTES)
+        }
+        for one in branches:
+            assert one.target is not None
+            ways[one.pc] = {one.target} if one.always else ways[one.pc] | {one.target}
+        loops = MachineLoops(branches, 0, end)
+        for pc in ways:
+            assert loops.depth(pc) == _depth(ways, pc)
+
+
+def _depth(ways: dict[int, set[int]], pc: int) -> int | None:
+    """Headers whose loop holds an instruction, by what removing each cuts off."""
+    if pc not in _led_to(ways, 0, without=None):
+        return None
+    headers = 0
+    for header in ways:
+        cut = _led_to(ways, 0, without=header)
+        latches = [
+            one
+            for one in _led_to(ways, 0, without=None)
+            if header in ways[one] and (one == header or one not in cut)
+        ]
+        inside = pc == header or any(
+            pc == latch or latch in _led_to(ways, pc, without=header) for latch in latches
+        )
+        headers += bool(latches) and inside and (pc == header or pc not in cut)
+    return headers
+
+
+def _led_to(ways: dict[int, set[int]], start: int, without: int | None) -> set[int]:
+    found: set[int] = set()
+    work = [start]
+    while work:
+        pc = work.pop()
+        if pc not in found and pc != without:
+            found.add(pc)
+            work += ways[pc]
+    return found

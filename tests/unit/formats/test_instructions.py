@@ -1,0 +1,42 @@
+"""Instructions found by their opcodes: held to a look at every instruction."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from lmemscope.formats.instructions import INSTRUCTION_BYTES, Opcodes
+
+WANTED = (0x183, 0x187, 0x947)
+
+
+@pytest.mark.parametrize("bits", [9, 12])
+def test_every_instruction_with_an_opcode_is_found(bits: int) -> None:
+    chance = random.Random(bits)
+    opcodes = [one & (1 << bits) - 1 for one in WANTED]
+    # Other instructions have the low byte of a wanted opcode, too, and words hold it elsewhere.
+    lows = [
+        chance.choice((*opcodes, 0x083, 0x247, 0x18300)) | chance.getrandbits(40) << 24
+        for _ in range(400)
+    ]
+    code = b"".join(struct.pack("<QQ", low, chance.getrandbits(64)) for low in lows)
+    expected = [
+        (INSTRUCTION_BYTES * at, low & (1 << bits) - 1, low)
+        for at, low in enumerate(lows)
+        if low & (1 << bits) - 1 in opcodes
+    ]
+    found = list(Opcodes(opcodes, bits).find(memoryview(code)))
+    assert [(pc, opcode, low) for pc, opcode, low, _ in found] == expected
+    assert [high for *_, high in found] == [
+        struct.unpack_from("<Q", code, pc + 8)[0] for pc, *_ in expected
+    ]
+
+
+def test_a_partial_instruction_at_the_end_is_ignored() -> None:
+    local = Opcodes((0x183,), bits=9)
+    code = struct.pack("<QQ", 0x983, 0)
+    assert local.appear_in(code)
+    assert not local.appear_in(code[:-1])
+    assert [pc for pc, *_ in local.find(code + code[:8])] == [0]
