@@ -20,6 +20,7 @@ from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
 from lmemscope.sources.includes import ARCH_LIST, SYSTEM_DIRS, holds_toolkit
 from lmemscope.sources.response_files import Words
+from lmemscope.sources.tool_words import SCALAR, ptxas_words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
@@ -239,7 +240,7 @@ def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
 
 
 def _scalar(reading: _Reading, kind: str, name: str, value: str) -> None:
-    if not tables.SCALAR.fullmatch(value):
+    if not SCALAR.fullmatch(value):
         reading.refused[f"-{name}={value}"] = False
         return
     long = tables.LONG.get(name, name)
@@ -262,7 +263,7 @@ def _host_compiler(reading: _Reading, name: str, value: str) -> None:
 
 def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
     """An option of the preprocessor, which nvcc and its host compiler share."""
-    allowed = {"define": _MACRO, "undefine": tables.SCALAR, "std": tables.SCALAR}.get(kind, _PATH)
+    allowed = {"define": _MACRO, "undefine": SCALAR, "std": SCALAR}.get(kind, _PATH)
     if not allowed.fullmatch(value):
         reading.refused[f"{name}={value}"] = False
     elif kind == "define":
@@ -323,7 +324,7 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
     elif kind is not None:
         if kind != "dropped":
             _preprocessor(reading, kind, word.removesuffix(value).removesuffix("="), value)
-    elif word.startswith("-std=") and tables.SCALAR.fullmatch(word.removeprefix("-std=")):
+    elif word.startswith("-std=") and SCALAR.fullmatch(word.removeprefix("-std=")):
         reading.host_std = word.removeprefix("-std=")
     elif tables.HOST_REFUSED.match(word):
         _refused_host_word(reading, (word,))
@@ -355,42 +356,6 @@ def _refused_host_word(reading: _Reading, words: Sequence[str]) -> None:
         reading.nvcc += [f"-Xcompiler={word}" for word in words]
     else:
         reading.refused[" ".join(["-Xcompiler", *words])] = trusted
-
-
-@dataclass(frozen=True, slots=True)
-class PtxasWords:
-    """Words for ptxas: those that are passed on, those that could write or read elsewhere, and
-    those that are in no table."""
-
-    kept: tuple[str, ...]
-    refused: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-
-def ptxas_words(given: Sequence[str]) -> PtxasWords:
-    """Tell apart the words of ptxas's command line."""
-    kept: list[str] = []
-    refused: list[str] = []
-    unknown: list[str] = []
-    words = iter(given)
-    for word in words:
-        name, equals, value = word.lstrip("-").partition("=")
-        if name in tables.PTXAS_VALUED:
-            value = value if equals else next(words, "")
-            spelled = f"{word[: len(word) - len(word.lstrip('-'))]}{name}={value}"
-            (kept if tables.SCALAR.fullmatch(value) else refused).append(spelled)
-        elif name in tables.PTXAS_FLAGS and not equals:
-            kept.append(word)
-        elif tables.PTXAS_REFUSED.match(word):
-            if name in tables.PTXAS_REFUSED_VALUED and not equals:
-                word = f"{word} {next(words, '')}"
-            refused.append(word)
-        elif tables.PTXAS_DROPPED.match(word):
-            if name in tables.PTXAS_DROPPED_VALUED and not equals:
-                next(words, "")
-        else:
-            unknown.append(word)
-    return PtxasWords(tuple(kept), tuple(refused), tuple(unknown))
 
 
 def _read_ptxas_words(reading: _Reading) -> None:
