@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lmemscope.model import FunctionFacts, KernelFacts, UnitReport
@@ -58,18 +58,23 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
             _sum(None if one.sass is None else one.sass.count for one in (facts, *elsewhere))
         ),
         "registers": Figure(facts.registers),
-        "stack": Figure(facts.cumulative_stack) if facts.stack_known else _unknown(),
+        "stack": _unknown((facts,)) or Figure(facts.cumulative_stack),
     }
 
 
-def _unknown() -> Figure:
-    return Figure(None, _UNKNOWN_STACK)
+def _unknown(kernels: Iterable[KernelFacts]) -> Figure | None:
+    """The figure of a stack whose depth is not statically known."""
+    unknown = [one for one in kernels if not one.stack_known]
+    if not unknown:
+        return None
+    return Figure(None, "alloca" if any(one.run_time_sizes for one in unknown) else _UNKNOWN_STACK)
 
 
-def _frame(facts: KernelFacts, elsewhere: Iterable[KernelFacts]) -> Figure:
+def _frame(facts: KernelFacts, elsewhere: Sequence[KernelFacts]) -> Figure:
     """The frames of the kernel and of all that it calls."""
-    if not facts.stack_known:
-        return _unknown()
+    unknown = _unknown((facts, *elsewhere))
+    if unknown is not None:
+        return unknown
     called = map(_own_frame, facts.callees)
     frames = _sum((facts.stack_frame, *called, *(other.stack_frame for other in elsewhere)))
     # Without a report the depth of the deepest path still says what frames there are.
