@@ -29,6 +29,10 @@ _MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
 or a quote in a directory's name would be run."""
 
 
+CUDA_LANGUAGES = ("cu", "cuda")
+"""What ``-x`` calls CUDA C++."""
+
+
 @dataclass(slots=True)
 class BuildFlags:
     """What a command line says.
@@ -37,7 +41,7 @@ class BuildFlags:
         options: the compilation, with absolute paths.
         archs: real architectures asked for, in order, without duplicates; maybe none.
         inputs: files named on the line, absolute.
-        language: of ``-x``, or None.
+        language: of ``-x``, or None; of several, that which may hold kernels.
         output: of ``-o``, as written, or an empty string.
         refused: options left out because they could run a program, load a library or write.
         trusted: of these, those that are taken from a build that is trusted.
@@ -49,6 +53,7 @@ class BuildFlags:
         unsaid: options that are left out by no name, and may change a compiler's own macros.
         quoted: directories in which only headers in quotation marks are looked for.
         after: directories that are searched behind those of the system.
+        names_cuda: whether ``-cuda`` is there: nvc++'s name of the language, a phase of nvcc's.
     """
 
     options: CompileOptions
@@ -66,6 +71,7 @@ class BuildFlags:
     unsaid: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    names_cuda: bool = False
 
 
 @dataclass(slots=True)
@@ -88,6 +94,7 @@ class _Reading:
     fast: bool = False
     separate: bool = False
     language: str | None = None
+    names_cuda: bool = False
     output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
@@ -142,11 +149,13 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
         unsaid=tuple(reading.unsaid),
         quoted=tuple(path for path in quoted if path not in elsewhere),
         after=tuple(dict.fromkeys(reading.places["after"])),
+        names_cuda=reading.names_cuda,
     )
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
     name, equals, value = word.lstrip("-").partition("=")
+    reading.names_cuda |= name == "cuda"
     if name in tables.FLAGS:
         _flag(reading, "unknown" if equals else tables.FLAGS[name], name, word)
     elif name in tables.VALUED:
@@ -209,7 +218,8 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     elif kind == "rdc" and value in ("true", "false"):
         reading.separate = value == "true"
     elif kind == "language":
-        reading.language = value
+        # Which files a later one is for depends on the compiler.
+        reading.language = reading.language if reading.language in CUDA_LANGUAGES else value
     elif kind == "output":
         reading.output = value
     elif kind == "host":
