@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lmemscope.model import FunctionFacts, KernelFacts, UnitReport
+from lmemscope.model import FunctionFacts, KernelFacts, SiteSplit, UnitReport
 
 _UNKNOWN_STACK = "recursion or an indirect call"
 
@@ -48,9 +48,9 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
         "spill": Figure(
             _sum(
                 (
-                    facts.spill_bytes,
+                    _spill_of(facts),
                     *map(_spill, facts.callees),
-                    *(other.spill_bytes for other in elsewhere),
+                    *map(_spill_of, elsewhere),
                 )
             )
         ),
@@ -88,12 +88,20 @@ def _own_frame(callee: FunctionFacts) -> int | None:
     return 0 if callee.sass is not None and callee.sass.count == 0 else None
 
 
+def _spill_of(kernel: KernelFacts) -> int | None:
+    """Bytes of a kernel's own spills: ptxas's figure, else those that the machine code marks."""
+    return kernel.spill_bytes if kernel.spill_bytes is not None else _marked(kernel.own_sites)
+
+
 def _spill(callee: FunctionFacts) -> int | None:
     if callee.ptxas is not None:
         return _sum((callee.ptxas.spill_stores, callee.ptxas.spill_loads))
-    if callee.sites is None or callee.sites.unknown.count:
-        return None
-    return callee.sites.spill.bytes
+    return _marked(callee.sites)
+
+
+def _marked(sites: SiteSplit | None) -> int | None:
+    """Bytes of spills; None where a site may be one."""
+    return None if sites is None or sites.unknown.count else sites.spill.bytes
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
