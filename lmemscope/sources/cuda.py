@@ -26,7 +26,7 @@ _LONGEST = 4096
 _DEEPEST = 200
 """Namespaces within each other; compilers take fewer."""
 _RUN_TIME = re.compile(r"\b(?:nvrtc|jitify)", re.IGNORECASE)
-_PTX = re.compile(r"(?m:^)\s*\.version\s+\d")
+_PTX = re.compile(r"(?m:^)[ \t]*\.version[ \t]+\d")
 _BEFORE = re.compile(r"(?:^|[;{}>)\"/]|\b(?:static|inline|extern|void|constexpr))\s*\Z")
 _HEAD = 4000
 DEVICE_CODE_IN_STRING = (
