@@ -115,12 +115,22 @@ def kind_of_content(path: str) -> InputKind | None:
 
 def binary_kind(path: str) -> InputKind | None:
     """As `kind_of_content`, of what holds device code beside other things; few bytes are read."""
+    kind = _signed_kind(path)
+    return kind if kind is not None and kind.by_content else None
+
+
+def is_device_code(path: str) -> bool:
+    """Whether a file is a cubin or a fat binary by its contents; few bytes are read."""
+    kind = _signed_kind(path)
+    return kind is not None and kind.is_device_code
+
+
+def _signed_kind(path: str) -> InputKind | None:
     try:
         with open_regular(path) as stream:
-            kind = _signed(stream.read(_HEAD))
+            return _signed(stream.read(_HEAD))
     except OSError:
         return None
-    return kind if kind is not None and kind.by_content else None
 
 
 def _signed(head: bytes) -> InputKind | None:
@@ -137,7 +147,7 @@ def kind_of_unit(unit: Unit) -> InputKind:
     """
     named = kind_of(unit.path)
     if named is not None:
-        return (binary_kind(unit.path) or named) if named.signature else named
+        return (_signed_kind(unit.path) or named) if named.signature else named
     return kind_of_content(unit.path) or CUDA
 
 

@@ -18,6 +18,7 @@ from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
+from lmemscope.analysis.ptx.run_time_stack import run_time_sizes
 from lmemscope.analysis.ptx.uniformity import (
     places_in,
     requests_per_access,
@@ -66,14 +67,17 @@ def attribute(
         frame = frame_map(*known, result_buffers(layers.flow, function, read))
     placed = zip(accesses, sites, strict=True)
     accesses = tuple(kernel.of_members(access, site, frame) for access, site in placed)
+    causes = shares(accesses, frame)
+    takes = layers.flow is not None and any(share.cause == "alloca" for share in causes)
     return replace(
         facts,
         objects=objects,
         accesses=accesses,
         generic=kernel.generic(),
         frame=frame,
-        causes=shares(accesses, frame),
+        causes=causes,
         calls=layers.flow.calls(facts.name) if layers.flow is not None else None,
+        run_time_sizes=run_time_sizes(layers.flow, facts.name) if layers.flow and takes else (),
     )
 
 

@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lmemscope.discover.build_doubts import (
-    CUDA_LANGUAGES,
     asks_host_compiler,
     doubts,
     may_define,
     program_name,
     without_host_words,
 )
-from lmemscope.discover.build_flags import BuildFlags, read_flags
+from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags, read_flags
+from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
 from lmemscope.formats.repeated_keys import Repeating, telling_repeated
@@ -34,7 +34,9 @@ from lmemscope.model import kind_of
 
 _HOST_LANGUAGES = ("c", "c++", "c-header", "c++-header", "cpp-output", "c++-cpp-output")
 """As which a file holds no kernel."""
-_CUDA_WORD = re.compile(r"(?:-x|--language)[ =]?\s*[\"']?cu(?:da)?\b")
+_CUDA_WORD = re.compile(r"(?:-x|-language)[ =]?\s*cu(?:da)?\b|(?:^|\s)-{1,2}cuda(?:[\s=]|$)")
+_RESPONSE = re.compile(r"(?:^|\s)(?:@|-{1,2}(?:options-file|optf)[ =]\s*)(\S+)")
+_QUOTES = str.maketrans("", "", "\"'\\")
 _TARGET = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/")
 _LARGEST = 1 << 30
 _MOST_NAMED = 10
@@ -135,7 +137,8 @@ def read_database(
             try:
                 entry = _entry(source, record, path, trust)
             except InputError as error:
-                broken[number, error.message] = source
+                if _is_cuda(source) or may_be_included(source):
+                    broken[number, error.message] = source
                 continue
             if entry is None:
                 continue
@@ -241,8 +244,7 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
                 broken.append((number, f"{error.message}, and may be of {other}", other))
             continue
         source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
-        maybe = _may_be_cuda(source, record)
-        if maybe:
+        if _may_be_cuda(source, record, _directory(record, path)):
             by_path.setdefault(source, []).append((number, record))
     return _Records(by_path, tuple(broken))
 
@@ -320,15 +322,34 @@ def _directory(record: Mapping[str, Any], database: str) -> str:
     return os.path.normpath(os.path.join(base, record["directory"]))
 
 
-def _may_be_cuda(source: str, record: Mapping[str, Any]) -> bool:
+def _may_be_cuda(source: str, record: Mapping[str, Any], directory: str) -> bool:
     """Whether an entry is worth taking apart: splitting thousands of commands takes seconds."""
     if _is_cuda(source):
         return True
-    words, command = record.get("arguments"), record.get("command")
-    languages = (*CUDA_LANGUAGES, "-xcu", "-xcuda")
-    if words is not None and any(language in words for language in languages):
+    words = record.get("arguments")
+    text = (" ".join(words) if words is not None else record["command"]).translate(_QUOTES)
+    if _CUDA_WORD.search(text) is not None:
         return True
-    return isinstance(command, str) and _CUDA_WORD.search(command) is not None
+    names = (name for found in _RESPONSE.findall(text) for name in found.split(","))
+    return any(_names_cuda(os.path.join(directory, name), directory) for name in names)
+
+
+def _names_cuda(path: str, directory: str) -> bool:
+    """Whether a file of options may make a source CUDA; many entries name the same."""
+    try:
+        changed = os.stat(path).st_mtime_ns
+    except OSError:
+        return True
+    return _names_cuda_in(path, directory, changed)
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_cuda_in(path: str, directory: str, _mtime_ns: int) -> bool:
+    try:
+        flags = read_flags((f"@{path}",), directory)
+    except InputError:
+        return True
+    return flags.language in CUDA_LANGUAGES or flags.names_cuda
 
 
 def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -> Entry | None:
@@ -347,6 +368,8 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     left_out = (*taken.before, *flags.unknown, *flags.refused, *flags.unsaid)
     flags = replace(flags, stray=stray, may_define=may_define(left_out, stray))
     is_cuda = _is_cuda(source)
+    if flags.language is None and flags.names_cuda and "nvc++" in program_name(program):
+        flags = replace(flags, language="cuda")
     if flags.language not in ((None, *CUDA_LANGUAGES) if is_cuda else CUDA_LANGUAGES):
         if not is_cuda or flags.language in _HOST_LANGUAGES:
             return None

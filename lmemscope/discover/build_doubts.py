@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lmemscope.discover import option_tables as tables
-from lmemscope.discover.build_flags import BuildFlags
+from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import PASSED_ALIKE
 from lmemscope.sources.includes import closure
 from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
-
-CUDA_LANGUAGES = ("cu", "cuda")
-"""What ``-x`` calls CUDA C++."""
 
 _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
 _SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")

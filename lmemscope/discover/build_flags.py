@@ -20,12 +20,17 @@ from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
 from lmemscope.sources.includes import ARCH_LIST, SYSTEM_DIRS, holds_toolkit
 from lmemscope.sources.response_files import Words
+from lmemscope.sources.tool_words import SCALAR, ptxas_words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
 _MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
 """What nvcc may be given. It runs its host compiler through a shell: a ``$(…)`` in a macro's value
 or a quote in a directory's name would be run."""
+
+
+CUDA_LANGUAGES = ("cu", "cuda")
+"""What ``-x`` calls CUDA C++."""
 
 
 @dataclass(slots=True)
@@ -36,7 +41,7 @@ class BuildFlags:
         options: the compilation, with absolute paths.
         archs: real architectures asked for, in order, without duplicates; maybe none.
         inputs: files named on the line, absolute.
-        language: of ``-x``, or None.
+        language: of ``-x``, or None; of several, that which may hold kernels.
         output: of ``-o``, as written, or an empty string.
         refused: options left out because they could run a program, load a library or write.
         trusted: of these, those that are taken from a build that is trusted.
@@ -48,6 +53,7 @@ class BuildFlags:
         unsaid: options that are left out by no name, and may change a compiler's own macros.
         quoted: directories in which only headers in quotation marks are looked for.
         after: directories that are searched behind those of the system.
+        names_cuda: whether ``-cuda`` is there: nvc++'s name of the language, a phase of nvcc's.
     """
 
     options: CompileOptions
@@ -65,6 +71,7 @@ class BuildFlags:
     unsaid: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    names_cuda: bool = False
 
 
 @dataclass(slots=True)
@@ -87,6 +94,7 @@ class _Reading:
     fast: bool = False
     separate: bool = False
     language: str | None = None
+    names_cuda: bool = False
     output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
@@ -141,11 +149,13 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
         unsaid=tuple(reading.unsaid),
         quoted=tuple(path for path in quoted if path not in elsewhere),
         after=tuple(dict.fromkeys(reading.places["after"])),
+        names_cuda=reading.names_cuda,
     )
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
     name, equals, value = word.lstrip("-").partition("=")
+    reading.names_cuda |= name == "cuda"
     if name in tables.FLAGS:
         _flag(reading, "unknown" if equals else tables.FLAGS[name], name, word)
     elif name in tables.VALUED:
@@ -208,7 +218,8 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     elif kind == "rdc" and value in ("true", "false"):
         reading.separate = value == "true"
     elif kind == "language":
-        reading.language = value
+        # Which files a later one is for depends on the compiler.
+        reading.language = reading.language if reading.language in CUDA_LANGUAGES else value
     elif kind == "output":
         reading.output = value
     elif kind == "host":
@@ -239,7 +250,7 @@ def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
 
 
 def _scalar(reading: _Reading, kind: str, name: str, value: str) -> None:
-    if not tables.SCALAR.fullmatch(value):
+    if not SCALAR.fullmatch(value):
         reading.refused[f"-{name}={value}"] = False
         return
     long = tables.LONG.get(name, name)
@@ -262,7 +273,7 @@ def _host_compiler(reading: _Reading, name: str, value: str) -> None:
 
 def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
     """An option of the preprocessor, which nvcc and its host compiler share."""
-    allowed = {"define": _MACRO, "undefine": tables.SCALAR, "std": tables.SCALAR}.get(kind, _PATH)
+    allowed = {"define": _MACRO, "undefine": SCALAR, "std": SCALAR}.get(kind, _PATH)
     if not allowed.fullmatch(value):
         reading.refused[f"{name}={value}"] = False
     elif kind == "define":
@@ -323,7 +334,7 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
     elif kind is not None:
         if kind != "dropped":
             _preprocessor(reading, kind, word.removesuffix(value).removesuffix("="), value)
-    elif word.startswith("-std=") and tables.SCALAR.fullmatch(word.removeprefix("-std=")):
+    elif word.startswith("-std=") and SCALAR.fullmatch(word.removeprefix("-std=")):
         reading.host_std = word.removeprefix("-std=")
     elif tables.HOST_REFUSED.match(word):
         _refused_host_word(reading, (word,))
@@ -355,42 +366,6 @@ def _refused_host_word(reading: _Reading, words: Sequence[str]) -> None:
         reading.nvcc += [f"-Xcompiler={word}" for word in words]
     else:
         reading.refused[" ".join(["-Xcompiler", *words])] = trusted
-
-
-@dataclass(frozen=True, slots=True)
-class PtxasWords:
-    """Words for ptxas: those that are passed on, those that could write or read elsewhere, and
-    those that are in no table."""
-
-    kept: tuple[str, ...]
-    refused: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-
-def ptxas_words(given: Sequence[str]) -> PtxasWords:
-    """Tell apart the words of ptxas's command line."""
-    kept: list[str] = []
-    refused: list[str] = []
-    unknown: list[str] = []
-    words = iter(given)
-    for word in words:
-        name, equals, value = word.lstrip("-").partition("=")
-        if name in tables.PTXAS_VALUED:
-            value = value if equals else next(words, "")
-            spelled = f"{word[: len(word) - len(word.lstrip('-'))]}{name}={value}"
-            (kept if tables.SCALAR.fullmatch(value) else refused).append(spelled)
-        elif name in tables.PTXAS_FLAGS and not equals:
-            kept.append(word)
-        elif tables.PTXAS_REFUSED.match(word):
-            if name in tables.PTXAS_REFUSED_VALUED and not equals:
-                word = f"{word} {next(words, '')}"
-            refused.append(word)
-        elif tables.PTXAS_DROPPED.match(word):
-            if name in tables.PTXAS_DROPPED_VALUED and not equals:
-                next(words, "")
-        else:
-            unknown.append(word)
-    return PtxasWords(tuple(kept), tuple(refused), tuple(unknown))
 
 
 def _read_ptxas_words(reading: _Reading) -> None:

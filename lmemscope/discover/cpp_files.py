@@ -6,6 +6,9 @@ import os
 import re
 
 from lmemscope.files import read_beside
+from lmemscope.model import CudaSource
+from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.encoding import decoded, readable
 
 _ENDINGS = frozenset(
     ".c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .inc .inl .ipp .tcc .tpp .txx".split()
@@ -22,13 +25,35 @@ def is_cpp_name(path: str) -> bool:
 
 
 def may_be_included(path: str) -> bool:
-    """Whether a file is C++ by its name and defines a kernel, as far as a quick look tells."""
+    """Whether a file is C++ by its name and holds device code, as far as its text tells."""
     if not is_cpp_name(path):
         return False
     try:
-        return _defines_kernel(read_beside(path))
+        text = read_beside(path)
+        if not _may_be_in_string(text):
+            return _defines_kernel(text)
+        source = source_of(path)
     except OSError:
         return False
+    return bool(source.strings) or (bool(source.kernels) and _defines_kernel(text))
+
+
+def source_of(path: str) -> CudaSource:
+    """What a C++ file says.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return read_cuda_source(readable(decoded(read_beside(path)).text))
+
+
+def _may_be_in_string(text: bytes) -> bool:
+    """Whether device code may stand in a string, which a quick look takes for code."""
+    if b".entry" in text and b".version" in text:
+        return True
+    if _WORD not in text:
+        return False
+    return b'R"' in text or any(_WORD in line and b'"' in line for line in text.splitlines())
 
 
 def _defines_kernel(text: bytes) -> bool:

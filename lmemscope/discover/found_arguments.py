@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from lmemscope.discover import option_tables as tables
-from lmemscope.discover.build_flags import ptxas_words, read_flags
+from lmemscope.discover.build_flags import read_flags
 from lmemscope.errors import InputError
+from lmemscope.sources.tool_words import nvrtc_words, ptxas_words
 
 Admitted = tuple[tuple[str, ...], tuple[str, ...]]
 """Arguments that are passed on, and those that are not, as they are named to the user."""
@@ -49,37 +49,8 @@ def _for_ptxas(words: Sequence[str]) -> Admitted:
     return read.kept, (*read.refused, *read.unknown)
 
 
-def _for_nvrtc(words: Sequence[str]) -> Admitted:
-    kept: list[str] = []
-    refused: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        name, equals, value = word.lstrip("-").partition("=")
-        spelled = [word]
-        if not word.startswith("-"):
-            refused.append(word)
-            continue
-        if not word.startswith("--") and word[1:2] in tables.NVRTC_JOINED and len(word) > 2:
-            name, value = word[1], word[2:]
-        elif name in tables.NVRTC_VALUED and not equals:
-            value = next(rest, "")
-            spelled.append(value)
-        kind = tables.NVRTC_VALUED.get(name)
-        if kind == "ptxas":
-            read = ptxas_words(value.split(","))
-            kept += [f"--ptxas-options={one}" for one in read.kept]
-            refused += [f"--ptxas-options={one}" for one in (*read.refused, *read.unknown)]
-        elif kind == "text" or (kind == "scalar" and tables.SCALAR.fullmatch(value)):
-            kept += spelled
-        elif name in tables.NVRTC_FLAGS and not equals:
-            kept.append(word)
-        else:
-            refused.append(" ".join(spelled))
-    return tuple(kept), tuple(refused)
-
-
 _READERS: dict[str, Callable[[Sequence[str]], Admitted]] = {
     "nvcc_args": _for_nvcc,
-    "nvrtc_args": _for_nvrtc,
+    "nvrtc_args": nvrtc_words,
     "ptxas_args": _for_ptxas,
 }

@@ -13,10 +13,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from lmemscope.discover.checkouts import is_own
+from lmemscope.discover.cpp_files import source_of
 from lmemscope.discover.walk import Globs
 from lmemscope.files import read_beside
 from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport, kind_of, listed
 from lmemscope.routes import kind_of_unit
+from lmemscope.sources.cuda import DEVICE_CODE_IN_STRING
 from lmemscope.sources.includes import closure
 
 _KERNEL = re.compile(rb"\b__global__\b")
@@ -30,7 +32,12 @@ def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
         headers: as shown to the user.
         units: of the same command, with the options that say where headers are looked for.
     """
-    lonely = {os.path.realpath(header): header for header in headers if _has_kernel(header)}
+    # C++ files are looked at where they are found.
+    lonely = {
+        os.path.realpath(header): header
+        for header in headers
+        if kind_of(header) is None or _has_kernel(header)
+    }
     real = functools.cache(os.path.realpath)
     compiled: set[object] = set()
     for unit in units:
@@ -50,7 +57,11 @@ def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
 def _of_nobody(files: Collection[str]) -> Iterator[str]:
     """Sentences on files with kernels that no source includes, by whether they can be named."""
     headers = [file for file in files if kind_of(file) is not None]
-    others = [file for file in files if kind_of(file) is None]
+    sources = {file: source_of(file) for file in files if kind_of(file) is None}
+    for file, source in sources.items():
+        if source.strings:
+            yield f"{file}:{source.strings[0]} {DEVICE_CODE_IN_STRING}"
+    others = [file for file, source in sources.items() if source.kernels]
     if headers:
         yield (
             f"{listed(headers)}: kernels in headers that no source here includes are not "

@@ -17,7 +17,8 @@ for what they may change.
 Nothing else becomes of a word: what does not reach a tool and could matter is named.
 
 Spellings are nvcc's (CUDA Compiler Driver NVCC, "NVCC Command Options"), those of clang's CUDA
-mode ("Compiling CUDA with clang"), GCC's ("Option Summary") and those of ``ptxas --help``.
+mode ("Compiling CUDA with clang") and GCC's ("Option Summary"). Words for ptxas and NVRTC are in
+`lmemscope.sources.tool_words`.
 """
 
 from __future__ import annotations
@@ -123,9 +124,6 @@ LONG = {
 }
 """NVRTC's spelling of names that nvcc also abbreviates."""
 
-SCALAR = re.compile(r"[\w.+-]+")
-"""What the value of a translated option may be, where it is neither a path nor a macro."""
-
 JOINED = "IDUxlLotO"
 """One-letter options whose value may follow without a space."""
 
@@ -165,58 +163,3 @@ INPUT = re.compile(
 )
 """A word that names a file which compilers take; other words mean nothing to them, but something
 to the shell for which they were written."""
-
-_PTXAS_NUMBER = (
-    "maxrregcount register-usage-level regUsageLevel minnctapersm device-function-maxrregcount "
-    "func-maxrregcount split-compile maxntid"
-)
-_PTXAS_WORD = (
-    "def-load-cache dlcm def-store-cache dscm force-load-cache flcm force-store-cache fscm "
-    "allow-expensive-optimizations fmad enable-func-clone-sc position-independent-code pic "
-    "device-stack-protector Ofast-compile Ofc sanitize opt-level O"
-)
-PTXAS_VALUED = frozenset(f"{_PTXAS_NUMBER} {_PTXAS_WORD}".split())
-"""Options of ptxas that change code, with a value."""
-
-PTXAS_FLAGS = frozenset(
-    "disable-optimizer-constants disable-optimizer-consts dont-merge-basicblocks no-bb-merge "
-    "return-at-end ret-end sp-bounds-check optimize-float-atomics opt-fp-atomics ewp "
-    "extensible-whole-program preserve-relocs make-errors-visible-at-exit "
-    "legacy-bar-warp-wide-behavior override-directive-values apply-controls g device-debug c "
-    "compile-only O0 O1 O2 O3 O4".split()
-)
-"""Options of ptxas that change code, alone."""
-
-PTXAS_DROPPED = re.compile(
-    r"--?(v|verbose2?|v2|w|disable-warnings|warning-as-error|Werror|lineinfo|generate-line-info"
-    r"|warn-[\w-]+|suppress-[\w-]+|annotate|compiler-annotations|jobserver|help|h|version|V)$"
-    r"|--?(arch|gpu-name|m|machine|e|entry)(=|$)"
-)
-PTXAS_REFUSED = re.compile(
-    r"@|--?(o|output-file|optf|options-file|ias|input-as-string|astoolspatch)(=|$)"
-)
-PTXAS_REFUSED_VALUED = frozenset("o output-file optf options-file ias input-as-string".split())
-PTXAS_DROPPED_VALUED = frozenset("arch gpu-name m machine e entry".split())
-
-NVRTC_VALUED = {
-    **_named("text", "I include-path D define-macro U undefine-macro pre-include include"),
-    **_named("ptxas", "Xptxas ptxas-options"),
-    **_named("scalar", "std maxrregcount ftz prec-div prec-sqrt fmad dopt rdc Ofast-compile Ofc"),
-    **_named("scalar", "relocatable-device-code device-stack-protector jump-table-density jtd"),
-    **_named("scalar", "split-compile modify-stack-limit frandom-seed builtin-move-forward"),
-    **_named("scalar", "builtin-initializer-list diag-suppress diag-error diag-warn"),
-}
-"""Options of NVRTC (its documentation, "Supported Compile Options") that take a value. There is no
-shell behind NVRTC: macros and directories may be called anything."""
-
-NVRTC_FLAGS = frozenset(
-    "dc device-c dw device-w ewp extensible-whole-program G device-debug lineinfo "
-    "generate-line-info use_fast_math extra-device-vectorization restrict w disable-warnings "
-    "device-as-default-execution-space default-device device-int128 device-float128 minimal "
-    "no-source-include no-cache Wreorder err-no display-error-number no-err-no "
-    "no-display-error-number brief-diagnostics brief-diag".split()
-)
-"""Options of NVRTC that stand alone. Precompiled headers and traces are files that it writes."""
-
-NVRTC_JOINED = "IDU"
-"""One-letter options of NVRTC whose value may follow without a space."""

@@ -1,5 +1,5 @@
 """Files below a directory whose kernels are not read: other languages (HIP, CUDA Fortran, Julia),
-Python packages with a compiler of their own (Triton, CuTe DSL), notebooks, fat binaries, and those
+Python packages with a compiler of their own (Triton, CuTe DSL), notebooks, and those
 that are CUDA C++ by half of their name (``k.cu.in``).
 
 They are no inputs; that they are there is said, so that nobody takes them for looked at.
@@ -16,7 +16,7 @@ from lmemscope.model import Gap, count, kind_of, listed
 from lmemscope.sources.python import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}
-_BINARIES = {".fatbin": "a fat binary", ".ltoir": "code for link-time optimisation"}
+_BINARIES = {".ltoir": "code for link-time optimisation"}
 _LANGUAGES = {
     ".hip": ("HIP", re.compile(rb"\b__global__\b")),
     ".cuf": ("CUDA Fortran", re.compile(b"")),

@@ -44,7 +44,7 @@ from lmemscope.model import (
     kind_of,
     listed,
 )
-from lmemscope.routes import binary_kind, kind_of_content, route_of
+from lmemscope.routes import binary_kind, is_device_code, kind_of_content, route_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -299,7 +299,7 @@ def _add_directory(
     search: Search,
     skipped: list[Skipped],
 ) -> None:
-    before = len(result.inputs) + len(result.errors)
+    inputs, errors = len(result.inputs), len(result.errors)
     base = os.path.abspath(directory)
     built: set[str] = set()
     database = _database_of(base, search) if builds.use else None
@@ -326,14 +326,18 @@ def _add_directory(
         by_link = database is not None and search.spellings(database, path) - {path}
         if not (database and by_link and _add_from(result, file, database, builds, search)):
             result.inputs.append(Found(os.path.normpath(file), path, walked=True))
-    if len(result.inputs) + len(result.errors) == before:
+    if len(result.errors) == errors and not any(map(_is_source, result.inputs[inputs:])):
         result.inputs += _binaries(directory, globs)
-    if len(result.inputs) + len(result.errors) == before:
+    if (len(result.inputs), len(result.errors)) == (inputs, errors):
         own = os.path.join(directory, DATABASE)
         nothing = no_cuda_in(own) if os.path.isfile(own) else nothing_in(directory)
         if not os.path.isfile(own) and is_build_name(os.path.abspath(directory)):
             nothing.hint = configured(os.path.abspath(directory)) or nothing.hint
         result.errors.append((directory, nothing))
+
+
+def _is_source(found: Found) -> bool:
+    return found.options is not None or not is_device_code(found.path)
 
 
 def _binaries(directory: str, globs: Globs) -> Iterator[Found]:
@@ -424,6 +428,7 @@ def _walk(
     """Inputs below a directory, and headers, which are none: path, and whether it is a header.
 
     What is C++ by its name and defines kernels is a header: it counts if a source includes it.
+    Cubins and fat binaries count whatever they are called.
     """
     base = os.path.abspath(directory)
 
@@ -452,6 +457,8 @@ def _walk(
                 yield path, kind.is_header
             elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
                 yield path, True
+            elif is_device_code(path):
+                yield path, False
 
 
 def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:

@@ -274,6 +274,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
         objects: stack objects, by function and offset.
         calls: the call graph below the kernel, as far as PTX shows it.
         launches: what it launches from the device, itself or in functions that it reaches.
+        run_time_sizes: what computes the size of each ``alloca``, as text that can be compared.
         accesses: every single access, in address order, those by generic addresses last; absent
             where they were left out.
         verdict: one line on the kernel.
@@ -310,6 +311,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     objects: tuple[ObjectDocument, ...]
     calls: CallFacts | None
     launches: tuple[Launch, ...] = ()
+    run_time_sizes: tuple[str, ...] = ()
     accesses: tuple[AccessDocument, ...] | UnsetType = UNSET
     verdict: Verdict
     disagreements: tuple[DisagreementDocument, ...]

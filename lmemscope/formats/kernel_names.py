@@ -34,12 +34,13 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
 def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
     """Whether a kernel is meant by any of some globs; no globs mean all kernels.
 
-    A name as it is spelled means that kernel, though ``(*) [4]`` is a glob as well.
+    A name as it is spelled means that kernel, though ``(*) [4]`` is a glob as well. Blanks behind
+    commas do not count.
     """
-    wanted = tuple(patterns)
+    wanted = tuple(pattern.replace(", ", ",") for pattern in patterns)
     return not wanted or any(
         spelling == pattern or fnmatchcase(spelling, pattern)
-        for spelling in spellings(name, demangled)
+        for spelling in (one.replace(", ", ",") for one in spellings(name, demangled))
         for pattern in wanted
     )
 

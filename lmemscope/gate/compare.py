@@ -312,7 +312,8 @@ class _Gate:
     def _speaks_of(allowance: Allowance, item: Item) -> bool:
         if allowance.comment is not None:
             return speaks_of(allowance.comment, item.unit, item.kernel)
-        return _is_kernel(allowance.kernel, item.kernel)
+        is_for = fnmatchcase(item.unit.arch, allowance.arch)
+        return is_for and _is_kernel(allowance.kernel, item.kernel)
 
     def _fail(
         self,

@@ -133,7 +133,7 @@ def _is_stricter_limit(old: Values, new: Values) -> bool:
 def _is_held(allowance: Values, others: Sequence[Values]) -> bool:
     """Whether an earlier allowance accepts all that another does."""
     return any(
-        all(allowance[name] == other[name] for name in ("kernel", "cause"))
+        all(allowance[name] == other[name] for name in ("kernel", "arch", "cause"))
         and (
             other["bytes"] is None
             or (allowance["bytes"] is not None and allowance["bytes"] <= other["bytes"])
@@ -165,7 +165,8 @@ def _limit(table: Values) -> str:
 def _allowance(table: Values) -> str:
     most = "any number of bytes" if table["bytes"] is None else f"{table['bytes']} bytes"
     until = "" if table["expires"] is None else f" until {table['expires']}"
-    return f"{table['cause']} of {table['kernel']}, {most}{until}, passes: {table['reason']}"
+    where = f" on {table['arch']}" if table["arch"] != "*" else ""
+    return f"{table['cause']} of {table['kernel']}{where}, {most}{until}, passes: {table['reason']}"
 
 
 def _value(value: Any) -> str:

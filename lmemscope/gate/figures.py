@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lmemscope.model import FunctionFacts, KernelFacts, UnitReport
+from lmemscope.model import FunctionFacts, KernelFacts, SiteSplit, UnitReport
 
 _UNKNOWN_STACK = "recursion or an indirect call"
 
@@ -48,9 +48,9 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
         "spill": Figure(
             _sum(
                 (
-                    facts.spill_bytes,
+                    _spill_of(facts),
                     *map(_spill, facts.callees),
-                    *(other.spill_bytes for other in elsewhere),
+                    *map(_spill_of, elsewhere),
                 )
             )
         ),
@@ -58,18 +58,23 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
             _sum(None if one.sass is None else one.sass.count for one in (facts, *elsewhere))
         ),
         "registers": Figure(facts.registers),
-        "stack": Figure(facts.cumulative_stack) if facts.stack_known else _unknown(),
+        "stack": _unknown((facts,)) or Figure(facts.cumulative_stack),
     }
 
 
-def _unknown() -> Figure:
-    return Figure(None, _UNKNOWN_STACK)
+def _unknown(kernels: Iterable[KernelFacts]) -> Figure | None:
+    """The figure of a stack whose depth is not statically known."""
+    unknown = [one for one in kernels if not one.stack_known]
+    if not unknown:
+        return None
+    return Figure(None, "alloca" if any(one.run_time_sizes for one in unknown) else _UNKNOWN_STACK)
 
 
-def _frame(facts: KernelFacts, elsewhere: Iterable[KernelFacts]) -> Figure:
+def _frame(facts: KernelFacts, elsewhere: Sequence[KernelFacts]) -> Figure:
     """The frames of the kernel and of all that it calls."""
-    if not facts.stack_known:
-        return _unknown()
+    unknown = _unknown((facts, *elsewhere))
+    if unknown is not None:
+        return unknown
     called = map(_own_frame, facts.callees)
     frames = _sum((facts.stack_frame, *called, *(other.stack_frame for other in elsewhere)))
     # Without a report the depth of the deepest path still says what frames there are.
@@ -83,12 +88,20 @@ def _own_frame(callee: FunctionFacts) -> int | None:
     return 0 if callee.sass is not None and callee.sass.count == 0 else None
 
 
+def _spill_of(kernel: KernelFacts) -> int | None:
+    """Bytes of a kernel's own spills: ptxas's figure, else those that the machine code marks."""
+    return kernel.spill_bytes if kernel.spill_bytes is not None else _marked(kernel.own_sites)
+
+
 def _spill(callee: FunctionFacts) -> int | None:
     if callee.ptxas is not None:
         return _sum((callee.ptxas.spill_stores, callee.ptxas.spill_loads))
-    if callee.sites is None or callee.sites.unknown.count:
-        return None
-    return callee.sites.spill.bytes
+    return _marked(callee.sites)
+
+
+def _marked(sites: SiteSplit | None) -> int | None:
+    """Bytes of spills; None where a site may be one."""
+    return None if sites is None or sites.unknown.count else sites.spill.bytes
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -85,7 +85,9 @@ def match(
         )
         matcher.pair(
             lambda i: (*_place(i), i.name, i.finding.object, i.finding.bytes),
-            lambda e: (e.input, e.arch, e.cause, e.kernel, e.object, e.bytes),
+            lambda e: (
+                (e.input, e.arch, e.cause, e.kernel, e.object, e.bytes) if _is_sized(e) else None
+            ),
         )
         # The same variable, made larger or smaller: worse or better, and neither new nor gone.
         matcher.pair(
@@ -105,7 +107,7 @@ def match(
         lambda i: (*_place(i), i.finding.object, i.finding.bytes),
         lambda e: (
             None
-            if (e.input, e.arch, e.kernel) in kernels
+            if (e.input, e.arch, e.kernel) in kernels or not _is_sized(e)
             else (e.input, e.arch, e.cause, e.object, e.bytes)
         ),
     )
@@ -116,6 +118,14 @@ def match(
 
 def _place(item: Item) -> tuple[Hashable, ...]:
     return item.unit.input, item.unit.arch, item.finding.cause
+
+
+def _is_sized(entry: BaselineEntry) -> bool:
+    """Whether equal bytes say that a finding is the same: an ``alloca`` may take more at run time.
+
+    Its fingerprint has what computes the size.
+    """
+    return entry.cause != "alloca"
 
 
 class _Matcher:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -28,7 +28,7 @@ from lmemscope.model import (
     base_name,
 )
 from lmemscope.routes import Along
-from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.cuda import DEVICE_CODE_IN_STRING, read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
 from lmemscope.sources.host_headers import refused_for
@@ -64,7 +64,13 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
         source,
         lambda: _lower_cuda(unit, text, source, cache_directory, along),
     )
-    gaps = (*encoding_gaps(unit, text), *_name_gaps(unit, source), *_list_gaps(unit))
+    gaps = (
+        *encoding_gaps(unit, text),
+        *_name_gaps(unit, source),
+        *_list_gaps(unit),
+        *_string_gaps(unit, source),
+        *_enclosed_gaps(unit, source, artifacts),
+    )
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
 
 
@@ -82,6 +88,24 @@ def _list_gaps(unit: Unit) -> tuple[Gap, ...]:
         return ()
     reason = f"{unit.input} asks for {ARCH_LIST}, and which architectures its build lists there"
     return (Gap("compile", f"{reason} is not known", "evidence"),)
+
+
+def _string_gaps(unit: Unit, source: CudaSource) -> Iterator[Gap]:
+    """Device code in strings of a source and its headers, which their program compiles."""
+    named = ((os.path.basename(one.path), one.source) for one in source.headers)
+    for file, text in ((unit.input, source), *named):
+        if text.strings:
+            reason = f"{file}:{text.strings[0]} {DEVICE_CODE_IN_STRING}"
+            yield Gap("instantiate", reason, "uninstantiated")
+
+
+def _enclosed_gaps(unit: Unit, source: CudaSource, artifacts: Artifacts) -> Iterator[Gap]:
+    """Kernels in the arguments of a macro that makes no code of them: perhaps a string."""
+    enclosed = {k.name for k in source.kernels if k.enclosed}
+    lacking = [name for name in _lacking(source, artifacts) if name in enclosed] if enclosed else ()
+    if lacking:
+        reason = f"{unit.input}: {lacking[0]} stands in a macro's arguments and is not compiled"
+        yield Gap("instantiate", reason, "uninstantiated")
 
 
 def _lower_cuda(

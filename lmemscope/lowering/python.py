@@ -106,8 +106,11 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
             f"{program.problem}",
             hint="make it a literal, or write the source to a .cu file and scan that",
         )
-    notes = tuple(Gap("cupy", note) for note in program.notes)
-    return _compiled(unit, program.source, program.options, program.name_expressions, notes)
+    gaps = (
+        *(Gap("cupy", note) for note in program.notes),
+        *(Gap("cupy", doubt, "evidence") for doubt in program.doubts),
+    )
+    return _compiled(unit, program.source, program.options, program.name_expressions, gaps)
 
 
 def _compiled(

@@ -105,6 +105,7 @@ class CudaSource:
             otherwise than nvcc, or what else of the text it reads otherwise; or None.
         device_launches: launches in functions that run on the device, in order.
         always_included: those of the includes that no condition may leave out.
+        strings: lines of string literals that hold device code, which nothing here compiles.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -118,6 +119,7 @@ class CudaSource:
     by_name: str | None = None
     device_launches: tuple[WrittenLaunch, ...] = ()
     always_included: tuple[str, ...] = ()
+    strings: tuple[int, ...] = ()
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:

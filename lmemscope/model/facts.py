@@ -242,6 +242,7 @@ class KernelFacts:
         causes: both ledgers, sorted by site bytes.
         calls: the call graph below the kernel, as far as PTX shows it.
         launches: what it launches from the device, itself or in functions that it reaches.
+        run_time_sizes: what computes the size of each ``alloca``, as text that can be compared.
     """
 
     name: str
@@ -266,6 +267,7 @@ class KernelFacts:
     causes: tuple[CauseShare, ...] = ()
     calls: CallFacts | None = None
     launches: tuple[Launch, ...] = ()
+    run_time_sizes: tuple[str, ...] = ()
 
     @property
     def registers(self) -> int | None:

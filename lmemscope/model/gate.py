@@ -133,6 +133,13 @@ class Allowance:
     ]
     place: str
     comment: SourceComment | None = None
+    arch: Annotated[
+        str,
+        Option(
+            "Architectures that it is for.",
+            accepts="a glob over architectures, such as sm_9*",
+        ),
+    ] = "*"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ class InputKind:
             that have its name, the modules it imports; None where that cannot be told.
         by_content: whether only the first bytes tell it, whatever its name; the endings are those
             that such files usually have.
+        is_device_code: whether the signature tells device code and nothing else: a directory stands
+            for such a file whatever its name.
         part: what it is in a linked program, or None where it cannot be a part of one.
     """
 
@@ -44,6 +46,7 @@ class InputKind:
     is_header: bool = False
     reads: Literal["includes", "neighbours", "imports"] | None = None
     by_content: bool = False
+    is_device_code: bool = False
     part: LinkInputKind | None = None
 
 
@@ -81,6 +84,7 @@ INPUT_KINDS: tuple[InputKind, ...] = (
         "lmemscope.lowering.cubin",
         # The ELF magic, and EM_CUDA (190) as e_machine.
         signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
+        is_device_code=True,
         reads="neighbours",
         part="cubin",
     ),
@@ -100,6 +104,7 @@ INPUT_KINDS: tuple[InputKind, ...] = (
         (),
         _BINARY,
         signature=((0, b"\x50\xed\x55\xba"),),
+        is_device_code=True,
         by_content=True,
     ),
     InputKind(

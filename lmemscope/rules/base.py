@@ -32,9 +32,10 @@ from lmemscope.model import (
     traits_of,
 )
 
-FINGERPRINTS = 3
+FINGERPRINTS = 4
 """How fingerprints are made, counted up with each change: 2 leaves out what
-compilers number, 3 has the line of the access that decides."""
+compilers number, 3 has the line of the access that decides, 4 has what computes the size of an
+``alloca``."""
 
 _EVIDENCE_SHOWN = 4
 
@@ -329,6 +330,7 @@ class Rule:
                 found.name if found is not None else None,
                 case.sources,
                 location,
+                case.facts.run_time_sizes if self.cause == "alloca" else (),
             ),
             also=found.also if found is not None else (),
             type_bytes=found.type_size if found is not None else None,
@@ -375,10 +377,14 @@ def fingerprint(
     name: str | None,
     sources: SourceText,
     location: SourceLocation | None,
+    sizes: Sequence[str] = (),
 ) -> str:
-    """Rule, kernel, object and normalised source text: neither line numbers nor code offsets."""
-    text = ""
-    if location is not None:
+    """Rule, kernel, object and normalised source text: neither line numbers nor code offsets.
+
+    Where sizes are computed at run time, what computes them stands for the text: it grows unseen.
+    """
+    text = "\0".join(sizes)
+    if location is not None and not sizes:
         text = " ".join(sources.line(location.file, location.line).split())
     parts = (rule, stable_name(facts.name), name or "", text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

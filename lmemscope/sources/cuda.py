@@ -10,7 +10,8 @@ other function definition is noted as what may be a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.model import CudaSource, KernelDefinition, base_name
@@ -18,12 +19,20 @@ from lmemscope.sources.code import Code, Token
 from lmemscope.sources.declarators import apart, declared, form_of, head_of
 from lmemscope.sources.functions import other_functions
 from lmemscope.sources.launches import device_launches
-from lmemscope.sources.tokens import KernelMacro, tokenise
+from lmemscope.sources.tokens import KernelMacro, literals, tokenise
 
 _LONGEST = 4096
 """Tokens of a macro's arguments that are looked into for a kernel's name."""
 _DEEPEST = 200
 """Namespaces within each other; compilers take fewer."""
+_RUN_TIME = re.compile(r"\b(?:nvrtc|jitify)", re.IGNORECASE)
+_PTX = re.compile(r"(?m:^)[ \t]*\.version[ \t]+\d")
+_BEFORE = re.compile(r"(?:^|[;{}>)\"/]|\b(?:static|inline|extern|void|constexpr))\s*\Z")
+_HEAD = 4000
+DEVICE_CODE_IN_STRING = (
+    "holds device code in a string, which is not compiled here; write it to a .cu file to check it"
+)
+"""What follows the place of such a string."""
 _BUILTIN_TYPES = frozenset(
     "bool char short int long float double unsigned signed const true false size_t "
     "half __half __half2 __nv_bfloat16 __nv_bfloat162 nullptr "
@@ -98,7 +107,42 @@ def read_cuda_source(text: str) -> CudaSource:
         has_host_code=has_main or has_launch,
         functions=tuple(apart(functions, kernels)),
         device_launches=tuple(device_launches(text, code)),
+        strings=tuple(_device_code_in_strings(text)),
     )
+
+
+def _device_code_in_strings(text: str) -> Iterator[int]:
+    """Lines of string literals that define a kernel, or hold PTX of one.
+
+    A part of a kernel counts in a text that names NVRTC: what is put together is compiled.
+    """
+    is_raw = 'R"' in text and "__global__" in text
+    is_joined = any("__global__" in line and '"' in line for line in text.splitlines())
+    if not is_raw and not is_joined and ".entry" not in text:
+        return
+    is_compiled = _RUN_TIME.search(text) is not None
+    for line, value in literals(text):
+        is_ptx = ".entry" in value and _PTX.search(value) is not None
+        if is_ptx or _begins_kernel(value, is_whole=not is_compiled):
+            yield line
+
+
+def _begins_kernel(text: str, *, is_whole: bool) -> bool:
+    """Whether ``__global__ void`` stands where a declaration may; messages only mention it.
+
+    Args:
+        text: of a string.
+        is_whole: whether parameters and a body have to follow.
+    """
+    at = text.find("__global__")
+    while at >= 0:
+        before = text[max(text.rfind("\n", 0, at) + 1, at - _HEAD) : at]
+        head, brace, _ = text[at : at + _HEAD].partition("{")
+        is_definition = bool(brace) and ";" not in head and "(" in head
+        if "void" in head and _BEFORE.search(before) and (is_definition or not is_whole):
+            return True
+        at = text.find("__global__", at + 1)
+    return False
 
 
 def _namespace(tokens: list[Token], position: int) -> tuple[int, str | None]:

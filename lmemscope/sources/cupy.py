@@ -12,15 +12,16 @@ import ast
 import importlib.util
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.sources.located_text import Text, at
 from lmemscope.sources.python_text import Scope
+from lmemscope.sources.tool_words import nvrtc_words
 
 CLASSES = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel")
 _PARAMETERS = {
-    "RawKernel": ("code", "name", "options", "backend"),
+    "RawKernel": ("code", "name", "options", "backend", "translate_cucomplex"),
     "RawModule": ("code", "path", "options", "backend"),
     "ElementwiseKernel": (
         "in_params",
@@ -51,6 +52,25 @@ _C_TYPES = {
     "complex64": "complex<float>",
     "complex128": "complex<double>",
 }
+_DECIDING = {
+    "backend": "CuPy uses another compiler",
+    "jitify": "CuPy preprocesses it with other headers",
+    "translate_cucomplex": "CuPy replaces its headers",
+}
+"""Arguments that decide how CuPy compiles a program, and their effect."""
+_JITIFY = "-DCUPY_USE_JITIFY"
+_READ = {
+    "RawKernel": {*_PARAMETERS["RawKernel"], *_DECIDING, "enable_cooperative_groups"},
+    "RawModule": {
+        *(*_PARAMETERS["RawModule"], *_DECIDING, "enable_cooperative_groups", "name_expressions"),
+    },
+    "ElementwiseKernel": {
+        *(*_PARAMETERS["ElementwiseKernel"], "no_return", "return_tuple", "doc"),
+        *("loop_prep", "after_loop", "options"),
+    },
+    "ReductionKernel": {*_PARAMETERS["ReductionKernel"]},
+}
+"""Arguments of each class that are read, or change no code."""
 _TYPE_OF_PLACEHOLDER = "float"
 _RUN_TIME = "its {what} is computed at run time"
 
@@ -68,6 +88,7 @@ class CupyProgram:
         name_expressions: templates to instantiate.
         problem: why it cannot be compiled from here, or None.
         notes: what was assumed, in sentences.
+        doubts: why CuPy may compile other code, in sentences.
     """
 
     name: str
@@ -78,6 +99,7 @@ class CupyProgram:
     name_expressions: tuple[str, ...] = ()
     problem: str | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +195,8 @@ class _Reader:
         if self._kind == "RawModule":
             name = target or self._kind
         empty = CupyProgram(name, self._kind, self._call.lineno, None)
+        if self._is_unpacked():
+            return replace(empty, problem=_RUN_TIME.format(what="argument list"))
         for what in ("options", "name_expressions"):
             if what in self._arguments and not self._strings(what):
                 value = self._scope.constant(self._arguments[what])
@@ -188,15 +212,38 @@ class _Reader:
             return replace(empty, problem=_RUN_TIME.format(what=missing))
         if not _is_compilable(text.value):
             return replace(empty, problem="its source is no text that can be written to a file")
-        if self._scope.constant(self._arguments.get("backend")) == "nvcc":
-            self._notes.append("CuPy compiles it with nvcc; here NVRTC did")
+        given = self._strings("options")
+        options, left_out = nvrtc_words(given)
         return replace(
             empty,
             source=text.as_program(),
-            options=(*cupy_options(self._strings("options")), *self._strings("options")),
+            options=(*options, *cupy_options(given)),
             name_expressions=self._strings("name_expressions"),
             notes=tuple(self._notes),
+            doubts=tuple(self._doubts(given, left_out)),
         )
+
+    def _is_unpacked(self) -> bool:
+        """Whether the call has arguments by ``*`` or ``**``, which could be any."""
+        starred = any(isinstance(one, ast.Starred) for one in self._call.args)
+        return starred or any(word.arg is None for word in self._call.keywords)
+
+    def _doubts(self, options: Sequence[str], left_out: Sequence[str]) -> Iterator[str]:
+        """What of a call decides how CuPy compiles the program, and is not done here."""
+        for option in left_out:
+            yield f"compiled without its option {option}, which lmemscope does not pass on"
+        for name, effect in _DECIDING.items():
+            if name not in self._arguments:
+                continue
+            value = self._scope.constant(self._arguments[name])
+            if value is ...:
+                yield f"compiled by NVRTC as it is, but {name} is computed at run time"
+            elif value not in (None, False, "nvrtc"):
+                yield f"compiled by NVRTC as it is, but {name}={value!r}: {effect}"
+        if _JITIFY in options:
+            yield f"compiled by NVRTC as it is, but {_JITIFY}: {_DECIDING['jitify']}"
+        for name in sorted(set(self._arguments) - _READ[self._kind]):
+            yield f"compiled without its argument {name}, which lmemscope does not know"
 
     def _strings(self, what: str) -> tuple[str, ...]:
         value = self._scope.constant(self._arguments.get(what))
@@ -363,13 +410,13 @@ def _identifier(name: str) -> str:
 
 
 def cupy_options(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The options CuPy adds to the user's: its headers, and C++17 unless they name a dialect."""
+    """The options that CuPy adds behind the user's; C++17 only if they name no dialect."""
     found = importlib.util.find_spec("cupy")
     assert found is not None
     assert found.origin is not None
     include = os.path.join(os.path.dirname(found.origin), "_core", "include")
     dialect = () if any(re.match("--?std", option) for option in given) else ("--std=c++17",)
-    return (f"-I{include}", *dialect)
+    return (f"-I{include}", *dialect, "-ftz=true", "--device-as-default-execution-space")
 
 
 def _jit_kernels(

@@ -20,7 +20,7 @@ from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
 from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_question
 
-_SIGNS = (b"__global__", b"lmemscope")
+_SIGNS = (b"__global__", b"lmemscope", b".entry")
 """One of these stands in every header that is of interest; most hold neither."""
 
 
@@ -88,6 +88,6 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> HeaderSource | 
     if not any(sign in lowered for sign in _SIGNS):
         return None
     source = read_cuda_source(readable(decoded(data).text))
-    if not source.kernels and not source.directives:
+    if not source.kernels and not source.directives and not source.strings:
         return None
     return HeaderSource(path, source)

@@ -30,6 +30,9 @@ _CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 
 _INCLUDE_LINE = re.compile(r"#\s*(?:include|include_next|import|embed)\b")
+_PREFIX = re.compile(r"u8|[uUL]")
+_ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": " ", "r": "\n", "\n": "", "\r\n": ""}
 _LINE_WORD = re.compile(r"#\s*(\w*)")
 
 
@@ -112,6 +115,50 @@ def lexemes(text: str) -> Iterator[tuple[str, str]]:
             conditions.see(lexeme, 0)
         if conditions.live and kind not in ("skip", "raw", "delim"):
             yield kind, lexeme
+
+
+def literals(text: str, *, in_macro: bool = False) -> Iterator[tuple[int, str]]:
+    """What each string literal spells, with the line where it begins; adjacent ones are one.
+
+    But what ``#if 0`` takes out.
+
+    Args:
+        text: of a source.
+        in_macro: it is a macro's replacement.
+    """
+    conditions = _Conditions()
+    line, begun, parts = 1, 0, list[str]()
+    for match in _TOKEN.finditer(text):
+        kind, lexeme = match.lastgroup or "punct", match.group()
+        if kind == "directive":
+            conditions.see(lexeme, line)
+            is_live = conditions.live and not in_macro and '"' in lexeme
+            define = _DEFINE.match(lexeme) if is_live else None
+            if define is not None:
+                replacement = literals(_joined(define[3]), in_macro=True)
+                yield from ((line, value) for _, value in replacement)
+        if kind in ("raw", "delim") or (kind == "string" and lexeme[0] == '"'):
+            begun = begun if parts else line
+            parts += [_spelled(lexeme)] if conditions.live else []
+        elif kind != "skip" and parts and not _PREFIX.fullmatch(lexeme):
+            yield begun, "".join(parts)
+            parts.clear()
+        line += lexeme.count("\n")
+    if parts:
+        yield begun, "".join(parts)
+
+
+def _joined(replacement: str) -> str:
+    """A macro's replacement without what continues its lines."""
+    return replacement.replace("\\\n", "\n").replace("\\\r\n", "\n")
+
+
+def _spelled(literal: str) -> str:
+    """What a literal spells, as far as it matters to whoever looks for code in it."""
+    if not literal.startswith('"'):
+        body = literal.partition("(")[2]
+        return body.rpartition(")")[0] if body.endswith('"') else body
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), literal.strip('"'))
 
 
 def _said(comment: str, line: int) -> Directive | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from lmemscope.discover.packages import files_of
+from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import UsageError
 from tests.support.device_containers import (
     ZSTD,
@@ -113,6 +115,33 @@ def test_a_directory_without_sources_stands_for_its_binaries(tmp_path: Path) -> 
     (tmp_path / "a.ptx").write_text(".version 8.0\n.target sm_90\n.address_size 64\n")
     done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
     assert [unit["input"] for unit in json.loads(done.out)["units"]] == ["a.ptx"]
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "k.fatbin", "k.o", "k", "k.hpp", "k.json"])
+def test_a_directory_stands_for_device_code_whatever_its_name(tmp_path: Path, name: str) -> None:
+    """Beside a source too, and a baseline knows it again under another name."""
+    code = cubin("rolled_loop")
+    (tmp_path / "k.cubin").write_bytes(code)
+    assert run_program("baseline", ".", cwd=tmp_path).code == 0
+    (tmp_path / "k.cubin").unlink()
+    (tmp_path / name).write_bytes(fatbin(entry(code, 90)) if name == "k.fatbin" else code)
+    done = run_program("check", ".", "--allow-incomplete", "--format", "json", cwd=tmp_path)
+    assert done.code == 0, done.out
+    looked_at = {one["name"] for one in json.loads(done.out)["accounts"] if one["name"]}
+    assert name in looked_at
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    found = discover([str(tmp_path)], Globs(str(tmp_path))).inputs
+    assert sorted(os.path.basename(one.path) for one in found) == sorted(("a.cu", name))
+    (tmp_path / "a.cu").unlink()
+    (tmp_path / "other.dat").write_bytes(cubin("recursion"))
+    assert run_program("check", ".", "--allow-incomplete", cwd=tmp_path).code == 1
+
+
+def test_device_code_is_no_source_that_hides_libraries(tmp_path: Path) -> None:
+    (tmp_path / "lib.so").write_bytes(library("rolled_loop", archs=(90,)))
+    (tmp_path / "k.bin").write_bytes(cubin("recursion"))
+    found = units(scanned(".", cwd=tmp_path))
+    assert [name for name, _, _ in found] == ["k.bin", "lib.so"]
 
 
 def test_a_damaged_member_is_named_and_the_others_appear(tmp_path: Path) -> None:

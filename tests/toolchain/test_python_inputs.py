@@ -129,7 +129,7 @@ class TestCupyFound:
             "m = cp.RawModule(code='int a;', options=OPT, name_expressions=['f<int>', 'f<float>'])"
         )
         assert found.name == "m"
-        assert found.options[-2:] == ("-DN=4", "--std=c++14")
+        assert found.options[:2] == ("-DN=4", "--std=c++14")
         assert "--std=c++17" not in found.options
         assert found.name_expressions == ("f<int>", "f<float>")
 
@@ -140,6 +140,51 @@ class TestCupyFound:
         )
         assert source.problem == "its source is computed at run time"
         assert options.problem == "its options is computed at run time"
+
+    def test_options_are_those_that_cupy_compiles_with(self) -> None:
+        (found,) = programs("import cupy\nk = cupy.RawKernel('x', 'k', ('-ftz=false',))")
+        flushed = [option for option in found.options if "ftz" in option]
+        assert flushed == ["-ftz=false", "-ftz=true"]  # NVRTC heeds the last.
+        assert "--device-as-default-execution-space" in found.options
+
+    @pytest.mark.parametrize(
+        ("call", "doubt"),
+        [
+            ("RawKernel(S, 'k', (), 'nvcc')", "backend='nvcc'"),
+            ("RawKernel(S, 'k', backend=B)", "backend='nvcc'"),
+            ("RawKernel(S, 'k', backend=os.environ['B'])", "backend is computed"),
+            ("RawKernel(S, 'k', jitify=True)", "jitify=True"),
+            ("RawModule(code=S, jitify=os.environ)", "jitify is computed"),
+            ("RawModule(code=S, options=('-DCUPY_USE_JITIFY',))", "-DCUPY_USE_JITIFY"),
+            ("RawKernel(S, 'k', (), 'nvrtc', True)", "translate_cucomplex=True"),
+            ("RawModule(code=S, options=('--pch-dir=x',))", "--pch-dir=x"),
+            ("RawModule(code=S, headers={})", "headers"),
+        ],
+    )
+    def test_what_may_make_other_code_is_doubted(self, call: str, doubt: str) -> None:
+        (found,) = programs(f"import cupy, os\nS = 'int a;'\nB = 'nvcc'\nm = cupy.{call}")
+        assert found.source is not None
+        (said,) = found.doubts
+        assert doubt in said
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "RawKernel(S, 'k', ('-lineinfo', '-I', 'x', '--maxrregcount=32'), backend='nvrtc')",
+            "RawKernel(S, 'k', enable_cooperative_groups=True, jitify=False)",
+            "RawModule(code=S, name_expressions=('f<int>',), jitify=None)",
+            "ElementwiseKernel('T x', 'T y', 'y = x', no_return=True, options=('-DN=4',))",
+            "ReductionKernel('T x', 'T y', 'x', 'a + b', 'y = a', '0', reduce_type='float')",
+        ],
+    )
+    def test_what_makes_the_same_code_is_not_doubted(self, call: str) -> None:
+        (found,) = programs(f"import cupy\nS = 'int a;'\nm = cupy.{call}")
+        assert (found.problem, found.doubts) == (None, ())
+
+    @pytest.mark.parametrize("arguments", ["*A", "S, 'k', *A", "S, 'k', **A"])
+    def test_arguments_that_are_unpacked_could_be_any(self, arguments: str) -> None:
+        (found,) = programs(f"import cupy\nS = 'int a;'\nk = cupy.RawKernel({arguments})")
+        assert found.problem is not None
 
     def test_equal_names_stay_apart(self) -> None:
         found = programs("import cupy\n" + "cupy.RawKernel('x', 'k')\n" * 3)
@@ -162,6 +207,23 @@ class TestCupy:
         assert {"file": "h.py", "line": 5, "text": HISTOGRAM.splitlines()[3]} in unit[
             "source_lines"
         ]
+
+    def test_code_of_another_compiler_is_missing_evidence(self, tmp_path: Path) -> None:
+        (tmp_path / "h.py").write_text(
+            "import cupy\n"
+            "k = cupy.RawKernel('__global__ void k(int *p) { *p = 1; }', 'k', backend='nvcc')\n"
+        )
+        assert run_program("check", ".", cwd=tmp_path).code == 3
+        assert run_program("scan", ".", cwd=tmp_path).code == 0
+
+    def test_an_option_writes_no_file(self, tmp_path: Path) -> None:
+        (tmp_path / "h.py").write_text(
+            "import cupy\n"
+            "k = cupy.RawKernel('__global__ void k(int *p) { *p = 1; }', 'k',\n"
+            "                   ('-fdevice-time-trace=trace',))\n"
+        )
+        assert run_program("check", ".", cwd=tmp_path).code == 3
+        assert [path.name for path in tmp_path.iterdir()] == ["h.py"]
 
     def test_one_broken_kernel_loses_nothing_else(self, tmp_path: Path) -> None:
         (tmp_path / "h.py").write_text(

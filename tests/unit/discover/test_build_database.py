@@ -378,6 +378,56 @@ def test_a_compiler_of_cuda_is_understood(tmp_path: Path, command: str) -> None:
     assert [entry.flags.options.defines for entry in read.entries] == [("BIG",)]
 
 
+_FILES = {
+    "plain.rsp": "-x cu",
+    "quoted.rsp": "-x 'cu' -O2",
+    "outer.rsp": "-O2 @plain.rsp",
+    "nvc.rsp": "-cuda",
+    "host.rsp": "-O2 -Wall",
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "is_cuda"),
+    [
+        ({"command": "nvcc @plain.rsp -c k.cpp"}, True),
+        ({"command": "nvcc @quoted.rsp -c k.cpp"}, True),
+        ({"command": "nvcc '@outer.rsp' -c k.cpp"}, True),
+        ({"command": "nvcc --options-file host.rsp,plain.rsp -c k.cpp"}, True),
+        ({"command": "nvcc -optf=plain.rsp -c k.cpp"}, True),
+        ({"arguments": ["nvcc", "@plain.rsp", "-c", "k.cpp"]}, True),
+        ({"arguments": ["nvcc", "--language=cu", "-c", "k.cpp"]}, True),
+        ({"command": 'nvcc -x c"u" -c k.cpp'}, True),
+        ({"command": "NVCC_APPEND_FLAGS='-x cu' nvcc -c k.cpp"}, True),
+        ({"command": "nvcc -x cu -c k.cpp -x c++ other.cpp"}, True),
+        ({"command": "clang++ -x cuda -c k.cpp -x none"}, True),
+        ({"command": "clang++ --language cuda -c k.cpp"}, True),
+        ({"command": "nvc++ -cuda -gpu=cc90 -c k.cpp"}, True),
+        ({"command": "nvc++ -cuda=ptxinfo -c k.cpp"}, True),
+        ({"command": "/opt/nvidia/bin/nvc++ @nvc.rsp -c k.cpp"}, True),
+        ({"command": "nvc++ -c k.cpp"}, False),
+        ({"command": "nvcc -cuda -c k.cpp"}, False),
+        ({"command": "nvcc -c k.cpp"}, False),
+        ({"command": "g++ @host.rsp -c k.cpp"}, False),
+        ({"command": "g++ -x c++ @host.rsp -c k.cpp"}, False),
+    ],
+)
+def test_options_make_a_cpp_file_cuda(tmp_path: Path, said: dict[str, Any], is_cuda: bool) -> None:
+    for name, text in _FILES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "k.cpp").write_text(KERNEL)
+    read = read_database(alone(tmp_path, file="k.cpp", **said))
+    assert len(read.entries) == is_cuda
+
+
+@pytest.mark.parametrize(("text", "unclear"), [(KERNEL, 1), ("int main() {}\n", 0)])
+def test_a_cpp_file_whose_options_are_gone(tmp_path: Path, text: str, unclear: int) -> None:
+    """Whether it is CUDA is not known; that matters only if it defines a kernel."""
+    (tmp_path / "k.cpp").write_text(text)
+    read = read_database(alone(tmp_path, file="k.cpp", command="nvcc @gone.rsp -c k.cpp"))
+    assert (len(read.entries), len(read.unclear)) == (0, unclear)
+
+
 def test_arguments_and_command_that_differ_are_missing_evidence(tmp_path: Path) -> None:
     words = ["nvcc", "-c", "k.cu"]
     same = read_database(alone(tmp_path, arguments=words, command="nvcc  -c 'k.cu'"))

@@ -26,12 +26,16 @@ from lmemscope.model import (
     Gap,
     GateResult,
     KernelDirective,
+    KernelReport,
     Limit,
     Policy,
     PtxasFacts,
     Report,
+    SiteClass,
+    SiteSplit,
 )
-from tests.support.builders import facts, judged, report
+from lmemscope.rules.verdict import judge
+from tests.support.builders import NOTHING, facts, judged, report
 from tests.support.program import ROOT, Finished, run_program
 
 TODAY = date(2026, 11, 21)
@@ -175,6 +179,26 @@ def test_each_limit(limit: Limit, fails: bool) -> None:
     assert bool(result.failures) == fails
 
 
+@pytest.mark.parametrize(
+    ("sites", "limit", "verdict"),
+    [
+        (SiteSplit(SiteClass(2, 3, 8, 12), NOTHING, NOTHING), 20, "passed"),
+        (SiteSplit(SiteClass(2, 3, 8, 12), NOTHING, NOTHING), 19, "failed"),
+        (SiteSplit(NOTHING, SiteClass(2, 3, 8, 12), NOTHING), 0, "passed"),
+        (SiteSplit(NOTHING, NOTHING, NOTHING), 0, "passed"),
+        # What nothing marks may be a spill.
+        (SiteSplit(NOTHING, NOTHING, SiteClass(1, 0, 4, 0)), 0, "undecided"),
+    ],
+)
+def test_machine_code_tells_spills_where_ptxas_reported_none(
+    sites: SiteSplit, limit: int, verdict: str
+) -> None:
+    bare = dataclasses.replace(facts(), ptxas=None, own_sites=sites, sites=sites)
+    made = KernelReport(bare, judge(bare))
+    result = gate(report(made), Policy((Limit(max_spill=limit),)))
+    assert result.verdict == verdict
+
+
 def allowance(**changes: object) -> Allowance:
     base = Allowance("k", "dynamic-index", 80, "measured", None, "a.cu:1")
     return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
@@ -188,6 +212,8 @@ def allowance(**changes: object) -> Allowance:
         (allowance(bytes=79), False, "accepts 79 bytes, and there are 80"),
         (allowance(cause="volatile"), False, "accepts nothing"),
         (allowance(kernel="z*"), False, "accepts nothing"),
+        (allowance(arch="sm_9*"), True, None),
+        (allowance(arch="sm_80"), False, "accepts nothing"),
         (allowance(expires=TODAY), True, None),
         (allowance(expires=date(2026, 11, 20)), False, "expired on 2026-11-20"),
     ],

@@ -55,7 +55,7 @@ from lmemscope.model import (
     UnitReport,
 )
 from lmemscope.sources.cuda import read_cuda_source
-from tests.support.builders import NOTHING, call, facts, find, judged, kernel_with, program
+from tests.support.builders import NOTHING, call, facts, find, judge, judged, kernel_with, program
 
 EXPECT = "// lmemscope: expect frame=0\n"
 KERNEL = "__global__ void k() {}\n"
@@ -582,6 +582,29 @@ def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
     assert [failure.kind for failure in result.failures] == kinds
     assert not result.gone
     assert len(result.better) == (now < 256)
+
+
+def taking(size: str, kernel: str = "k") -> Report:
+    """A project with a kernel that takes stack at run time."""
+    shown = kernel_with("alloca", with_object=False)
+    shown = dataclasses.replace(shown, name=kernel, demangled=kernel)
+    shown = dataclasses.replace(shown, run_time_sizes=(size,))
+    return project(a=(KernelReport(shown, judge(shown), find(shown)),))
+
+
+@pytest.mark.parametrize(
+    ("now", "kinds"),
+    [
+        (taking("parameter 1 * 4"), []),
+        (taking("parameter 1 * 4 + 65536"), ["new"]),
+        # No figure says that it is the same.
+        (taking("parameter 1 * 4 + 65536", "renamed"), ["new"]),
+    ],
+)
+def test_a_user_takes_more_stack_at_run_time(now: Report, kinds: list[str]) -> None:
+    """The size is in no figure: what computes it is compared."""
+    result = compare(now, Policy(), known(taking("parameter 1 * 4")), today=TODAY)
+    assert [failure.kind for failure in result.failures] == kinds
 
 
 ALLOW = '// lmemscope: allow dynamic-index 80 "m"\n'
