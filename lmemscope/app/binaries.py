@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.analysis.ranking import arch_order
+from lmemscope.app.embedded_ptx import artifacts_of, compiled
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
@@ -19,6 +20,7 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.lowering.binary import Image, arch_of, images
 from lmemscope.lowering.debugging import Debugging
+from lmemscope.lowering.embedded_ptx import fitting, number_of
 from lmemscope.model import (
     Artifacts,
     CleanKernel,
@@ -26,14 +28,13 @@ from lmemscope.model import (
     Gap,
     InputId,
     KernelReport,
+    Tool,
     Unit,
     UnitReport,
     Wanted,
     kind_of,
 )
 from lmemscope.pipeline import report_of
-
-_MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class _Found:
     clean: list[CleanKernel] = field(default_factory=list)
     others: dict[str, None] = field(default_factory=dict)
     gaps: dict[Gap, None] = field(default_factory=dict)
+    tools: dict[Tool, None] = field(default_factory=dict)
 
 
 def analyse_images(unit: Unit, wanted: Wanted) -> tuple[UnitReport, ...]:
@@ -100,6 +102,7 @@ class _Reader:
                 failure=None,
                 gaps=tuple(found.gaps),
                 kernels=tuple(sorted(found.kernels, key=lambda one: one.facts.name)),
+                tools=tuple(found.tools),
                 others=tuple(found.others),
                 clean=tuple(found.clean),
             )
@@ -113,8 +116,8 @@ class _Reader:
 
     def _add(self, image: Image) -> None:
         entry = image.entry
-        if entry is not None and entry.kind == "ptx":
-            self._ptx.setdefault(image.path, {})[entry.sm] = None
+        if entry is not None and image.ptx and entry is image.ptx[0].entry:
+            self._add_ptx(image)
         if image.problem is not None:
             self._fail(image.path, "", image.problem)
         elif entry is not None and entry.kind == "cubin":
@@ -127,9 +130,40 @@ class _Reader:
             except LmemscopeError as error:
                 self._fail(image.path, arch, error)
 
+    def _add_ptx(self, image: Image) -> None:
+        """Assemble a fat binary's PTX for what was asked for; note for what there is PTX alone."""
+        for arch in self._unit.options.compile_ptx:
+            if number_of(arch) not in image.cubins:
+                try:
+                    self._assemble(image, arch)
+                except LmemscopeError as error:
+                    self._fail(image.path, arch, error)
+        alone = {ptx.entry.sm: None for ptx in image.ptx if ptx.entry.sm not in image.cubins}
+        if not self._unit.options.compile_ptx and alone:
+            self._ptx.setdefault(image.path, {}).update(alone)
+
+    def _assemble(self, image: Image, arch: str) -> None:
+        ptx = fitting(image, arch)
+        if ptx is None:
+            held = ", ".join(f"compute_{one.entry.sm}" for one in image.ptx)
+            raise FormatError("ptx", f"its PTX for {held} does not fit")
+        artifacts = compiled(replace(self._unit, arch=arch), ptx, self._wanted.cache)
+        self._held[arch] = None
+        found = self._found.setdefault((image.path, arch), _Found())
+        whole = self._sort(Cubin(artifacts.cubin), found)
+        if whole:
+            self._explain(artifacts, whole, found)
+
     def _read(self, image: Image, arch: str, found: _Found) -> None:
-        data = bytes(image.data)
-        cubin = Cubin(data)
+        cubin = Cubin(bytes(image.data))
+        whole = self._sort(cubin, found)
+        if whole:
+            unit = replace(self._unit, arch=arch)
+            for artifacts, names in artifacts_of(unit, image, cubin, whole, self._wanted):
+                self._explain(artifacts, names, found)
+
+    def _sort(self, cubin: Cubin, found: _Found) -> list[str]:
+        """The kernels to analyse; of the others, note what is told of them."""
         whole: list[str] = []
         for function in cubin.functions:
             if self._wanted.kernels and not self._is_asked_for(function.name):
@@ -138,20 +172,16 @@ class _Reader:
                 whole.append(function.name)
             else:
                 found.clean.append(CleanKernel(function.name, function.kind, function.registers))
-        if not whole:
-            return
-        report = self._analysed(data, arch, whole)
-        found.kernels += report.kernels
-        found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
+        return whole
 
-    def _analysed(self, data: bytes, arch: str, names: Sequence[str]) -> UnitReport:
-        """The report of one image, with some of its kernels."""
-        unit = replace(self._unit, arch=arch)
-        artifacts = Artifacts(unit, "binary", (), None, None, data, (), (_MACHINE_CODE,))
+    def _explain(self, artifacts: Artifacts, names: Sequence[str], found: _Found) -> None:
+        """Add the reports of some of an image's kernels."""
         wanted = replace(self._wanted, kernels=tuple(names))
         never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
         report, _ = report_of(artifacts, wanted, set(), lambda file, word: (), never)
-        return report
+        found.kernels += report.kernels
+        found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
+        found.tools.update(dict.fromkeys(report.tools))
 
     def _is_asked_for(self, name: str) -> bool:
         if name not in self._matching:
@@ -167,15 +197,16 @@ class _Reader:
         return UnitReport(name, "binary", arch, (), failure)
 
     def _note_ptx(self) -> None:
-        """Say which PTX is there beside machine code, or in its place."""
+        """Say for which architectures there is PTX and no machine code."""
         for path, sms in self._ptx.items():
             listed = ", ".join(f"compute_{sm}" for sm in sorted(sms))
             beside = [found for (own, _), found in self._found.items() if own == path]
             if beside:
-                gap = Gap("ptx", f"PTX for {listed} is not compiled here", "note")
+                gap = Gap("ptx", f"PTX for {listed} is not compiled without --compile-ptx", "note")
                 beside[-1].gaps[gap] = None
                 continue
-            error = FormatError("ptx", f"it holds PTX alone, for {listed}")
+            hint = "compile it for an architecture: --compile-ptx sm_90"
+            error = FormatError("ptx", f"it holds PTX alone, for {listed}", hint=hint)
             self._fail(path, "", error)
 
 

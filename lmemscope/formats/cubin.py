@@ -180,6 +180,11 @@ class Cubin:
             self._branches[function.section] = found
         return self._branches[function.section]
 
+    def code(self, function: CubinFunction) -> memoryview:
+        """The bytes of a function's section."""
+        section = self.elf.section(function.section)
+        return self.elf.data[:0] if section is None else self.elf.content(section)
+
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         """Every ``LD``/``ST`` of a function's section, in address order."""
         section = self.elf.section(function.section)

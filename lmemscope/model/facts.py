@@ -189,10 +189,11 @@ class CallFacts:
     pointed: tuple[str, ...] = ()
 
 
-DisagreementReason = Literal["called-frames"]
+DisagreementReason = Literal["called-frames", "other-ptxas"]
 
 _WHY: dict[DisagreementReason, str] = {
     "called-frames": "the cubin counts the frames of the functions that it calls",
+    "other-ptxas": "another ptxas, or other options, assembled the PTX beside it",
 }
 
 
@@ -204,7 +205,8 @@ class Disagreement:
         quantity: what they disagree on.
         values: what each source says.
         reason: why, or None where it is not known. ``called-frames``: a cubin counts the
-            frames of functions whose address is taken into their caller's own.
+            frames of functions whose address is taken into their caller's own. ``other-ptxas``:
+            the installed ptxas makes other machine code of the PTX that is beside a cubin.
     """
 
     quantity: str
@@ -341,6 +343,11 @@ class KernelFacts:
             for share in self.causes
             if share.object is None or self.objects[share.object].extent != "rest"
         )
+
+    @property
+    def is_made_otherwise(self) -> bool:
+        """Whether its causes were found in PTX that ptxas now makes other machine code of."""
+        return any(found.reason == "other-ptxas" for found in self.disagreements)
 
     @property
     def home(self) -> str | None:

@@ -335,6 +335,9 @@ class StandInCubin:
     generic: tuple[Site, ...] = ()
     arch: str = "sm_90"
 
+    def code(self, function: CubinFunction) -> object:
+        return self
+
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         return self.generic
 
