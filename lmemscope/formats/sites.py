@@ -1,4 +1,4 @@
-"""``LDL``/``STL`` instructions decoded from machine code, sm_75 to sm_121.
+"""``LDL``/``STL`` instructions decoded from machine code, sm_70 to sm_121.
 
 Instructions are 16 bytes, two little-endian 64-bit words. The encoding is not documented by
 NVIDIA; every field here was measured against nvdisasm, and `tests/toolchain/test_sites.py` holds
@@ -22,7 +22,8 @@ STACK_POINTER = 1
 _OPCODE_MASK, _LDL, _STL, _LD, _ST = 0x1FF, 0x183, 0x187, 0x180, 0x185
 _STORES = frozenset({_STL, _ST})
 _GENERIC = frozenset({_LD, _ST})
-_WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
+WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
+"""Bytes by width code."""
 _ALWAYS = 7
 
 
@@ -101,7 +102,7 @@ def _decode(pc: int, low: int, high: int, spill_offsets: frozenset[int]) -> Site
     return Site(
         pc=pc,
         is_store=is_store,
-        width=_WIDTHS[high >> 9 & 7],
+        width=WIDTHS[high >> 9 & 7],
         register=low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
         base=None if base == RZ else base,
         uniform_base=_uniform_base(is_store, low, high),
