@@ -10,7 +10,7 @@ from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.reassembly import reassembly
 from lmemscope.errors import UncompiledError
-from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.cubin import Cubin, number_of
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
 from lmemscope.formats.ptx import PtxModule
@@ -86,7 +86,8 @@ def parse(artifacts: Artifacts, directory: str, flow: ModuleFlow | None = None) 
     module = flow.ptx if flow is not None else None
     differences: Mapping[str, tuple[Disagreement, ...]] = {}
     if artifacts.assembled is not None:
-        found = reassembly(cubin, Cubin(artifacts.assembled))
+        target = number_of(module.target) if module is not None and module.target else None
+        found = reassembly(cubin, Cubin(artifacts.assembled), target)
         cubin.source_lines, cubin.ptx_lines = found.lines, found.ptx_lines
         differences = found.differences
     origins = Origins(flow, cubin)

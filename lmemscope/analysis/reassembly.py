@@ -14,10 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lmemscope.formats.cubin import Cubin, CubinFunction
+from lmemscope.formats.cubin import Cubin, CubinFunction, number_of
 from lmemscope.formats.line_table import InlinedLine, line_at
 from lmemscope.formats.sites import INSTRUCTION_BYTES, STACK_POINTER, Site
-from lmemscope.model import Disagreement, InlineFrame, SiteClass, SourceLocation
+from lmemscope.model import (
+    Disagreement,
+    DisagreementReason,
+    InlineFrame,
+    SiteClass,
+    SourceLocation,
+)
 
 _Table: TypeAlias = list[InlinedLine]
 _Moves: TypeAlias = tuple[str, bool, bool, int, int | None, int]
@@ -39,30 +45,34 @@ class Reassembly:
     differences: dict[str, tuple[Disagreement, ...]] = field(default_factory=dict)
 
 
-def reassembly(cubin: Cubin, again: Cubin) -> Reassembly:
+def reassembly(cubin: Cubin, again: Cubin, target: int | None = None) -> Reassembly:
     """Compare the kernels that both have.
 
     Args:
         cubin: as it was found.
         again: with line tables.
+        target: number of the architecture that the PTX was written for, or None.
     """
     found = Reassembly()
+    number = number_of(cubin.arch)
+    newer: list[Disagreement] = []
+    if target is not None and target > number:
+        # It was not assembled for this cubin, whatever comes of it.
+        newer = [_disagreement("target", number, target, "other-target")]
     named = {function.name: function for function in again.functions}
     for function in cubin.functions:
         other = named.get(function.name)
         if other is None:
             continue
-        section = function.section
-        if cubin.code(function) == again.code(other):
-            found.lines[section] = again.source_lines.get(section, [])
-            found.ptx_lines[section] = again.ptx_lines.get(section, [])
-            continue
-        pairs = _pairs(_sites(cubin, function), _sites(again, other))
-        found.lines[section] = _moved(again.source_lines.get(section, []), pairs)
-        found.ptx_lines[section] = _moved(again.ptx_lines.get(section, []), pairs)
-        differences = tuple(_differences(function, other, pairs))
+        section, differences = function.section, newer
+        lines, ptx_lines = (t.get(section, []) for t in (again.source_lines, again.ptx_lines))
+        if cubin.code(function) != again.code(other):
+            pairs = _pairs(_sites(cubin, function), _sites(again, other))
+            lines, ptx_lines = _moved(lines, pairs), _moved(ptx_lines, pairs)
+            differences = [*newer, *_differences(function, other, pairs)]
+        found.lines[section], found.ptx_lines[section] = lines, ptx_lines
         if differences:
-            found.differences[function.name] = differences
+            found.differences[function.name] = tuple(differences)
     return found
 
 
@@ -125,5 +135,7 @@ def _differences(
         yield _disagreement("equal LDL and STL", mine.count, paired)
 
 
-def _disagreement(quantity: str, own: int, made: int) -> Disagreement:
-    return Disagreement(quantity, (("cubin", own), ("PTX", made)), "other-ptxas")
+def _disagreement(
+    quantity: str, own: int, made: int, reason: DisagreementReason = "other-ptxas"
+) -> Disagreement:
+    return Disagreement(quantity, (("cubin", own), ("PTX", made)), reason)

@@ -15,12 +15,12 @@ from lmemscope.app.embedded_ptx import artifacts_of, compiled
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
-from lmemscope.formats.cubin import Cubin, CubinFunction
+from lmemscope.formats.cubin import Cubin, CubinFunction, number_of
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.lowering.binary import Image, arch_of, images
 from lmemscope.lowering.debugging import Debugging
-from lmemscope.lowering.embedded_ptx import fitting, number_of
+from lmemscope.lowering.embedded_ptx import fitting
 from lmemscope.model import (
     Artifacts,
     CleanKernel,

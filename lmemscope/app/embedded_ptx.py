@@ -16,7 +16,7 @@ from lmemscope.errors import (
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.tool_note import ptxas_arguments
 from lmemscope.lowering.binary import EmbeddedPtx, Image
-from lmemscope.lowering.embedded_ptx import assembled, fitting
+from lmemscope.lowering.embedded_ptx import assembled, nearest, retargeted
 from lmemscope.model import Artifacts, Gap, Unit, Wanted
 
 _MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
@@ -43,7 +43,7 @@ def artifacts_of(
         return
     plain = replace(plain, gaps=(_MACHINE_CODE,))
     try:
-        ptx = fitting(image, unit.arch, names)
+        ptx = nearest(image, unit.arch, names)
         if ptx is not None:
             made = [name for name in names if name in ptx.parts.names]
             yield _with_ptx(plain, ptx, cubin, made, wanted.cache), made
@@ -64,7 +64,8 @@ def _with_ptx(
     text = ptx.parts.cut(names)
     given = ptxas_arguments(cubin.elf)
     arguments = ptxas_words(ptx.entry.options.split() if given is None else given).kept
-    made = assembled(plain.unit, text, arguments, cache_directory, _LONGEST)
+    own = retargeted(text, plain.unit.arch)
+    made = assembled(plain.unit, own, arguments, cache_directory, _LONGEST)
     return replace(
         plain,
         ptx=text,

@@ -115,7 +115,7 @@ class Cubin:
                 hint="host objects carry device code inside; extract it with: cuobjdump -xelf all",
             )
         self.arch = architecture(self.elf)
-        self._number = int(re.sub(r"\D", "", self.arch))
+        self._number = number_of(self.arch)
         self._is_wide = self._number >= _FIRST_WIDE_SM
         if self._number < _FIRST_SM:
             raise FormatError(
@@ -327,6 +327,11 @@ def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
         else:
             result.append((attribute, inline))
     return result
+
+
+def number_of(arch: str) -> int:
+    """``90`` of ``sm_90a``."""
+    return int(re.sub(r"\D", "", arch))
 
 
 def architecture(elf: ElfFile) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope import __version__
+from lmemscope.formats.cubin import number_of
 from lmemscope.lowering.binary import EmbeddedPtx, Image
 from lmemscope.lowering.store import FORMAT, Slot
 from lmemscope.model import Tool, Unit
@@ -31,16 +32,42 @@ def fitting(image: Image, arch: str, names: Collection[str] | None = None) -> Em
     Raises:
         FormatError: a text is damaged.
     """
+    return next((ptx for ptx in _older(image, arch) if _defines(ptx, names)), None)
+
+
+def nearest(image: Image, arch: str, names: Collection[str]) -> EmbeddedPtx | None:
+    """The PTX that fits, else that for the oldest target which is newer than an architecture.
+
+    Raises:
+        FormatError: a text is damaged.
+    """
     number = number_of(arch)
+    newer = [ptx for ptx in image.ptx if ptx.entry.sm > number]
+    ordered = (*_older(image, arch), *sorted(newer, key=lambda one: one.entry.sm))
+    return next((ptx for ptx in ordered if _defines(ptx, names)), None)
+
+
+def _older(image: Image, arch: str) -> Iterator[EmbeddedPtx]:
     for ptx in sorted(image.ptx, key=lambda one: -one.entry.sm):
-        if ptx.entry.sm > number:
-            continue
-        target = _TARGET.search(ptx.text)
-        if target is None or not _runs(target[1].decode(), target[2].decode(), arch):
-            continue
-        if names is None or any(name in ptx.parts.names for name in names):
-            return ptx
-    return None
+        target = _TARGET.search(ptx.text) if ptx.entry.sm <= number_of(arch) else None
+        if target is not None and _runs(target[1].decode(), target[2].decode(), arch):
+            yield ptx
+
+
+def _defines(ptx: EmbeddedPtx, names: Collection[str] | None) -> bool:
+    return names is None or any(name in ptx.parts.names for name in names)
+
+
+def retargeted(text: bytes, arch: str) -> bytes:
+    """A text as if it had been written for an architecture, if it was for a newer one.
+
+    ptxas refuses what the architecture does not have.
+    """
+    target = _TARGET.search(text)
+    if target is None or int(target[1]) <= number_of(arch):
+        return text
+    begin, end = target.start(1), target.end(2)
+    return text[:begin] + arch.removeprefix("sm_").encode() + text[end:]
 
 
 def _runs(number: str, suffix: str, arch: str) -> bool:
@@ -49,11 +76,6 @@ def _runs(number: str, suffix: str, arch: str) -> bool:
         return arch == f"sm_{number}a"
     # A family has the same major version: all but the last digit.
     return not suffix or number[:-1] == str(number_of(arch))[:-1]
-
-
-def number_of(arch: str) -> int:
-    """``90`` of ``sm_90a``."""
-    return int(re.sub(r"\D", "", arch))
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,10 +189,11 @@ class CallFacts:
     pointed: tuple[str, ...] = ()
 
 
-DisagreementReason = Literal["called-frames", "other-ptxas"]
+DisagreementReason = Literal["called-frames", "other-ptxas", "other-target"]
 
 _WHY: dict[DisagreementReason, str] = {
     "called-frames": "the cubin counts the frames of the functions that it calls",
+    "other-target": "the PTX beside it is for a newer architecture",
     "other-ptxas": "another ptxas, or other options, assembled the PTX beside it",
 }
 
@@ -207,6 +208,7 @@ class Disagreement:
         reason: why, or None where it is not known. ``called-frames``: a cubin counts the
             frames of functions whose address is taken into their caller's own. ``other-ptxas``:
             the installed ptxas makes other machine code of the PTX that is beside a cubin.
+            ``other-target``: that PTX is for a newer architecture.
     """
 
     quantity: str
@@ -346,8 +348,8 @@ class KernelFacts:
 
     @property
     def is_made_otherwise(self) -> bool:
-        """Whether its causes were found in PTX that ptxas now makes other machine code of."""
-        return any(found.reason == "other-ptxas" for found in self.disagreements)
+        """Whether its causes were found in PTX that may not be what it was assembled from."""
+        return any(one.reason in ("other-ptxas", "other-target") for one in self.disagreements)
 
     @property
     def home(self) -> str | None:

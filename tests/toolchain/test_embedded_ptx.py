@@ -91,6 +91,19 @@ def test_an_object_has_the_causes_of_its_ptx(tmp_path: Path, options: Sequence[s
     assert inside.kernel("clean")["ptx"] is None
 
 
+def test_ptx_for_a_newer_architecture_gives_likely_causes(tmp_path: Path) -> None:
+    older = "-gencode=arch=compute_80,code=sm_80"
+    nvcc(tmp_path, "a.o", "-c", older, "-gencode=arch=compute_90,code=[sm_90,compute_90]")
+    done = scan(tmp_path, "a.o")
+    (found,) = done.kernel("ring", "sm_80")["findings"]
+    (certain,) = done.kernel("ring", "sm_90")["findings"]
+    assert (found["cause"], found["confidence"]) == ("dynamic-index", "likely")
+    assert (certain["cause"], certain["confidence"]) == ("dynamic-index", "certain")
+    assert done.kernel("ring", "sm_90")["disagreements"] == []
+    (target,) = done.kernel("ring", "sm_80")["disagreements"]
+    assert target["values"] == {"cubin": 80, "PTX": 90}
+
+
 def packed(directory: Path, cubin: bytes, ptx: bytes) -> str:
     """An object with machine code and PTX that need not be of each other."""
     images = (entry(cubin, 90), entry(ptx, 80, kind=1))

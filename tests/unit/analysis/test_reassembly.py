@@ -75,6 +75,13 @@ def test_figures_that_differ_are_told() -> None:
     assert differences(mine, again) == {"registers": {"cubin": 40, "PTX": 32}}
 
 
+def test_ptx_for_a_newer_architecture_is_told_even_where_all_is_equal() -> None:
+    again = cubin(ldl(LOAD), ptx=PTX)
+    (found,) = reassembly(cubin(ldl()), again, 121).differences["k"]
+    assert (found.reason, dict(found.values)) == ("other-target", {"cubin": 90, "PTX": 121})
+    assert reassembly(cubin(ldl()), again, 80).differences == {}
+
+
 def test_a_kernel_that_the_ptx_lacks_has_no_lines() -> None:
     again = cubin(ldl(LOAD), ptx=PTX)
     again.functions = (replace(again.functions[0], name="other"),)
