@@ -27,6 +27,7 @@ def scan(
     ptxas_args: Sequence[str] = (),
     signatures: Sequence[str] = (),
     run_python: bool = False,
+    compile_ptx: Sequence[str] = (),
     kernels: Sequence[str] = (),
     jobs: int | None = None,
     timeout: float | None = None,
@@ -54,6 +55,8 @@ def scan(
             hand to ptxas, such as ``-Xptxas``, reaches it.
         signatures: types of Python kernels, ``kernel(float32[::1], int32)``.
         run_python: run ``.py`` inputs, each in a process of its own, to compile Numba kernels.
+        compile_ptx: architectures (``sm_90``) to compile the PTX of binaries for that hold no code
+            for them.
         kernels: globs over kernel names; without any, all.
         jobs: worker processes, 1 or more; by default one per CPU.
         timeout: seconds that one unit may take, above 0.

@@ -93,6 +93,7 @@ class _Gatherer:
             lines=self._uses(function, location.file if location is not None else None, kinds),
             callees=callees,
             disagreements=(
+                *self._layers.differences.get(function.name, ()),
                 *_kernel_disagreements(ptxas, cubin, own, self._frames_below(function.name)),
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
@@ -115,11 +116,12 @@ class _Gatherer:
 
     def _frames_below(self, name: str) -> frozenset[int]:
         """Frames of the functions that were compiled with a kernel, in bytes."""
-        called = self._layers.log.callees(name) if self._layers.log is not None else []
+        log = self._layers.log_of(name)
+        called = log.callees(name) if log is not None else []
         return frozenset(one.stack_frame for one in called if one.stack_frame)
 
     def _callee(self, kernel: CubinFunction, callee: CubinFunction) -> FunctionFacts:
-        log = self._layers.log
+        log = self._layers.log_of(kernel.name)
         reported = None
         if log is not None:
             reported = next((f for f in log.callees(kernel.name) if f.name == callee.name), None)
@@ -135,7 +137,7 @@ class _Gatherer:
         return None if self._layers.ptx is None else self._layers.ptx.function(name)
 
     def _reported(self, name: str) -> PtxasFunction | None:
-        log = self._layers.log
+        log = self._layers.log_of(name)
         if log is None:
             return None
         return log.entry(name) or log.first(name)
@@ -147,7 +149,7 @@ class _Gatherer:
         its report leaves the depth out. It also does for a kernel that only hands its functions
         to others.
         """
-        log, flow = self._layers.log, self._layers.flow
+        log, flow = self._layers.log_of(name), self._layers.flow
         if log is None:
             return False
         entry = log.entry(name)

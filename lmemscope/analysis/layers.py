@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.reassembly import reassembly
 from lmemscope.errors import UncompiledError
-from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.cubin import Cubin, number_of
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
-from lmemscope.model import Artifacts, DisplayPaths, Gap
+from lmemscope.model import Artifacts, Disagreement, DisplayPaths, Gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Layers:
         flow: analyses of the PTX, each made when it is first asked for; None without PTX.
         origins: where each machine instruction comes from.
         lines: of machine code and of PTX.
+        differences: by mangled name, how the cubin of a kernel differs from what ptxas now makes
+            of its PTX.
     """
 
     artifacts: Artifacts
@@ -41,6 +45,11 @@ class Layers:
     flow: ModuleFlow | None
     origins: Origins
     lines: Lines
+    differences: Mapping[str, tuple[Disagreement, ...]] = field(default_factory=dict)
+
+    def log_of(self, kernel: str) -> PtxasLog | None:
+        """The report where it is of this kernel's machine code."""
+        return None if kernel in self.differences else self.log
 
 
 def parse(
@@ -81,9 +90,17 @@ def parse(
     if flow is None and text is not None:
         flow = ModuleFlow(PtxModule(text))
     module = flow.ptx if flow is not None else None
+    differences: Mapping[str, tuple[Disagreement, ...]] = {}
+    if artifacts.assembled is not None:
+        target = number_of(module.target) if module is not None and module.target else None
+        found = reassembly(cubin, Cubin(artifacts.assembled), target)
+        cubin.source_lines, cubin.ptx_lines = found.lines, found.ptx_lines
+        differences = found.differences
     origins = Origins(flow, cubin)
     lines = Lines(paths, cubin, flow, origins)
-    return Layers(artifacts, paths, module, log, cubin, tuple(gaps), flow, origins, lines)
+    return Layers(
+        artifacts, paths, module, log, cubin, tuple(gaps), flow, origins, lines, differences
+    )
 
 
 def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:

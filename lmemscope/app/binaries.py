@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.analysis.ranking import arch_order
+from lmemscope.app.embedded_ptx import artifacts_of, compiled
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
-from lmemscope.formats.cubin import Cubin, architecture
+from lmemscope.formats.cubin import Cubin, architecture, number_of
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.elf import ElfFile
 from lmemscope.formats.kernel_names import matches
 from lmemscope.lowering.binary import Image, images
 from lmemscope.lowering.debugging import Debugging
+from lmemscope.lowering.embedded_ptx import fitting
 from lmemscope.model import (
     Artifacts,
     CleanKernel,
@@ -27,14 +29,13 @@ from lmemscope.model import (
     Gap,
     InputId,
     KernelReport,
+    Tool,
     Unit,
     UnitReport,
     Wanted,
     kind_of,
 )
 from lmemscope.pipeline import report_of
-
-_MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class _Found:
     clean: list[CleanKernel] = field(default_factory=list)
     others: dict[str, None] = field(default_factory=dict)
     gaps: dict[Gap, None] = field(default_factory=dict)
+    tools: dict[Tool, None] = field(default_factory=dict)
 
 
 def analyse_images(unit: Unit, wanted: Wanted) -> tuple[UnitReport, ...]:
@@ -101,6 +103,7 @@ class _Reader:
                 failure=None,
                 gaps=tuple(found.gaps),
                 kernels=tuple(sorted(found.kernels, key=lambda one: one.facts.name)),
+                tools=tuple(found.tools),
                 others=tuple(found.others),
                 clean=tuple(found.clean),
             )
@@ -114,8 +117,8 @@ class _Reader:
 
     def _add(self, image: Image) -> None:
         entry = image.entry
-        if entry is not None and entry.kind == "ptx":
-            self._ptx.setdefault(image.path, {})[entry.sm] = None
+        if entry is not None and image.ptx and entry is image.ptx[0].entry:
+            self._add_ptx(image)
         if image.problem is not None:
             self._fail(image.path, "", image.problem)
         elif entry is not None and entry.kind == "cubin":
@@ -126,11 +129,44 @@ class _Reader:
                 self._held[arch] = None
                 if not self._archs or arch in self._archs:
                     found = self._found.setdefault((image.path, arch), _Found())
-                    self._read(Cubin(elf), bytes(image.data), found)
+                    self._read(image, Cubin(elf), found)
             except LmemscopeError as error:
                 self._fail(image.path, arch, error)
 
-    def _read(self, cubin: Cubin, data: bytes, found: _Found) -> None:
+    def _add_ptx(self, image: Image) -> None:
+        """Assemble a fat binary's PTX for what was asked for; note for what there is PTX alone."""
+        for arch in self._unit.options.compile_ptx:
+            if number_of(arch) not in image.cubins:
+                try:
+                    self._assemble(image, arch)
+                except LmemscopeError as error:
+                    self._fail(image.path, arch, error)
+        alone = {ptx.entry.sm: None for ptx in image.ptx if ptx.entry.sm not in image.cubins}
+        if not self._unit.options.compile_ptx and alone:
+            self._ptx.setdefault(image.path, {}).update(alone)
+
+    def _assemble(self, image: Image, arch: str) -> None:
+        ptx = fitting(image, arch)
+        if ptx is None:
+            held = ", ".join(f"compute_{one.entry.sm}" for one in image.ptx)
+            raise FormatError("ptx", f"its PTX for {held} does not fit")
+        artifacts = compiled(replace(self._unit, arch=arch), ptx, self._wanted.cache)
+        self._held[arch] = None
+        found = self._found.setdefault((image.path, arch), _Found())
+        cubin = Cubin(artifacts.cubin)
+        whole = self._sort(cubin, found)
+        if whole:
+            self._explain(artifacts, cubin, whole, found)
+
+    def _read(self, image: Image, cubin: Cubin, found: _Found) -> None:
+        whole = self._sort(cubin, found)
+        if whole:
+            unit = replace(self._unit, arch=cubin.arch)
+            for artifacts, names in artifacts_of(unit, image, cubin, whole, self._wanted):
+                self._explain(artifacts, cubin, names, found)
+
+    def _sort(self, cubin: Cubin, found: _Found) -> list[str]:
+        """The kernels to analyse; of the others, note what is told of them."""
         whole: list[str] = []
         for name, head in cubin.heads.items():
             if self._wanted.kernels and not self._is_asked_for(name):
@@ -139,20 +175,19 @@ class _Reader:
                 whole.append(name)
             else:
                 found.clean.append(CleanKernel(name, head.kind, head.registers))
-        if not whole:
-            return
-        report = self._analysed(data, cubin, whole)
+        return whole
+
+    def _explain(
+        self, artifacts: Artifacts, cubin: Cubin, names: Sequence[str], found: _Found
+    ) -> None:
+        """Add the reports of some of an image's kernels."""
+        never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
+        # Lines that are found by assembling PTX again are those of its kernels alone.
+        decoded = cubin if artifacts.assembled is None else Cubin(cubin.elf), names
+        report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
         found.kernels += report.kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
-
-    def _analysed(self, data: bytes, cubin: Cubin, names: Sequence[str]) -> UnitReport:
-        """The report of one image, with some of its kernels."""
-        unit = replace(self._unit, arch=cubin.arch)
-        artifacts = Artifacts(unit, "binary", (), None, None, data, (), (_MACHINE_CODE,))
-        never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
-        decoded = cubin, names
-        report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
-        return report
+        found.tools.update(dict.fromkeys(report.tools))
 
     def _is_asked_for(self, name: str) -> bool:
         if name not in self._matching:
@@ -168,13 +203,14 @@ class _Reader:
         return UnitReport(name, "binary", arch, (), failure)
 
     def _note_ptx(self) -> None:
-        """Say which PTX is there beside machine code, or in its place."""
+        """Say for which architectures there is PTX and no machine code."""
         for path, sms in self._ptx.items():
             listed = ", ".join(f"compute_{sm}" for sm in sorted(sms))
             beside = [found for (own, _), found in self._found.items() if own == path]
             if beside:
-                gap = Gap("ptx", f"PTX for {listed} is not compiled here", "note")
+                gap = Gap("ptx", f"PTX for {listed} is not compiled without --compile-ptx", "note")
                 beside[-1].gaps[gap] = None
                 continue
-            error = FormatError("ptx", f"it holds PTX alone, for {listed}")
+            hint = "compile it for an architecture: --compile-ptx sm_90"
+            error = FormatError("ptx", f"it holds PTX alone, for {listed}", hint=hint)
             self._fail(path, "", error)

@@ -220,6 +220,10 @@ _NAMED: Mapping[str, Callable[[], Kind]] = {
         lambda value: re.fullmatch(r"dask://\S+", value) is not None,
     ),
     "depth": _depth,
+    "architecture": lambda: _simple(
+        "a real architecture such as sm_90",
+        lambda value: re.fullmatch(r"sm_\d{2,3}[af]?", value) is not None,
+    ),
 }
 """By `Option.check`: what the type of a field does not tell."""
 

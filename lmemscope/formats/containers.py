@@ -42,13 +42,18 @@ class Images:
 
     Attributes:
         path: members on the way to it, joined by slashes; empty for the input itself.
-        entries: its images, in file order.
+        fatbins: the images of each of its fat binaries, in file order.
         problem: why it could not be read, or not to its end; None where it was.
     """
 
     path: str
-    entries: tuple[Entry, ...] = ()
+    fatbins: tuple[tuple[Entry, ...], ...] = ()
     problem: FormatError | None = None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All images, in file order."""
+        return tuple(entry for fatbin in self.fatbins for entry in fatbin)
 
 
 def budget_for(size: int) -> Budget:
@@ -85,7 +90,7 @@ def read_images(
         if depth > _DEEPEST:
             raise FormatError("read", "containers are nested too deeply")
         if kind == "cubin":
-            yield Images(path, (Entry("cubin", 0, (0, 0), data, len(data), None),))
+            yield Images(path, ((Entry("cubin", 0, (0, 0), data, len(data), None),),))
         elif kind == "fatbin":
             yield _images(path, [data])
         elif kind == "host":
@@ -118,7 +123,7 @@ def _images(path: str, parts: list[memoryview]) -> Images:
     read = [fatbin.read_fatbins(part) for part in parts]
     problems = [one.problem for one in read if one.problem is not None]
     error = FormatError("fatbin", problems[0]) if problems else None
-    return Images(path, tuple(entry for one in read for entry in one.entries), error)
+    return Images(path, tuple(fatbin for one in read for fatbin in one.entries), error)
 
 
 def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) -> Iterator[Images]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.barriers import callers_barriers
+from lmemscope.formats.bundled_sites import find_bundled_sites
 from lmemscope.formats.elf import (
     SHF_EXECINSTR,
     STB_LOCAL,
@@ -46,7 +47,8 @@ UNKNOWN_STACK = 0xFFFFFFFF
 """As a value of `MIN_STACK_SIZE`: not statically known."""
 LARGEST_FRAME = 1 << 20
 """Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
-_FIRST_WIDE_SM = 70
+_FIRST_SM, _FIRST_WIDE_SM = 50, 70
+"""Architectures: the first that is read, and the first with instructions of 16 bytes."""
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
@@ -136,12 +138,13 @@ class Cubin:
                 hint="host objects carry device code inside; extract it with: cuobjdump -xelf all",
             )
         self.arch = architecture(self.elf)
-        number = int(re.sub(r"\D", "", self.arch))
-        if number < _FIRST_WIDE_SM:
+        self._number = number_of(self.arch)
+        self._is_wide = self._number >= _FIRST_WIDE_SM
+        if self._number < _FIRST_SM:
             raise FormatError(
                 "cubin",
                 f"{self.arch} code is not supported: its instructions are encoded differently",
-                hint="compile for sm_75 or newer",
+                hint=f"compile for sm_{_FIRST_SM} or newer",
             )
         self._calls: dict[str, Mapping[int, Sequence[int]]] = {}
         self._branches: dict[str, tuple[Branch, ...] | None] = {}
@@ -179,9 +182,14 @@ class Cubin:
             not head.stack_frame
             and not head.min_stack
             and head.stack_known
-            and not LOCAL_OPCODES.appear_in(self.elf.content(head.section))
+            and not self._has_sites(self.elf.content(head.section))
             and not self._read_spills(head.name)
         )
+
+    def _has_sites(self, code: memoryview) -> bool:
+        if self._is_wide:
+            return LOCAL_OPCODES.appear_in(code)
+        return bool(find_bundled_sites(code, frozenset()))
 
     @cached_property
     def source_lines(self) -> dict[str, list[InlinedLine]]:
@@ -214,33 +222,36 @@ class Cubin:
         if kernel.section not in self._calls:
             section = self.elf.section(kernel.section)
             starts = {callee.start for callee in kernel.callees}
-            number = int(re.sub(r"\D", "", self.arch))
             self._calls[kernel.section] = (
-                find_calls(self.elf.content(section), starts, number)
-                if section is not None and starts
+                find_calls(self.elf.content(section), starts, self._number)
+                if section is not None and starts and self._is_wide
                 else {}
             )
         return self._calls[kernel.section]
 
     def branches(self, function: CubinFunction) -> tuple[Branch, ...] | None:
-        """What decides where control goes on in a function's section; None without its code."""
+        """What decides where control goes on in a function's section; None where not known."""
         if function.section not in self._branches:
-            section = self.elf.section(function.section)
-            number = int(re.sub(r"\D", "", self.arch))
+            section = self.elf.section(function.section) if self._is_wide else None
             content = self.elf.content(section) if section is not None else None
-            found = find_branches(content, number) if content is not None else None
+            found = find_branches(content, self._number) if content is not None else None
             self._branches[function.section] = found
         return self._branches[function.section]
 
+    def code(self, function: CubinFunction) -> memoryview:
+        """The bytes of a function's section."""
+        section = self.elf.section(function.section)
+        return self.elf.data[:0] if section is None else self.elf.content(section)
+
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         """Every ``LD``/``ST`` of a function's section, in address order."""
-        section = self.elf.section(function.section)
+        section = self.elf.section(function.section) if self._is_wide else None
         return () if section is None else find_generic_sites(self.elf.content(section))
 
     def callers_barriers(self, body: CubinFunction) -> frozenset[int]:
         """Offsets of the sites by which a function keeps its caller's barrier registers."""
         section = self.elf.section(body.section)
-        if section is None or body.kind != "function":
+        if section is None or body.kind != "function" or not self._is_wide:
             return frozenset()
         return callers_barriers(self.elf.content(section), body.start, body.sites)
 
@@ -272,8 +283,9 @@ class Cubin:
         inside = self.elf.symbols_by_section.get(section.number, ())
         spills = self._read_spills(own)
         content = self.elf.content(section)
-        sites = find_sites(content, spills)
-        alignments = find_stack_alignments(content)
+        find = find_sites if self._is_wide else find_bundled_sites
+        sites = find(content, spills)
+        alignments = find_stack_alignments(content) if self._is_wide else {}
         prefix = f"${own}$"
         callees = sorted(
             (s for s in inside if s is not outer and _is_local_function(s)),
@@ -397,6 +409,11 @@ def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
         else:
             result.append((attribute, inline))
     return result
+
+
+def number_of(arch: str) -> int:
+    """``90`` of ``sm_90a``."""
+    return int(re.sub(r"\D", "", arch))
 
 
 def architecture(elf: ElfFile) -> str:

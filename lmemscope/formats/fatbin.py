@@ -4,7 +4,8 @@ NVIDIA does not document the format. The fields below were read off libraries of
 are held to ``cuobjdump -lelf`` and ``-xelf all`` by tests/toolchain/test_embedded_images.py. A
 section of a host object holds fat binaries one after another, each with a header (magic, version,
 size of the header, bytes of its entries); an entry has a header (kind, size of the header, bytes
-as stored, bytes as compressed, version, architecture, flags, bytes as unpacked) and a payload.
+as stored, bytes as compressed, place of the options, version, architecture, flags, bytes as
+unpacked; then the options) and a payload.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from lmemscope.errors import FormatError
 MAGIC = struct.pack("<I", 0xBA55ED50)
 _HEADER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+_TEXT = struct.Struct("<II")
+"""Where a text lies in an entry's header: offset and bytes."""
 _LZ4, _ZSTD = 0x2000, 0x8000
 _ALIGNMENT = 8
 _LARGEST = 1 << 29
@@ -39,6 +42,7 @@ class Entry:
         stored: the payload as it is in the file.
         size: bytes when unpacked.
         codec: how it is packed.
+        options: of PTX, those that the build gave to ptxas, as one text.
     """
 
     kind: ImageKind
@@ -47,6 +51,7 @@ class Entry:
     stored: memoryview
     size: int
     codec: Literal["lz4", "zstd"] | None
+    options: str = ""
 
 
 @dataclass(slots=True)
@@ -68,9 +73,9 @@ class Budget:
 
 @dataclass(slots=True)
 class Fatbins:
-    """What a run of fat binaries holds, and why it could not be read to its end."""
+    """The entries of each of a run of fat binaries, and why it could not be read to its end."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[tuple[Entry, ...]] = field(default_factory=list)
     problem: str | None = None
 
 
@@ -91,7 +96,9 @@ def read_fatbins(data: memoryview) -> Fatbins:
             found.problem = f"{where} has version {version}, which is not known"
             return found
         end = position + header + size
-        found.problem = _read_entries(data, position + header, min(end, len(data)), found.entries)
+        entries: list[Entry] = []
+        found.problem = _read_entries(data, position + header, min(end, len(data)), entries)
+        found.entries.append(tuple(entries))
         if found.problem is None and end > len(data):
             found.problem = f"{where} is cut off"
         if found.problem is not None:
@@ -105,7 +112,7 @@ def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry
     while position < end:
         if position + _ENTRY.size > end:
             return f"the entry at offset {position} is cut off"
-        (kind, _, header, size, packed, _, minor, major, sm, *_, flags, _, unpacked) = (
+        (kind, _, header, size, packed, options, minor, major, sm, *_, flags, _, unpacked) = (
             _ENTRY.unpack_from(data, position)
         )
         if header < _ENTRY.size or position + header + size > end or packed > size:
@@ -117,11 +124,19 @@ def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry
                 return f"the entry at offset {position} is compressed in an unknown way"
         stored = data[position + header : position + header + (packed or size)]
         named = _KINDS.get(kind, "other")
-        entries.append(
-            Entry(named, sm, (major, minor), stored, unpacked if packed else size, codec)
-        )
+        unpacked = unpacked if packed else size
+        given = _options(data[position : position + header], options) if named == "ptx" else ""
+        entries.append(Entry(named, sm, (major, minor), stored, unpacked, codec, given))
         position += header + size
     return None
+
+
+def _options(header: memoryview, at: int) -> str:
+    """The text that an entry's header says lies at an offset; empty where there is none."""
+    if at < _ENTRY.size or at + _TEXT.size > len(header):
+        return ""
+    start, size = _TEXT.unpack_from(header, at)
+    return bytes(header[start : start + size]).decode("ascii", "replace").strip(" \0")
 
 
 def unpack(entry: Entry, budget: Budget) -> bytes | memoryview:

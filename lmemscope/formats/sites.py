@@ -1,4 +1,4 @@
-"""``LDL``/``STL`` instructions decoded from machine code, sm_75 to sm_121.
+"""``LDL``/``STL`` instructions decoded from machine code, sm_70 to sm_121.
 
 Instructions are 16 bytes, two little-endian 64-bit words. The encoding is not documented by
 NVIDIA; every field here was measured against nvdisasm, and `tests/toolchain/test_sites.py` holds
@@ -25,7 +25,8 @@ _STORES = frozenset({_STL, _ST})
 _GENERIC = frozenset({_LD, _ST})
 LOCAL_OPCODES = Opcodes((_LDL, _STL), bits=9)
 _GENERIC_OPCODES = Opcodes(_GENERIC, bits=9)
-_WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
+WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
+"""Bytes by width code."""
 _ALWAYS = 7
 
 
@@ -92,7 +93,7 @@ def _decode(found: Instruction, spill_offsets: frozenset[int]) -> Site:
     return Site(
         pc,
         is_store,
-        _WIDTHS[high >> 9 & 7],
+        WIDTHS[high >> 9 & 7],
         low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
         None if base == RZ else base,
         _uniform_base(is_store, low, high),

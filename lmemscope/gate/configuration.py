@@ -32,7 +32,7 @@ _TAKES_AWAY = {
     "uninstantiated": "how uninstantiated kernels are treated",
     "external": "how calls to functions of other translation units are treated",
 }
-_MORE_IS_STRICTER = frozenset(("instantiate", "signatures"))
+_MORE_IS_STRICTER = frozenset(("compile_ptx", "instantiate", "signatures"))
 _LESS_IS_STRICTER = frozenset(("tolerance", "toolchain_tolerance"))
 _CHOICES = frozenset(("include", "kernels", "arch"))
 """Lists of what is looked at; empty means everything, or the default."""

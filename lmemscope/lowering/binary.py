@@ -6,6 +6,7 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from lmemscope.errors import FormatError, InputError
 from lmemscope.files import open_regular
@@ -18,8 +19,36 @@ from lmemscope.formats.containers import (
     read_zip,
 )
 from lmemscope.formats.fatbin import Budget, Entry, unpack
+from lmemscope.formats.ptx_cut import PtxParts
 from lmemscope.model import Artifacts, Unit
 from lmemscope.routes import Along, Asked, Expansion
+
+
+@dataclass(frozen=True)
+class EmbeddedPtx:
+    """A PTX text inside a file; unpacked when it is asked for.
+
+    Attributes:
+        entry: where it lies.
+        budget: what may still be unpacked of the input.
+    """
+
+    entry: Entry
+    budget: Budget
+
+    @cached_property
+    def text(self) -> bytes:
+        """The text.
+
+        Raises:
+            FormatError: it is damaged.
+        """
+        return bytes(unpack(self.entry, self.budget)).rstrip(b"\0")
+
+    @cached_property
+    def parts(self) -> PtxParts:
+        """Its functions."""
+        return PtxParts(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +59,16 @@ class Image:
         path: of the file within the input; empty for the input itself.
         entry: where it lies; of PTX, what its fat binary says of it.
         data: of a cubin, its bytes; empty for PTX.
+        ptx: all PTX of the same fat binary, which is of the same translation unit.
+        cubins: numbers of the architectures that the fat binary has machine code for.
         problem: why the bytes, or what follows in this file, cannot be read; else None.
     """
 
     path: str
     entry: Entry | None
     data: bytes | memoryview = b""
+    ptx: tuple[EmbeddedPtx, ...] = ()
+    cubins: frozenset[int] = frozenset()
     problem: FormatError | None = None
 
 
@@ -99,13 +132,16 @@ def _contents(unit: Unit) -> Iterator[Iterator[Image]]:
 
 def _unpacked(files: Iterator[Images], budget: Budget) -> Iterator[Image]:
     for file in files:
-        for entry in file.entries:
-            if entry.kind != "cubin":
-                yield Image(file.path, entry)
-                continue
-            try:
-                yield Image(file.path, entry, unpack(entry, budget))
-            except FormatError as error:
-                yield Image(file.path, entry, b"", error)
+        for fatbin in file.fatbins:
+            ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
+            cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
+            for entry in fatbin:
+                if entry.kind != "cubin":
+                    yield Image(file.path, entry, ptx=ptx, cubins=cubins)
+                    continue
+                try:
+                    yield Image(file.path, entry, unpack(entry, budget), ptx, cubins)
+                except FormatError as error:
+                    yield Image(file.path, entry, problem=error)
         if file.problem is not None:
-            yield Image(file.path, None, b"", file.problem)
+            yield Image(file.path, None, problem=file.problem)

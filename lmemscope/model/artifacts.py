@@ -74,6 +74,8 @@ class Artifacts:
         cached: whether they came from there.
         program: the text that was compiled where that is not the file's, or None.
         variables: what the front end knows of variables, where no debug compilation can tell.
+        assembled: where ``cubin`` was not made here and has no line tables, what ptxas makes of
+            ``ptx``, with its report in ``ptxas_log``; else None.
     """
 
     unit: Unit
@@ -90,3 +92,4 @@ class Artifacts:
     cached: bool = False
     program: str | None = None
     variables: tuple[Variable, ...] | None = None
+    assembled: bytes | None = None

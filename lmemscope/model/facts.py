@@ -189,10 +189,12 @@ class CallFacts:
     pointed: tuple[str, ...] = ()
 
 
-DisagreementReason = Literal["called-frames"]
+DisagreementReason = Literal["called-frames", "other-ptxas", "other-target"]
 
 _WHY: dict[DisagreementReason, str] = {
     "called-frames": "the cubin counts the frames of the functions that it calls",
+    "other-target": "the PTX beside it is for a newer architecture",
+    "other-ptxas": "another ptxas, or other options, assembled the PTX beside it",
 }
 
 
@@ -204,7 +206,9 @@ class Disagreement:
         quantity: what they disagree on.
         values: what each source says.
         reason: why, or None where it is not known. ``called-frames``: a cubin counts the
-            frames of functions whose address is taken into their caller's own.
+            frames of functions whose address is taken into their caller's own. ``other-ptxas``:
+            the installed ptxas makes other machine code of the PTX that is beside a cubin.
+            ``other-target``: that PTX is for a newer architecture.
     """
 
     quantity: str
@@ -343,6 +347,11 @@ class KernelFacts:
             for share in self.causes
             if share.object is None or self.objects[share.object].extent != "rest"
         )
+
+    @property
+    def is_made_otherwise(self) -> bool:
+        """Whether its causes were found in PTX that may not be what it was assembled from."""
+        return any(one.reason in ("other-ptxas", "other-target") for one in self.disagreements)
 
     @property
     def home(self) -> str | None:

@@ -14,7 +14,9 @@ from typing import Any, Literal
 Merge = Literal["replace", "before", "after"]
 """What a flag does to the file's value: replace it, or stand before or after it in one list."""
 
-Check = Literal["path", "directory", "toolkit", "cluster", "depth", "argument", "switch"]
+Check = Literal[
+    "path", "directory", "toolkit", "cluster", "depth", "argument", "switch", "architecture"
+]
 """Kinds of value that no type tells; `lmemscope.config.kinds` has them."""
 
 Group = Literal["compile", "facts", "gate", "view"]

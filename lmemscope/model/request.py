@@ -152,6 +152,15 @@ class CompileOptions:
             file=False,  # a file that is found must not run programs
         ),
     ] = False
+    compile_ptx: Annotated[
+        tuple[str, ...],
+        Option(
+            "Compile the PTX of binaries for SM where they hold no code for it; repeatable.",
+            "--compile-ptx",
+            "SM",
+            check="architecture",
+        ),
+    ] = ()
     time_limit: float | None = None
     max_file_size: int | None = None
 

@@ -313,7 +313,7 @@ class Rule:
             rule=self.id,
             name=self.cause,
             severity=self.severity(case),
-            confidence=self.confidence(case),
+            confidence=self._confidence(case),
             cause=self.cause,
             object=found.name if found is not None else None,
             type=found.type if found is not None else None,
@@ -336,6 +336,11 @@ class Rule:
             type_bytes=found.type_size if found is not None else None,
             extent=found.extent if found is not None else None,
         )
+
+    def _confidence(self, case: Case) -> Confidence:
+        """At most likely where the PTX that shows the cause may not be what was assembled."""
+        found = self.confidence(case)
+        return "likely" if found == "certain" and case.facts.is_made_otherwise else found
 
 
 def traffic(case: Case) -> str:

@@ -39,6 +39,7 @@ def assemble(
     name: str,
     flags: Sequence[str],
     toolchain: Toolchain = INSTALLED,
+    timeout: float | None = None,
 ) -> PtxasResult:
     """Assemble PTX text.
 
@@ -47,9 +48,11 @@ def assemble(
         name: the input's name, for messages only.
         flags: as `options_for` builds them.
         toolchain: whose ptxas.
+        timeout: seconds that it may take, or None.
 
     Raises:
         CompileError: ptxas refused it; ``log`` is what it printed.
+        StageTimeoutError: it took longer.
         ToolMissingError: there is no ptxas.
     """
     ptxas = toolchain.tool("ptxas")
@@ -57,7 +60,8 @@ def assemble(
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source, target = Path(directory, "input.ptx"), Path(directory, "output.cubin")
         source.write_bytes(ptx)
-        done = process.run([ptxas.path, *flags, str(source), "-o", str(target)])
+        command_line = [ptxas.path, *flags, str(source), "-o", str(target)]
+        done = process.run(command_line, timeout=timeout)
         log = done.output.replace(str(source), name)
         command = done.command_line.replace(str(source), name).replace(str(target), target.name)
         if done.returncode != 0 or not target.exists():

@@ -342,6 +342,9 @@ class StandInCubin:
     def function(self, name: str) -> CubinFunction:
         return self.heads[name]
 
+    def code(self, function: CubinFunction) -> object:
+        return self
+
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         return self.generic
 

@@ -1,0 +1,91 @@
+"""Artefacts of kernels in a binary: with the PTX that the same file holds of them, if it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lmemscope.errors import (
+    CompileError,
+    FormatError,
+    LmemscopeError,
+    StageTimeoutError,
+    ToolMissingError,
+)
+from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.tool_note import ptxas_arguments
+from lmemscope.lowering.binary import EmbeddedPtx, Image
+from lmemscope.lowering.embedded_ptx import assembled, nearest, retargeted
+from lmemscope.model import Artifacts, Gap, Unit, Wanted
+from lmemscope.sources.tool_words import ptxas_words
+
+_MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
+_LONGEST = 60.0
+"""Seconds that ptxas may take for one cubin's PTX: of 230 kernels of seven packages it took 20 at
+most, on a busy machine."""
+
+
+def artifacts_of(
+    unit: Unit, image: Image, cubin: Cubin, names: Sequence[str], wanted: Wanted
+) -> Iterator[tuple[Artifacts, Sequence[str]]]:
+    """The artefacts of some kernels of a cubin, and which of them they are for.
+
+    Args:
+        unit: the binary, with the cubin's architecture.
+        image: the cubin as it lies in the file.
+        cubin: read.
+        names: mangled, of the kernels.
+        wanted: whether causes are, for which alone the PTX is assembled.
+    """
+    plain = Artifacts(unit, "binary", (), None, None, bytes(image.data), ())
+    if cubin.ptx is not None or not wanted.causes:
+        yield plain, names
+        return
+    plain = replace(plain, gaps=(_MACHINE_CODE,))
+    try:
+        ptx = nearest(image, unit.arch, names)
+        if ptx is not None:
+            made = [name for name in names if name in ptx.parts.names]
+            yield _with_ptx(plain, ptx, cubin, made, wanted.cache), made
+            names = [name for name in names if name not in made]
+    except (CompileError, FormatError, StageTimeoutError, ToolMissingError) as error:
+        plain = replace(plain, gaps=(*plain.gaps, _unused(error)))
+    if names:
+        yield plain, names
+
+
+def _with_ptx(
+    plain: Artifacts,
+    ptx: EmbeddedPtx,
+    cubin: Cubin,
+    names: Sequence[str],
+    cache_directory: str | None,
+) -> Artifacts:
+    text = ptx.parts.cut(names)
+    given = ptxas_arguments(cubin.elf)
+    arguments = ptxas_words(ptx.entry.options.split() if given is None else given).kept
+    own = retargeted(text, plain.unit.arch)
+    made = assembled(plain.unit, own, arguments, cache_directory, _LONGEST)
+    return replace(
+        plain,
+        ptx=text,
+        ptxas_log=made.log,
+        tools=(made.tool,),
+        gaps=(),
+        assembled=made.cubin,
+    )
+
+
+def _unused(error: LmemscopeError) -> Gap:
+    return Gap("ptx", f"the PTX beside the machine code is not used: {error.message}", "note")
+
+
+def compiled(unit: Unit, ptx: EmbeddedPtx, cache_directory: str | None) -> Artifacts:
+    """The artefacts of PTX without machine code, assembled for the unit's architecture.
+
+    Raises:
+        LmemscopeError: the text is damaged, or ptxas is missing or refuses it.
+    """
+    arguments = ptxas_words(ptx.entry.options.split()).kept
+    made = assembled(unit, ptx.text, arguments, cache_directory)
+    return Artifacts(unit, "binary", arguments, ptx.text, made.log, made.cubin, (made.tool,))

@@ -1,0 +1,80 @@
+"""A PTX text with the bodies of few functions, for a compiler that need not see the others.
+
+Lines stay where they are, so that line numbers of the result are those of the whole text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from lmemscope.formats.ptx_scan import Definition, code_of, definitions
+
+_NAME = re.compile(rb"[A-Za-z_$%][\w$%]*")
+_VALUE = re.compile(rb"=[^;]*")
+_BRACE = re.compile(rb"[{}]")
+_LINE = re.compile(rb"[^\n]+")
+
+
+class PtxParts:
+    """The functions of a PTX text.
+
+    Args:
+        text: of a module.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text, self._code = text, code_of(text)
+        self._bounds = {
+            one.name: (one.begin, _end(self._code, one)) for one in definitions(self._code)
+        }
+
+    @property
+    def names(self) -> Collection[str]:
+        """Mangled names of the functions that it defines."""
+        return self._bounds.keys()
+
+    def cut(self, names: Collection[str]) -> bytes:
+        """The text without the functions that some do not reach.
+
+        Args:
+            names: of the functions to keep; what they name, and what the values of variables
+                name, is kept too.
+        """
+        kept = self._reached(names)
+        parts, position = [], 0
+        for name, (begin, end) in self._bounds.items():
+            if name not in kept:
+                parts += [self._text[position:begin], _LINE.sub(b"", self._text[begin:end])]
+                position = end
+        return b"".join([*parts, self._text[position:]])
+
+    def _reached(self, names: Collection[str]) -> set[str]:
+        bounds = {name.encode(): places for name, places in self._bounds.items()}
+        kept: set[bytes] = set()
+        waiting = {name for name in bounds if name.decode() in names} | self._initial(bounds)
+        while waiting:
+            name = waiting.pop()
+            kept.add(name)
+            waiting |= (bounds.keys() & _NAME.findall(self._code, *bounds[name])) - kept
+        return {name.decode() for name in kept}
+
+    def _initial(self, bounds: Mapping[bytes, tuple[int, int]]) -> set[bytes]:
+        """Functions whose addresses are values of variables."""
+        found: set[bytes] = set()
+        position = 0
+        for begin, end in [*bounds.values(), (len(self._code), 0)]:
+            for value in _VALUE.findall(self._code, position, begin):
+                found |= bounds.keys() & _NAME.findall(value)
+            position = end
+        return found
+
+
+def _end(code: bytes, definition: Definition) -> int:
+    """The byte behind the brace that closes a function's body."""
+    depth = 0
+    for brace in _BRACE.finditer(code, definition.brace, definition.end):
+        depth += 1 if brace[0] == b"{" else -1
+        if depth == 0:
+            return brace.end()
+    return definition.end
