@@ -121,7 +121,18 @@ def test_a_generic_address_that_nothing_explains_is_left_open() -> None:
 def test_marked_sites_are_spills_and_unplaced_ones_open() -> None:
     marked, unplaced = accesses(INDEXED, ldl("ld.local", marked=True), ldl(None))
     assert (marked.cause, marked.evidence) == ("register-spill", (Evidence("spill-mark"),))
-    assert (unplaced.cause, unplaced.evidence, unplaced.sectors) == ("unattributed", (), None)
+    assert (unplaced.cause, unplaced.evidence, unplaced.sectors) == ("unattributed", (), 4)
+
+
+def test_machine_code_alone_tells_computed_addresses_and_uniform_ones() -> None:
+    found = attributed(layers(None, ldl(), ldl(base=9), ldl(base=None), ldl(marked=True)))
+    told = [(a.cause, a.uniformity, [e.kind for e in a.evidence]) for a in found.accesses]
+    assert told == [
+        ("unattributed", "uniform", []),
+        ("unattributed", "unknown", ["computed-address"]),
+        ("unattributed", "uniform", []),
+        ("register-spill", "uniform", ["spill-mark"]),
+    ]
 
 
 def test_a_debug_build_has_one_cause() -> None:
