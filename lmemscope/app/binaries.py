@@ -7,6 +7,7 @@ same analysis as those of a cubin.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -36,6 +37,11 @@ from lmemscope.model import (
     kind_of,
 )
 from lmemscope.pipeline import report_of
+
+
+_LARGEST_ASSEMBLED = 4 << 20
+"""Bytes of a file whose PTX is assembled for the causes of all kernels. ptxas takes seconds for
+those of one cubin, and larger libraries hold thousands."""
 
 
 @dataclass(slots=True)
@@ -69,6 +75,7 @@ class _Reader:
     def __init__(self, unit: Unit, wanted: Wanted) -> None:
         self._unit, self._wanted = unit, wanted
         self._archs = unit.arch.split()
+        self._assembles = bool(wanted.kernels) or _size(unit.path) <= _LARGEST_ASSEMBLED
         self._held: dict[str, None] = {}
         self._found: dict[tuple[str, str], _Found] = {}
         self._failed: dict[tuple[str, str], UnitReport] = {}
@@ -162,7 +169,10 @@ class _Reader:
         whole = self._sort(cubin, found)
         if whole:
             unit = replace(self._unit, arch=cubin.arch)
-            for artifacts, names in artifacts_of(unit, image, cubin, whole, self._wanted):
+            found_ptx = artifacts_of(
+                unit, image, cubin, whole, self._wanted, assembles=self._assembles
+            )
+            for artifacts, names in found_ptx:
                 self._explain(artifacts, cubin, names, found)
 
     def _sort(self, cubin: Cubin, found: _Found) -> list[str]:
@@ -214,3 +224,10 @@ class _Reader:
             hint = "compile it for an architecture: --compile-ptx sm_90"
             error = FormatError("ptx", f"it holds PTX alone, for {listed}", hint=hint)
             self._fail(path, "", error)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0  # Opening it says why.

@@ -20,13 +20,20 @@ from lmemscope.model import Artifacts, Gap, Unit, Wanted
 from lmemscope.sources.tool_words import ptxas_words
 
 _MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
+_NAMED_ALONE = Gap("ptx", "its PTX is used for causes of kernels that are named (--kernel)", "note")
 _LONGEST = 60.0
 """Seconds that ptxas may take for one cubin's PTX: of 230 kernels of seven packages it took 20 at
 most, on a busy machine."""
 
 
 def artifacts_of(
-    unit: Unit, image: Image, cubin: Cubin, names: Sequence[str], wanted: Wanted
+    unit: Unit,
+    image: Image,
+    cubin: Cubin,
+    names: Sequence[str],
+    wanted: Wanted,
+    *,
+    assembles: bool,
 ) -> Iterator[tuple[Artifacts, Sequence[str]]]:
     """The artefacts of some kernels of a cubin, and which of them they are for.
 
@@ -36,12 +43,17 @@ def artifacts_of(
         cubin: read.
         names: mangled, of the kernels.
         wanted: whether causes are, for which alone the PTX is assembled.
+        assembles: whether there is time to assemble it.
     """
     plain = Artifacts(unit, "binary", (), None, None, bytes(image.data), ())
     if cubin.ptx is not None or not wanted.causes:
         yield plain, names
         return
     plain = replace(plain, gaps=(_MACHINE_CODE,))
+    if not assembles:
+        beside = (_NAMED_ALONE,) if image.ptx else ()
+        yield replace(plain, gaps=(*plain.gaps, *beside)), names
+        return
     try:
         ptx = nearest(image, unit.arch, names)
         if ptx is not None:
