@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.analysis.ranking import arch_order
-from lmemscope.app.embedded_ptx import artifacts_of, compiled
+from lmemscope.app.embedded_ptx import artifacts_of, compiled, without_ptx
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
@@ -160,7 +160,12 @@ class _Reader:
         if whole:
             unit = replace(self._unit, arch=arch)
             for artifacts, names in artifacts_of(unit, image, cubin, whole, self._wanted):
-                self._explain(artifacts, names, found)
+                try:
+                    self._explain(artifacts, names, found)
+                except FormatError as error:
+                    if artifacts.assembled is None:
+                        raise
+                    self._explain(without_ptx(artifacts, error), names, found)
 
     def _sort(self, cubin: Cubin, found: _Found) -> list[str]:
         """The kernels to analyse; of the others, note what is told of them."""
