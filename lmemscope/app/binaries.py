@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.analysis.ranking import arch_order
-from lmemscope.app.embedded_ptx import artifacts_of, compiled
+from lmemscope.app.embedded_ptx import artifacts_of, compiled, without_ptx
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
@@ -37,7 +37,6 @@ from lmemscope.model import (
     kind_of,
 )
 from lmemscope.pipeline import report_of
-
 
 _LARGEST_ASSEMBLED = 4 << 20
 """Bytes of a file whose PTX is assembled for the causes of all kernels. ptxas takes seconds for
@@ -173,7 +172,12 @@ class _Reader:
                 unit, image, cubin, whole, self._wanted, assembles=self._assembles
             )
             for artifacts, names in found_ptx:
-                self._explain(artifacts, cubin, names, found)
+                try:
+                    self._explain(artifacts, cubin, names, found)
+                except FormatError as error:
+                    if artifacts.assembled is None:
+                        raise
+                    self._explain(without_ptx(artifacts, error), cubin, names, found)
 
     def _sort(self, cubin: Cubin, found: _Found) -> list[str]:
         """The kernels to analyse; of the others, note what is told of them."""

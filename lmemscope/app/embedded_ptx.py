@@ -61,7 +61,7 @@ def artifacts_of(
             yield _with_ptx(plain, ptx, cubin, made, wanted.cache), made
             names = [name for name in names if name not in made]
     except (CompileError, FormatError, StageTimeoutError, ToolMissingError) as error:
-        plain = replace(plain, gaps=(*plain.gaps, _unused(error)))
+        plain = without_ptx(plain, error)
     if names:
         yield plain, names
 
@@ -88,8 +88,11 @@ def _with_ptx(
     )
 
 
-def _unused(error: LmemscopeError) -> Gap:
-    return Gap("ptx", f"the PTX beside the machine code is not used: {error.message}", "note")
+def without_ptx(artifacts: Artifacts, error: LmemscopeError) -> Artifacts:
+    """Artefacts of the machine code alone, and why the PTX beside it is of no use."""
+    reason = f"the PTX beside the machine code is not used: {error.message}"
+    gaps = (_MACHINE_CODE, Gap("ptx", reason, "note"))
+    return replace(artifacts, ptx=None, ptxas_log=None, assembled=None, tools=(), gaps=gaps)
 
 
 def compiled(unit: Unit, ptx: EmbeddedPtx, cache_directory: str | None) -> Artifacts:

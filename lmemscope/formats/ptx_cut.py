@@ -25,14 +25,9 @@ class PtxParts:
 
     def __init__(self, text: bytes) -> None:
         self._text, self._code = text, code_of(text)
-        self._bounds = {
-            one.name: (one.begin, _end(self._code, one)) for one in definitions(self._code)
-        }
-
-    @property
-    def names(self) -> Collection[str]:
+        self._functions = [(one, _end(self._code, one)) for one in definitions(self._code)]
+        self.names = frozenset(one.name for one, _ in self._functions)
         """Mangled names of the functions that it defines."""
-        return self._bounds.keys()
 
     def cut(self, names: Collection[str]) -> bytes:
         """The text without the functions that some do not reach.
@@ -43,14 +38,17 @@ class PtxParts:
         """
         kept = self._reached(names)
         parts, position = [], 0
-        for name, (begin, end) in self._bounds.items():
-            if name not in kept:
-                parts += [self._text[position:begin], _LINE.sub(b"", self._text[begin:end])]
+        for one, end in self._functions:
+            if one.name not in kept:
+                parts += [
+                    self._text[position : one.begin],
+                    _LINE.sub(b"", self._text[one.begin : end]),
+                ]
                 position = end
         return b"".join([*parts, self._text[position:]])
 
     def _reached(self, names: Collection[str]) -> set[str]:
-        bounds = {name.encode(): places for name, places in self._bounds.items()}
+        bounds = {one.name.encode(): (one.begin, end) for one, end in self._functions}
         kept: set[bytes] = set()
         waiting = {name for name in bounds if name.decode() in names} | self._initial(bounds)
         while waiting:
@@ -63,7 +61,7 @@ class PtxParts:
         """Functions whose addresses are values of variables."""
         found: set[bytes] = set()
         position = 0
-        for begin, end in [*bounds.values(), (len(self._code), 0)]:
+        for begin, end in [*((o.begin, e) for o, e in self._functions), (len(self._code), 0)]:
             for value in _VALUE.findall(self._code, position, begin):
                 found |= bounds.keys() & _NAME.findall(value)
             position = end

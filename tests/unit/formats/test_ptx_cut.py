@@ -55,3 +55,11 @@ def test_lines_stay_where_they_are() -> None:
 def test_a_text_of_which_everything_is_needed_is_itself() -> None:
     parts = PtxParts(TEXT)
     assert parts.cut(parts.names) == TEXT
+
+
+def test_a_name_that_is_defined_twice_keeps_the_text_in_order() -> None:
+    twice = TEXT + TEXT
+    found = PtxParts(twice).cut(["wanted"])
+    assert len(found) < len(twice)
+    assert found.count(b"\n") == twice.count(b"\n")
+    assert PtxParts(twice).cut(["wanted", "other"]) == twice
