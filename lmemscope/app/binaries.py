@@ -14,7 +14,7 @@ from lmemscope.analysis.ranking import arch_order
 from lmemscope.app.worker import ours
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
-from lmemscope.formats.cubin import Cubin, CubinFunction
+from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.lowering.binary import Image, arch_of, images
@@ -134,7 +134,7 @@ class _Reader:
         for function in cubin.functions:
             if self._wanted.kernels and not self._is_asked_for(function.name):
                 found.others[short_name(demangle(function.name))] = None
-            elif self._wanted.kernels or _uses_local_memory(function):
+            elif self._wanted.kernels or function.uses_local_memory:
                 whole.append(function.name)
             else:
                 found.clean.append(CleanKernel(function.name, function.kind, function.registers))
@@ -177,15 +177,3 @@ class _Reader:
                 continue
             error = FormatError("ptx", f"it holds PTX alone, for {listed}")
             self._fail(path, "", error)
-
-
-def _uses_local_memory(function: CubinFunction) -> bool:
-    """Whether there is anything to explain; what calls something deep is no clean kernel either."""
-    return bool(
-        function.stack_frame
-        or function.min_stack
-        or function.sites
-        or function.shared_spills
-        or not function.stack_known
-        or any(callee.sites for callee in function.callees)
-    )

@@ -47,6 +47,7 @@ LARGEST_FRAME = 1 << 20
 _FIRST_WIDE_SM = 70
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
+_RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)")
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
@@ -85,6 +86,18 @@ class CubinFunction:
     sites: tuple[Site, ...]
     callees: tuple[CubinFunction, ...] = ()
     stack_alignment: int | None = None
+
+    @property
+    def uses_local_memory(self) -> bool:
+        """Whether there is anything to explain, in what it calls too."""
+        return bool(
+            self.stack_frame
+            or self.min_stack
+            or self.sites
+            or self.shared_spills
+            or not self.stack_known
+            or any(callee.sites for callee in self.callees)
+        )
 
     @property
     def all_sites(self) -> tuple[Site, ...]:
@@ -320,6 +333,13 @@ def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
         else:
             result.append((attribute, inline))
     return result
+
+
+def release(elf: ElfFile) -> str | None:
+    """Version of the toolkit that made it, by ptxas's own note; None where it has none."""
+    note = elf.section(".note.nv.tkinfo")
+    match = _RELEASE.search(bytes(elf.content(note))) if note is not None else None
+    return match.group(1).decode() if match is not None else None
 
 
 def architecture(elf: ElfFile) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ class Image:
     Attributes:
         path: of the file within the input; empty for the input itself.
         entry: where it lies; of PTX, what its fat binary says of it.
-        data: of a cubin, its bytes; empty for PTX.
+        data: its bytes; of PTX only where they were asked for, else empty.
         problem: why the bytes, or what follows in this file, cannot be read; else None.
     """
 
@@ -68,18 +68,23 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     )
 
 
-def images(unit: Unit) -> Iterator[Image]:
+def images(unit: Unit, *, with_ptx: bool = False) -> Iterator[Image]:
     """The images of a unit's file, in its order; what cannot be read is among them as a problem.
+
+    Args:
+        unit: its file is read.
+        with_ptx: whether the text of PTX is wanted.
 
     Raises:
         InputError: the file cannot be opened.
     """
-    with _contents(unit) as found:
+    kinds = ("cubin", "ptx") if with_ptx else ("cubin",)
+    with _contents(unit, kinds) as found:
         yield from found
 
 
 @contextmanager
-def _contents(unit: Unit) -> Iterator[Iterator[Image]]:
+def _contents(unit: Unit, kinds: Collection[str]) -> Iterator[Iterator[Image]]:
     try:
         stream = open_regular(unit.path)
     except FileNotFoundError as error:
@@ -92,17 +97,17 @@ def _contents(unit: Unit) -> Iterator[Iterator[Image]]:
         stream.seek(0)
         budget = budget_for(size)
         if kind_of_head(head) == "zip":
-            yield _unpacked(read_zip(stream, budget), budget)
+            yield _unpacked(read_zip(stream, budget), budget, kinds)
             return
         # Mapped, for most bytes of a library are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        yield _unpacked(read_images(memoryview(data), budget), budget)
+        yield _unpacked(read_images(memoryview(data), budget), budget, kinds)
 
 
-def _unpacked(files: Iterator[Images], budget: Budget) -> Iterator[Image]:
+def _unpacked(files: Iterator[Images], budget: Budget, kinds: Collection[str]) -> Iterator[Image]:
     for file in files:
         for entry in file.entries:
-            if entry.kind != "cubin":
+            if entry.kind not in kinds:
                 yield Image(file.path, entry)
                 continue
             try:
