@@ -81,12 +81,16 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
         return shown
     with _importing:
         from lmemscope.lowering.built import artifacts_of_object
-    artifacts = artifacts_of_object(unit, unit.built.path)
-    if isinstance(artifacts, str):
-        return replace(shown, state="compiled", reason=artifacts)
-    never = Debugging(_pipeline, wants_names=False)
     report: UnitReport
-    report, _ = _pipeline().report_of(artifacts, wanted, set(), Projects().mentioning, never)
+    try:
+        artifacts = artifacts_of_object(unit, unit.built.path)
+        if isinstance(artifacts, str):
+            return replace(shown, state="compiled", reason=artifacts)
+        never = Debugging(_pipeline, wants_names=False)
+        report, _ = _pipeline().report_of(artifacts, wanted, set(), Projects().mentioning, never)
+    except LmemscopeError as error:
+        # Compiling meets what is wrong with the source or the tools, and says so.
+        return replace(shown, state="compiled", reason=error.message)
     if any(one.verdict.kind != "clean" or one.findings for one in report.kernels):
         return replace(shown, state="compiled", reason="findings without local memory")
     return replace(report, built=shown)

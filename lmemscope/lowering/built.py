@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from lmemscope.errors import LmemscopeError
 from lmemscope.formats.cubin import Cubin, release
 from lmemscope.lowering.binary import arch_of, images
 from lmemscope.lowering.compile_cuda import gaps_of, lacking, read_source
@@ -29,15 +28,10 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
     Args:
         unit: CUDA C++.
         path: of the object.
+
+    Raises:
+        LmemscopeError: the object or the source cannot be read, or a tool is missing.
     """
-    try:
-        return _read(unit, path)
-    except LmemscopeError as error:
-        # Compiling meets what is wrong with the source or the tools, and says so.
-        return error.message
-
-
-def _read(unit: Unit, path: str) -> Artifacts | str:
     cubin, text = _of_architecture(unit, path)
     if cubin is None:
         return f"it holds no machine code for {unit.arch}"
