@@ -39,6 +39,7 @@ def scan(
     linked: bool = False,
     lto: bool = False,
     build_database: bool = True,
+    objects: bool = True,
     trust_build: bool = False,
     cache: bool = True,
     executor: Executor | None = None,
@@ -69,6 +70,7 @@ def scan(
         lto: whether to link also with link-time optimisation, and compare.
         build_database: whether a project's ``compile_commands.json`` says how its files are
             compiled.
+        objects: whether the facts of units without local memory are read from the build's objects.
         trust_build: whether to take options of builds that may run a program, load a library or
             write a file.
         cache: whether to keep what the compilers made for the next call.

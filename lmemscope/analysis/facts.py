@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
+from lmemscope.analysis.headers import written_at
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.origin import OriginKind
 from lmemscope.analysis.ptx.flow import generic_local_accesses
@@ -76,10 +77,11 @@ class _Gatherer:
             max(body.end for body in (function, *function.callees)) - function.start,
         )
         ptxas = self._with_shared(function.name, reported.facts if reported is not None else None)
-        location = self._lines.definition(function)
+        demangled = demangle(function.name)
+        location = self._lines.definition(function) or written_at(self._layers, demangled)
         return KernelFacts(
             name=function.name,
-            demangled=demangle(function.name),
+            demangled=demangled,
             kind=function.kind,
             location=location,
             stack_known=stack_known,

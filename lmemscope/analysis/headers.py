@@ -1,4 +1,4 @@
-"""What a unit has of its headers: the comments that they hold, and instances of their templates."""
+"""What the text of a unit and of its headers says: comments, definitions, templates' instances."""
 
 from __future__ import annotations
 
@@ -39,6 +39,21 @@ def directives_of(
         for directive in header.source.kernel_directives
     )
     return (*source.kernel_directives, *others)
+
+
+def written_at(layers: Layers, demangled: str) -> SourceLocation | None:
+    """Where the text of a unit defines a kernel; None where that is not one place."""
+    source, path = layers.artifacts.source, layers.artifacts.unit.path
+    if source is None:
+        return None
+    every = ((path, source), *((header.path, header.source) for header in source.headers))
+    places = {
+        SourceLocation(file, kernel.name_line or kernel.line)
+        for file, text in every
+        for kernel in text.kernels
+        if not kernel.is_declaration and is_instance(demangled, kernel.name)
+    }
+    return layers.paths.shown(places.pop()) if len(places) == 1 else None
 
 
 def templates(layers: Layers) -> tuple[HeaderTemplates, ...]:

@@ -32,7 +32,17 @@ from lmemscope.model import (
     UnitReport,
     count,
     distinct_tools,
+    listed,
 )
+
+_NAMED = 3
+"""Units that are named of those that were compiled for one reason."""
+_SAID = {
+    "compiled": "compiled, although the build's objects are there",
+    "stale": "compiled, because the build's objects are stale",
+    "unknown": "compiled, because the build's objects may be stale",
+}
+"""What is said of units by the state of their objects."""
 
 
 def assemble(
@@ -78,7 +88,10 @@ def assemble(
     failed = (UnitReport(path, "auto", "", (), _failure(error)) for path, error in planned.errors)
     reports = [*reports, *failed]
     told = filter(_is_worth_a_line, left_out)
-    notes = (one if isinstance(one, str) else one.reason for one in told)
+    notes = (
+        *(one if isinstance(one, str) else one.reason for one in told),
+        *_of_objects(reports),
+    )
     return Report(
         version=__version__,
         toolchain=toolchain,
@@ -181,6 +194,20 @@ def _of_all_units(
         yield from build_notes.other_toolkits(planned.found.compilers, toolchain)
     missing = ((path, missing_header(log)) for path, log in logs)
     yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
+
+
+def _of_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
+    """Sentences on the units that were read from objects of their build, and on the others."""
+    built = [(report.input, report.built) for report in reports if report.built is not None]
+    read = sum(found.state == "current" for _, found in built)
+    if read:
+        yield f"facts of {read} of {count(len(built), 'unit')} were read from the build's objects"
+    for state, said in _SAID.items():
+        names = dict.fromkeys(
+            f"{name} ({found.reason})" for name, found in built if found.state == state
+        )
+        if names:
+            yield f"{said}: {listed(list(names), _NAMED)}"
 
 
 def _is_worth_a_line(left_out: str | Gap) -> bool:

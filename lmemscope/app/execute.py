@@ -69,6 +69,12 @@ def _run(
     linking = links_of(planned, binaries, others, settings, narrowed=narrow is not None)
     planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
     wanted = replace(wanted, cache=session.store, moved=session.moved)
+    if planned.found.compilers and not (wanted.work or wanted.quotes):
+        # Most commands meet no build, and need none of this.
+        from lmemscope.discover.objects import with_objects
+
+        units = with_objects(planned.units, planned.found.inputs, settings)
+        planned = replace(planned, units=units)
     if planned.units:
         session.prestart(len(planned.units))
     futures = _submitted(planned.units, wanted, session)

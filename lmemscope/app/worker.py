@@ -26,7 +26,7 @@ from lmemscope.lowering.analysed import (
 )
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, Unit, UnitReport, Wanted
+from lmemscope.model import Artifacts, BuiltObject, Unit, UnitReport, Wanted
 from lmemscope.sources import includes
 
 EVERYTHING = Wanted()
@@ -48,22 +48,52 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
             from lmemscope.app.log_unit import report_of_log
 
             return report_of_log(unit, wanted)
-        slot, projects = slot_of(unit, wanted), Projects()
-        known = known_report(slot, unit, wanted, projects.mentioning)
-        known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
-        if known is not None:
-            return _with_digests(known, unit, wanted)
-        read: set[str] = set()
-        names = wanted.causes and wanted.names and not wanted.kernels
-        with contextlib.closing(Debugging(_pipeline, wants_names=names)) as debugging:
-            artifacts = lowered(unit, wanted, debugging)
-            report, key = _pipeline().report_of(
-                artifacts, wanted, read, projects.mentioning, debugging
-            )
-        # A file that was edited since has another key, and an unkeyed input may follow from more.
-        if slot is not None and slot.key == key:
-            keep_report(slot, unit, wanted, report, read, projects.asked)
-        return _with_digests(report, unit, wanted)
+        built = _of_object(unit, wanted)
+        if isinstance(built, UnitReport):
+            return _with_digests(built, unit, wanted)
+        return replace(_compiled(unit, wanted), built=built)
+
+
+def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
+    """The report of a unit that is compiled, now or by an earlier run."""
+    slot, projects = slot_of(unit, wanted), Projects()
+    known = known_report(slot, unit, wanted, projects.mentioning)
+    known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
+    if known is not None:
+        return _with_digests(known, unit, wanted)
+    read: set[str] = set()
+    names = wanted.causes and wanted.names and not wanted.kernels
+    with contextlib.closing(Debugging(_pipeline, wants_names=names)) as debugging:
+        artifacts = lowered(unit, wanted, debugging)
+        report, key = _pipeline().report_of(artifacts, wanted, read, projects.mentioning, debugging)
+    # A file that was edited since has another key, and an unkeyed input may follow from more.
+    if slot is not None and slot.key == key:
+        keep_report(slot, unit, wanted, report, read, projects.asked)
+    return _with_digests(report, unit, wanted)
+
+
+def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
+    """The report of a unit from its build's object; else the object with why it is compiled."""
+    if unit.built is None:
+        return None
+    shown = replace(unit.built, path=_spelled(unit.built.path))
+    if shown.state != "current":
+        return shown
+    with _importing:
+        from lmemscope.lowering.built import artifacts_of_object
+    report: UnitReport
+    try:
+        artifacts = artifacts_of_object(unit, unit.built.path)
+        if isinstance(artifacts, str):
+            return replace(shown, state="compiled", reason=artifacts)
+        never = Debugging(_pipeline, wants_names=False)
+        report, _ = _pipeline().report_of(artifacts, wanted, set(), Projects().mentioning, never)
+    except LmemscopeError as error:
+        # Compiling meets what is wrong with the source or the tools, and says so.
+        return replace(shown, state="compiled", reason=error.message)
+    if any(one.verdict.kind != "clean" or one.findings for one in report.kernels):
+        return replace(shown, state="compiled", reason="findings without local memory")
+    return replace(report, built=shown)
 
 
 def analyse_binary(unit: Unit, wanted: Wanted = EVERYTHING) -> tuple[UnitReport, ...]:

@@ -45,7 +45,7 @@ FORMATS = formats_of(FixReport)
 )
 @click.option(
     "--object",
-    "objects",
+    "names",
     multiple=True,
     metavar="NAME",
     help="Only rewrite NAME; repeatable.",
@@ -61,7 +61,7 @@ def command(
     argv: tuple[str, ...],
     run_it: bool,
     rtol: float | None,
-    objects: tuple[str, ...],
+    names: tuple[str, ...],
     block: int | None,
     unsafe: bool,
     apply_it: bool,
@@ -109,7 +109,7 @@ def command(
             sink.show(stop.fixes, unsafe=unsafe)
 
     with working(settings, cut) as session:
-        _, report = tried([path], session, Asked(kernels, objects, block, unsafe, program))
+        _, report = tried([path], session, Asked(kernels, names, block, unsafe, program))
     sink.show(report, unsafe=unsafe)
     if sink.format_name == "patch":
         for note in report.notes:
@@ -118,7 +118,7 @@ def command(
         _say_where_it_applies(report)
     for failed in report.failures:
         complain(failed.failure)
-    _say_what_is_missing(report, objects, sink.format_name)
+    _say_what_is_missing(report, names, sink.format_name)
     if report.undecided:
         say(f"warning: {_late(report)}", err=True)
     if apply_it:
@@ -140,9 +140,9 @@ def _late(report: FixReport) -> str:
     return f"{late}: no rewrite was compiled in its time; --timeout SECONDS gives them more"
 
 
-def _say_what_is_missing(report: FixReport, objects: tuple[str, ...], format_name: str) -> None:
+def _say_what_is_missing(report: FixReport, names: tuple[str, ...], format_name: str) -> None:
     found = {one.object for one in report.trials} | {one.object for one in report.untried}
-    for name in objects:
+    for name in names:
         if name not in found:
             say(f"note: no finding is of a variable {name}", err=True)
     if format_name == "patch" and not report.chosen.patch and not report.failures:

@@ -160,6 +160,13 @@ class Settings:
             "--build-database/--no-build-database",
         ),
     ] = True
+    objects: Annotated[
+        bool,
+        Option(
+            "Read the build's up-to-date objects instead of compiling.",
+            "--objects/--no-objects",
+        ),
+    ] = True
     trust_build: Annotated[
         bool,
         Option(

@@ -21,6 +21,7 @@ from lmemscope.discover.build_doubts import (
     asks_host_compiler,
     doubts,
     may_define,
+    others_than_ours,
     program_name,
     without_host_words,
 )
@@ -57,6 +58,27 @@ class Compiler:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectCommand:
+    """How an object is made.
+
+    Attributes:
+        object: absolute; an empty string where the command names none.
+        directory: that the command runs in, absolute.
+        words: of the command.
+        launchers: programs that start the compiler, by name.
+        left_out: options of the command that are not taken, but for those of a host compiler.
+        relocatable: whether the object is linked with other device code.
+    """
+
+    object: str
+    directory: str
+    words: tuple[str, ...]
+    launchers: tuple[str, ...]
+    left_out: tuple[str, ...]
+    relocatable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One CUDA compilation of a project.
 
@@ -66,12 +88,14 @@ class Entry:
             it is compiled to, as the database says; maybe an empty string.
         flags: how.
         compiler: by which.
+        command: the same as it is written.
     """
 
     path: str
     output: str
     flags: BuildFlags
     compiler: Compiler
+    command: ObjectCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +404,15 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     if os.sep in program:
         program = os.path.normpath(os.path.join(directory, program))
     compiler = Compiler(program, os.path.abspath(database))
-    return Entry(source, target.group(1) if target else output, flags, compiler)
+    made = ObjectCommand(
+        os.path.normpath(os.path.join(directory, flags.output)) if flags.output else "",
+        directory,
+        tuple(words),
+        taken.launchers,
+        (*others_than_ours(flags), *flags.unknown, *flags.stray, *flags.may_define),
+        flags.options.is_relocatable or bool(flags.linked),
+    )
+    return Entry(source, target.group(1) if target else output, flags, compiler, made)
 
 
 def _stray(source: str, directory: str, words: Sequence[str]) -> tuple[str, ...]:
@@ -407,11 +439,13 @@ class Command:
         program: the compiler, or an empty string.
         arguments: of the compiler; nvcc's own variables that are set in front count, as for nvcc.
         before: words in front that change what it does, in ways that are not followed.
+        launchers: programs that start it, by name.
     """
 
     program: str
     arguments: list[str]
     before: tuple[str, ...]
+    launchers: tuple[str, ...] = ()
 
 
 def taken_apart(words: Sequence[str]) -> Command:
@@ -422,8 +456,8 @@ def taken_apart(words: Sequence[str]) -> Command:
     """
     position, first, last = 0, [], []
     before: list[str] = []
+    launchers: list[str] = []
     valued: tuple[str, ...] = ()
-    launched = False
     while position < len(words):
         word = words[position]
         name, equals, value = word.partition("=")
@@ -436,10 +470,11 @@ def taken_apart(words: Sequence[str]) -> Command:
                 first[:0] = ["-ccbin", value]
             elif _OF_NO_EFFECT.fullmatch(name) is None:
                 before.append(word)
-        elif launched and word == "__run_co_compile":
-            # CMake's own: its options, and behind "--" the command.
+        elif launchers and word == "__run_co_compile":
+            # CMake's own: its options, such as a launcher, and behind "--" the command.
+            launchers.append(word)
             position = words.index("--") if "--" in words else len(words)
-        elif launched and word.startswith("-"):
+        elif launchers and word.startswith("-"):
             if word in valued:
                 position += 1
             if name == "--split-string" or word.startswith("-S"):
@@ -447,12 +482,14 @@ def taken_apart(words: Sequence[str]) -> Command:
             elif name in ("-C", "--chdir"):
                 before.append(word if equals else " ".join(words[position - 1 : position + 1]))
         elif program_name(word) in _LAUNCHERS:
-            valued, launched = _LAUNCHERS[program_name(word)], True
+            launchers.append(program_name(word))
+            valued = _LAUNCHERS[program_name(word)]
         else:
             break
         position += 1
     program = words[position] if position < len(words) else ""
-    return Command(program, [*first, *words[position + 1 :], *last], tuple(before))
+    arguments = [*first, *words[position + 1 :], *last]
+    return Command(program, arguments, tuple(before), tuple(launchers))
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")

@@ -47,15 +47,24 @@ def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
         yield f"what {word} means for {name} is not known"
     yield from _about_directories(path, flags)
     is_nvcc = "nvcc" in compiler
-    hosts = {word: word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word)}
-    refused = (word for word in flags.refused if word not in hosts or not _is_ours(hosts[word]))
+    refused = others_than_ours(flags)
     left = (*(() if is_nvcc else (program,)), *refused, *flags.unknown, *flags.unsaid)
     if not left:
         return
-    is_gcc = all(_SYSTEM_COMPILER.fullmatch(program_name(host)) for host in hosts.values())
+    hosts = (word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word))
+    is_gcc = all(_SYSTEM_COMPILER.fullmatch(program_name(host)) for host in hosts)
     asked = _asked(path, flags.options, is_nvcc, is_gcc)
     if asked is not None:
         yield f"{name} asks for {asked}, and what {left[0]} makes of it is not known"
+
+
+def others_than_ours(flags: BuildFlags) -> tuple[str, ...]:
+    """Options that are refused, but for one that names the host compiler that is taken here."""
+    return tuple(
+        word
+        for word in flags.refused
+        if not _HOST_COMPILER.match(word) or not _is_ours(word.partition("=")[2])
+    )
 
 
 def _about_directories(path: str, flags: BuildFlags) -> Iterator[str]:

@@ -48,8 +48,7 @@ from lmemscope.routes import binary_kind, is_device_code, kind_of_content, route
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
-    from lmemscope.discover.build_database import BuildDatabase, Compiler
-    from lmemscope.discover.build_flags import BuildFlags
+    from lmemscope.discover.build_database import BuildDatabase, Compiler, Entry
 
 
 _NAMED = 5
@@ -68,6 +67,7 @@ class Found:
         variant: tells a file apart that its build compiles in several ways.
         walked: a directory stood for it; nobody named it.
         responses: files of options that its build's command names.
+        entry: what its build says of it, where it says that of this file and no other.
     """
 
     file: str
@@ -77,6 +77,7 @@ class Found:
     variant: str = ""
     walked: bool = False
     responses: tuple[str, ...] = ()
+    entry: Entry | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -249,10 +250,9 @@ def _add_from(result: Discovery, path: str, database: str, builds: Builds, searc
     result.notes += [f"{shown_path(database)}: {note}" for note in read.notes]
     result.gaps += _unclear(read, shown_path(database))
     result.compilers.update(dict.fromkeys(read.compilers))
-    flags = [(entry.flags, entry.output) for entry in read.entries]
-    for found, variant in _variants([own] * len(flags), flags):
+    for found, variant in _variants([own] * len(read.entries), read.entries):
         result.inputs.append(replace(found, file=os.path.normpath(path), variant=variant))
-    return bool(flags)
+    return bool(read.entries)
 
 
 def _add_as_included(result: Discovery, path: str, builds: Builds, search: Search) -> bool:
@@ -386,8 +386,7 @@ def _add_database(
         result.errors.append((path, error))
         return set()
     entries = database.entries
-    flags = [(entry.flags, entry.output) for entry in entries]
-    for found, variant in _variants([entry.path for entry in entries], flags):
+    for found, variant in _variants([entry.path for entry in entries], entries):
         if os.path.isfile(found.path):
             result.inputs.append(replace(found, file=shown_path(found.path), variant=variant))
         else:
@@ -405,20 +404,19 @@ def _unclear(database: BuildDatabase, shown: str) -> Iterator[Gap]:
         yield Gap("plan", f"{shown}: {why}", "evidence", shown_path(source))
 
 
-def _variants(
-    paths: Sequence[str], flags: Sequence[tuple[BuildFlags, str]]
-) -> Iterator[tuple[Found, str]]:
+def _variants(paths: Sequence[str], entries: Sequence[Entry]) -> Iterator[tuple[Found, str]]:
     """Inputs and what tells them apart, where one source is compiled in several ways."""
     taken: set[tuple[str, str]] = set()
     times: Counter[str] = Counter()
-    for path, (read, output) in zip(paths, flags, strict=True):
+    for path, entry in zip(paths, entries, strict=True):
         times[path] += 1
         nth = times[path]
-        variant = (output or f"{nth}") if nth > 1 else ""
+        variant = (entry.output or f"{nth}") if nth > 1 else ""
         if (path, variant) in taken:
             variant = f"{variant} {nth}"
         taken.add((path, variant))
-        found = Found("", path, read.options, read.archs, responses=read.responses)
+        read = entry.flags
+        found = Found("", path, read.options, read.archs, responses=read.responses, entry=entry)
         yield found, variant
 
 

@@ -121,6 +121,7 @@ def from_document(document: ReportDocument) -> Report:
     Raises:
         FormatError: the document contradicts itself; the message names the place.
     """
+    units = tuple(_unit_of(unit, f"$.units[{n}]") for n, unit in enumerate(document.units))
     return shaped(
         Report,
         document,
@@ -129,9 +130,9 @@ def from_document(document: ReportDocument) -> Report:
             for name, tool in document.toolchain.items()
             for one in (*_given(tool.others), tool)
         ),
-        units=tuple(_unit_of(unit, f"$.units[{n}]") for n, unit in enumerate(document.units)),
+        units=units,
         left_out=_left_out(document),
-        doubts=tuple(_doubts(document)),
+        doubts=tuple(_doubts(document, units)),
     )
 
 
@@ -145,18 +146,12 @@ SAVED = documents.Saved(
 )
 
 
-def _doubts(document: ReportDocument) -> Iterator[str]:
+def _doubts(document: ReportDocument, units: Sequence[UnitReport]) -> Iterator[str]:
     """Figures that the document holds twice, and otherwise each time."""
-    for unit in document.units:
-        for kernel in unit.kernels:
-            ptxas, cubin = kernel.sources.ptxas, kernel.sources.cubin
-            for name in ("registers", "stack_frame"):
-                chosen = getattr(ptxas, name, None)
-                told = getattr(cubin, name, None) if chosen is None else chosen
-                if getattr(kernel, name) != told:
-                    yield f"{unit.input}: {name} of {kernel.demangled} is not that of its sources"
-            for name in ("spill_stores", "spill_loads"):
-                if getattr(kernel, name) != getattr(ptxas, name, None):
+    for unit, meant in zip(document.units, units, strict=True):
+        for kernel, known in zip(unit.kernels, meant.kernels, strict=True):
+            for name in ("registers", "stack_frame", "spill_stores", "spill_loads"):
+                if getattr(kernel, name) != getattr(known.facts, name):
                     yield f"{unit.input}: {name} of {kernel.demangled} is not that of its sources"
 
 
@@ -193,6 +188,7 @@ def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitDocument:
         unit,
         kernels=tuple(_kernel(kernel, left_out) for kernel in unit.kernels),
         clean=unit.clean or UNSET,
+        built=unit.built or UNSET,
         directives=UNSET if "directives" in left_out else unit.directives,
     )
 
@@ -205,6 +201,7 @@ def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
             _kernel_of(kernel, f"{place}.kernels[{n}]") for n, kernel in enumerate(unit.kernels)
         ),
         clean=_given(unit.clean),
+        built=None if unit.built is UNSET else unit.built,
         directives=_given(unit.directives),
         headers=(),  # What follows from these is among the report's gaps and notes.
         cached=False,

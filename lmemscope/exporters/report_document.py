@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from lmemscope.model import (
+    BuiltObject,
     CallFacts,
     Cause,
     CleanKernel,
@@ -338,6 +339,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         source_digest: SHA-256 of the input's file; null where there is none.
         sources: SHA-256 of each of the user's files that it was compiled from, by path; null where
             they are not known.
+        built: the object of its build; absent where there is none.
     """
 
     input: str
@@ -355,6 +357,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     launches: tuple[Launch, ...] = ()
     source_digest: str | None = None
     sources: dict[str, str] | None = None
+    built: BuiltObject | UnsetType = UNSET
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):

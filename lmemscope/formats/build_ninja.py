@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_CONTINUED = re.compile(r"\$\r?\n[ \t]*")
+CONTINUED = re.compile(r"\$\r?\n[ \t]*")
 _ESCAPED = re.compile(r"\$([ :$])")
 _SPLIT = re.compile(r"(?<!\$)[ \t]+")
 _COLON = re.compile(r"(?<!\$):")
@@ -51,7 +51,7 @@ def parse_build_ninja(text: str) -> tuple[Edge, ...]:
     """The build statements of a file; what is none is passed over."""
     edges: list[Edge] = []
     current: Edge | None = None
-    for line in _CONTINUED.sub("", text).splitlines():
+    for line in CONTINUED.sub("", text).splitlines():
         if line.startswith("build "):
             current = _edge(line.removeprefix("build "))
             if current is not None:

@@ -51,6 +51,7 @@ _FIRST_SM, _FIRST_WIDE_SM = 50, 70
 """Architectures: the first that is read, and the first with instructions of 16 bytes."""
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
+_RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)")
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
@@ -414,6 +415,13 @@ def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
 def number_of(arch: str) -> int:
     """``90`` of ``sm_90a``."""
     return int(re.sub(r"\D", "", arch))
+
+
+def release(elf: ElfFile) -> str | None:
+    """Version of the toolkit that made it, by ptxas's own note; None where it has none."""
+    note = elf.section(".note.nv.tkinfo")
+    match = _RELEASE.search(bytes(elf.content(note))) if note is not None else None
+    return match.group(1).decode() if match is not None else None
 
 
 def architecture(elf: ElfFile) -> str:

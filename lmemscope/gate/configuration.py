@@ -26,6 +26,7 @@ _TAKES_AWAY = {
     "max_file_size": "larger files are not read",
     "timeout": "inputs that take longer are missing evidence",
     "build_database": "whether files are compiled with their build's options",
+    "objects": "whether facts are read from objects of the build",
     "baseline": "its findings are accepted",
     "tolerance": "known findings may grow by this",
     "toolchain_tolerance": "known findings may grow by this after a toolchain change",

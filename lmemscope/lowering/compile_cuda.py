@@ -48,6 +48,22 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
     Raises:
         LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
+    text, source = read_source(unit)
+    artifacts = kept(
+        unit,
+        cache_directory,
+        source,
+        lambda: _lower_cuda(unit, text, source, cache_directory, along),
+    )
+    return replace(artifacts, gaps=(*artifacts.gaps, *gaps_of(unit, text, source, artifacts)))
+
+
+def read_source(unit: Unit) -> tuple[str, CudaSource]:
+    """The text of a unit, and what it says about itself with its headers.
+
+    Raises:
+        InputError: it cannot be read, or includes what no compiler is given.
+    """
     text = read_text(unit, "CUDA C++ source")
     source = read_cuda_source(readable(text))
     try:
@@ -58,20 +74,18 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
             f"{unit.input} includes {error.filename}: {error.strerror}",
             hint="no compiler is given that: reading it may never end",
         ) from error
-    artifacts = kept(
-        unit,
-        cache_directory,
-        source,
-        lambda: _lower_cuda(unit, text, source, cache_directory, along),
-    )
-    gaps = (
+    return text, source
+
+
+def gaps_of(unit: Unit, text: str, source: CudaSource, artifacts: Artifacts) -> tuple[Gap, ...]:
+    """What is not known of a unit whichever compiler takes it."""
+    return (
         *encoding_gaps(unit, text),
         *_name_gaps(unit, source),
         *_list_gaps(unit),
         *_string_gaps(unit, source),
         *_enclosed_gaps(unit, source, artifacts),
     )
-    return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
 
 
 def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
@@ -102,9 +116,11 @@ def _string_gaps(unit: Unit, source: CudaSource) -> Iterator[Gap]:
 def _enclosed_gaps(unit: Unit, source: CudaSource, artifacts: Artifacts) -> Iterator[Gap]:
     """Kernels in the arguments of a macro that makes no code of them: perhaps a string."""
     enclosed = {k.name for k in source.kernels if k.enclosed}
-    lacking = [name for name in _lacking(source, artifacts) if name in enclosed] if enclosed else ()
-    if lacking:
-        reason = f"{unit.input}: {lacking[0]} stands in a macro's arguments and is not compiled"
+    if not enclosed:
+        return
+    missing = [name for name in lacking(source, _entries(artifacts)) if name in enclosed]
+    if missing:
+        reason = f"{unit.input}: {missing[0]} stands in a macro's arguments and is not compiled"
         yield Gap("instantiate", reason, "uninstantiated")
 
 
@@ -178,28 +194,37 @@ def _of_application(
     Args:
         refused: why nvcc could not compile it, if it was asked to already.
     """
-    lacking = _lacking(source, artifacts)
-    if lacking and refused is None:
+    missing = lacking(source, _entries(artifacts))
+    if missing and refused is None:
         try:
             return _by_nvcc(unit, source)
         except (ToolMissingError, CompileError) as refusal:
             refused = refusal
-    if refused is None or (not lacking and source.asked is None):
+    if refused is None or (not missing and source.asked is None):
         return artifacts
-    why = f"it compiles no {lacking[0]}" if lacking else f"it asks for {source.asked}"
+    why = f"it compiles no {missing[0]}" if missing else f"it asks for {source.asked}"
     reason = f"compiled by NVRTC, and {why}: nvcc may make other code, but {refused.message}"
     # What a macro makes of a name is not known here: such a kernel may well be there.
-    names = {base_name(name) for name in lacking}
+    names = {base_name(name) for name in missing}
     is_missing = any(re.search(rf"#\s*define\s+{name}\b", text) is None for name in names)
     is_evidence = is_missing or source.asked is not None
     gap = Gap("compile", reason, "evidence" if is_evidence else "note")
     return replace(artifacts, gaps=(*artifacts.gaps, gap))
 
 
-def _lacking(source: CudaSource, artifacts: Artifacts) -> list[str]:
-    """Kernels that the text defines and the PTX does not hold, templates aside."""
-    entries = _ENTRY.findall((artifacts.ptx or b"").decode("utf-8", "replace"))
-    made = [demangle(name) for name in entries]
+def _entries(artifacts: Artifacts) -> list[str]:
+    """Mangled names of the kernels in PTX."""
+    return _ENTRY.findall((artifacts.ptx or b"").decode("utf-8", "replace"))
+
+
+def lacking(source: CudaSource, kernels: Iterable[str]) -> list[str]:
+    """Kernels that the text defines and that are not among those that were made, templates aside.
+
+    Args:
+        source: with its headers.
+        kernels: mangled names of what was made.
+    """
+    made = [demangle(name) for name in kernels]
     every = (*source.kernels, *(k for header in source.headers for k in header.source.kernels))
     whole = (k.name for k in every if not k.is_template and not k.is_declaration)
     return [n for n in dict.fromkeys(whole) if not any(is_instance(one, n) for one in made)]

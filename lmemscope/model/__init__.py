@@ -160,6 +160,7 @@ from lmemscope.model.link import (
 )
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.request import (
+    BuiltObject,
     CompileOptions,
     Confidence,
     Failure,
@@ -173,6 +174,7 @@ from lmemscope.model.request import (
     KernelKind,
     LogExcerpt,
     Moved,
+    ObjectState,
     Quote,
     Severity,
     SiteKind,
@@ -218,6 +220,7 @@ __all__ = [
     "Artifacts",
     "Baseline",
     "BaselineEntry",
+    "BuiltObject",
     "CallChain",
     "CallFacts",
     "CallKind",
@@ -306,6 +309,7 @@ __all__ = [
     "Member",
     "MissingEvidence",
     "Moved",
+    "ObjectState",
     "Order",
     "PathStep",
     "Pipe",

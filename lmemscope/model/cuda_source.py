@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lmemscope.model.launches import WrittenLaunch
 from lmemscope.model.request import Form, KernelDirective
@@ -26,6 +26,8 @@ class KernelDefinition:
             altogether where their number is not known.
         enclosed: whether it stands within the parentheses of something else, such as a macro.
         head: the words of its declaration, before the body.
+        name_line: of its name, which compilers take for the definition's line; 0 where a macro
+            makes it.
     """
 
     name: str
@@ -38,6 +40,7 @@ class KernelDefinition:
     parameters: tuple[str | None, ...] | None = None
     enclosed: bool = False
     head: tuple[str, ...] = ()
+    name_line: int = field(default=0, compare=False)
 
     def may_be(self, other: KernelDefinition) -> bool:
         """Whether both may declare one function, or a template and a specialization of it."""

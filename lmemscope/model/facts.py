@@ -296,13 +296,20 @@ class KernelFacts:
 
     @property
     def spill_stores(self) -> int | None:
-        """Spill-store bytes of the kernel's own body, as ``ptxas -v`` says."""
-        return self.ptxas.spill_stores if self.ptxas is not None else None
+        """Spill-store bytes of the kernel's own body: ptxas's figure, else the cubin's."""
+        return self.ptxas.spill_stores if self.ptxas is not None else self._no_spill
 
     @property
     def spill_loads(self) -> int | None:
-        """Spill-load bytes of the kernel's own body, as ``ptxas -v`` says."""
-        return self.ptxas.spill_loads if self.ptxas is not None else None
+        """Spill-load bytes of the kernel's own body: ptxas's figure, else the cubin's."""
+        return self.ptxas.spill_loads if self.ptxas is not None else self._no_spill
+
+    @property
+    def _no_spill(self) -> int | None:
+        """0 where the machine code neither loads nor stores what it may have spilled."""
+        if self.sass is None or self.sass.count or self.cubin is None or self.cubin.shared_spills:
+            return None
+        return 0
 
     @property
     def all_spill_stores(self) -> int | None:

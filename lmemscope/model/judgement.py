@@ -15,6 +15,7 @@ from lmemscope.model.fix import ProvenFix, Verified
 from lmemscope.model.launches import Launch
 from lmemscope.model.link import Link
 from lmemscope.model.request import (
+    BuiltObject,
     Confidence,
     Failure,
     Frontend,
@@ -215,6 +216,8 @@ class UnitReport:
         sources: digests of all of the user's files that it was compiled from, by path: the input
             and the headers that it includes, those of the toolkit and of the system aside; None
             where they are not known.
+        built: the object of its build, as shown to the user, and why the unit was compiled all the
+            same; None where there is none.
     """
 
     input: str
@@ -235,6 +238,7 @@ class UnitReport:
     clean: tuple[CleanKernel, ...] = ()
     source_digest: str | None = field(default=None, compare=False)
     sources: Mapping[str, str] | None = field(default=None, compare=False)
+    built: BuiltObject | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)

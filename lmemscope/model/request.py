@@ -211,6 +211,26 @@ class LogExcerpt:
     hint: str | None = None
 
 
+ObjectState = Literal["current", "compiled", "stale", "unknown"]
+"""Of a build's object: facts are read from it; the unit is compiled, though it is up to date, or
+because it is not, or because that cannot be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltObject:
+    """What a build has compiled a unit to.
+
+    Attributes:
+        path: of the object.
+        state: whether the unit's facts are read from it.
+        reason: why not; None where they are.
+    """
+
+    path: str
+    state: ObjectState = "current"
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One thing to analyse: input x front end x architecture x options.
@@ -229,6 +249,7 @@ class Unit:
         excerpt: of a build log, the unit's part; None for what is compiled or read.
         one_of_archs: whether the build compiles the file for more architectures at once, and
             which is not known; ``__CUDA_ARCH_LIST__`` has them.
+        built: the object of its build, absolute; None where there is none, or nobody asks.
     """
 
     input: str
@@ -242,6 +263,7 @@ class Unit:
     variant: str = ""
     excerpt: LogExcerpt | None = None
     one_of_archs: bool = False
+    built: BuiltObject | None = None
 
     @property
     def name(self) -> str:

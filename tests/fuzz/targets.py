@@ -58,7 +58,7 @@ from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.lines import from_disk, quoted_lines, read_lines
 from lmemscope.sources.python import may_hold_kernels, read_programs
 from lmemscope.sources.tokens import tokenise
-from tests.fuzz import containers, links
+from tests.fuzz import containers, links, objects
 
 HERE = Path(__file__).parent
 SEEDS = HERE / "seeds"
@@ -569,5 +569,12 @@ TARGETS = (
     Target("cmake-reply", lambda: (links.REPLY,), links.read_reply, 0.5, _JSON_WORDS),
     Target("containers", containers.seeds, containers.read_containers, 3),
     Target("binary", containers.seeds, containers.read_binary, 1),
+    Target(
+        "object-record",
+        lambda: objects.SEEDS,
+        objects.read_records,
+        0.5,
+        (b"$in", b"${out}", b"$(FLAGS)", b"rule ", b"build ", b" = ", b"\\\n", b"\t"),
+    ),
 )
 """Every target; the order is that of the series, so that a number means the same input."""

@@ -56,6 +56,7 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "lto": ([], "true", True),
     "link": ([], '[{name = "app", inputs = ["a.cu"]}]', None),
     "build-database": ([], "false", False),
+    "objects": ([], "false", False),
     "trust-build": ([], "", True),
     "cache": ([], "false", None),
     "include": (["src/*"], '["src/*"]', ("src/*",)),
@@ -105,6 +106,7 @@ WRONG: dict[str, list[str]] = {
     "lto": ['"no"', "0"],
     "link": ["3", "{}", '["a.cu"]'],
     "build-database": ['"no"', "0"],
+    "objects": ['"no"', "0"],
     "cache": ['"no"', "0"],
     "include": ["1", "[1]"],
     "exclude": ["1", "[1]"],
@@ -224,7 +226,9 @@ def test_a_value_arrives_by_every_door(row: Row, here: Path) -> None:
         flag = f"--no-{row.key}" if off else row.flag
         assert value_of(flagged(flag, *by_flag), row) == expected
     if row.api:
-        given = {"cache": False, "causes": False, "build-database": False}.get(row.key, expected)
+        given = {"cache": False, "causes": False, "build-database": False, "objects": False}.get(
+            row.key, expected
+        )
         assert value_of(Configuration(from_arguments({row.name: given})), row) == expected
     if row.file:
         inside = str(here / "b.json") if row.key == "baseline" else expected

@@ -1,0 +1,98 @@
+"""The artefacts of a unit as its build has made them: machine code and PTX out of its object.
+
+They stand for a compilation only where that would make the same: an object of another toolkit, or
+one without the PTX that its machine code was made of, does not tell what a report holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from lmemscope.formats.cubin import Cubin, release
+from lmemscope.lowering.binary import images
+from lmemscope.lowering.compile_cuda import gaps_of, lacking, read_source
+from lmemscope.model import Artifacts, Unit
+from lmemscope.tools import nvcc, ptxas
+from lmemscope.tools.toolchain import Toolchain
+
+_TARGET = re.compile(rb"^\.target[ \t]+(sm_\d+[af]?)", re.MULTILINE)
+_BEGINNING = 4096
+_OURS = frozenset(("-ptx", "-lineinfo", "-v"))
+"""Options that ask for what an object does not hold."""
+
+
+def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
+    """What a build has made of a unit without local memory; else why the unit is compiled.
+
+    Args:
+        unit: CUDA C++.
+        path: of the object.
+
+    Raises:
+        LmemscopeError: the object or the source cannot be read, or a tool is missing.
+    """
+    cubin, text = _of_architecture(unit, path)
+    if cubin is None:
+        return f"it holds no machine code for {unit.arch}"
+    if not all(map(cubin.is_clean, cubin.heads.values())):
+        return "local memory"
+    if text is None:
+        return f"it holds no PTX for {unit.arch}, which would show what ptxas promoted"
+    if b".local" in text:
+        return "local memory in its PTX"
+    tools = Toolchain(unit.toolkit).of_nvcc()
+    made_by = (tools.tool("nvcc"), tools.tool("ptxas"))
+    version = release(cubin.elf)
+    if version != made_by[1].version:
+        made = f"CUDA {version}" if version is not None else "an unknown version of CUDA"
+        return f"{made} made it, and {made_by[1].version} compiles here"
+    source_text, source = read_source(unit)
+    asked = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
+    missing = (*asked, *lacking(source, cubin.heads))
+    if missing:
+        return f"whether it holds {missing[0]} depends on how it is compiled"
+    flags = (
+        *nvcc.options_for(unit.arch, unit.options, tools),
+        *ptxas.options_for(unit.arch, unit.options),
+    )
+    artifacts = Artifacts(
+        unit=unit,
+        frontend="nvcc",
+        options=tuple(flag for flag in flags if flag not in _OURS),
+        ptx=text,
+        ptxas_log=None,
+        cubin=bytes(cubin.elf.data),
+        tools=made_by,
+        gaps=(),
+        source=source,
+    )
+    return replace(artifacts, gaps=gaps_of(unit, source_text, source, artifacts))
+
+
+def _of_architecture(unit: Unit, path: str) -> tuple[Cubin | None, bytes | None]:
+    """Machine code for a unit's architecture and the PTX that it was made of, where it is held.
+
+    Raises:
+        LmemscopeError: the object cannot be read, or holds several.
+    """
+    cubins: list[Cubin] = []
+    texts: list[bytes] = []
+    for image in images(replace(unit, path=path)):
+        if image.problem is not None:
+            raise image.problem
+        if image.entry is None or image.entry.kind != "cubin":
+            continue
+        cubin = Cubin(image.data)
+        if cubin.arch == unit.arch:
+            cubins.append(cubin)
+            texts += [ptx.text for ptx in image.ptx if _target(ptx.text) == unit.arch]
+    if len(cubins) != 1:
+        return None, None
+    own = cubins[0].ptx
+    return cubins[0], own if own is not None or len(texts) != 1 else texts[0]
+
+
+def _target(text: bytes) -> str | None:
+    found = _TARGET.search(text[:_BEGINNING])
+    return found[1].decode() if found is not None else None
