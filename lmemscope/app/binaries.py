@@ -30,9 +30,11 @@ from lmemscope.model import (
     UnitReport,
     Wanted,
     kind_of,
+    listed,
 )
 from lmemscope.pipeline import report_of
 
+_NAMED = 5
 _MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
 
 
@@ -71,6 +73,7 @@ class _Reader:
         self._failed: dict[tuple[str, str], UnitReport] = {}
         self._ptx: dict[str, dict[int, None]] = {}
         self._matching: dict[str, bool] = {}
+        self._unread: dict[str, str] = {}
 
     def reports(self) -> Iterator[UnitReport]:
         for image in images(self._unit):
@@ -104,6 +107,12 @@ class _Reader:
                 clean=tuple(found.clean),
             )
         yield from self._failed.values()
+        if self._unread:
+            yield UnitReport(self._unit.name, "binary", "", (), None, (self._of_unread(),))
+
+    def _of_unread(self) -> Gap:
+        names = [f"{path} ({form})" for path, form in self._unread.items()]
+        return Gap("unread", f"members that are not read: {listed(names, _NAMED)}", "note")
 
     def _others(self) -> str:
         return ", ".join(sorted(self._held, key=arch_order))
@@ -113,6 +122,8 @@ class _Reader:
 
     def _add(self, image: Image) -> None:
         entry = image.entry
+        if image.unread is not None:
+            self._unread[image.path] = image.unread
         if entry is not None and entry.kind == "ptx":
             self._ptx.setdefault(image.path, {})[entry.sm] = None
         if image.problem is not None:

@@ -100,6 +100,14 @@ def read_fatbins(data: memoryview) -> Fatbins:
     return found
 
 
+def read_first(data: memoryview) -> Fatbins:
+    """The entries of the fat binary that begins some data; what follows it is something else."""
+    if len(data) < _HEADER.size:
+        return Fatbins()
+    _, _, header, size = _HEADER.unpack_from(data)
+    return read_fatbins(data[: header + size]) if header + size <= len(data) else Fatbins()
+
+
 def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry]) -> str | None:
     """Read the entries of one fat binary; what is wrong with the first damaged one, or None."""
     while position < end:
