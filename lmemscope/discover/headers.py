@@ -30,7 +30,12 @@ def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
         headers: as shown to the user.
         units: of the same command, with the options that say where headers are looked for.
     """
-    lonely = {os.path.realpath(header): header for header in headers if _has_kernel(header)}
+    # C++ files were looked at where they were found.
+    lonely = {
+        os.path.realpath(header): header
+        for header in headers
+        if kind_of(header) is None or _has_kernel(header)
+    }
     real = functools.cache(os.path.realpath)
     compiled: set[object] = set()
     for unit in units:
