@@ -177,8 +177,8 @@ class CallFacts:
             returns; sorted.
         pointed: those that only calls through pointers can reach, and what these call: their
             address is taken, and they take and return what such a call says; sorted.
-        leads_out: whether a call through a pointer may be of a function of another translation unit:
-            none that is defined here fits, or its pointer is a variable that another one defines.
+        leads_out: whether a call through a pointer may be of a function elsewhere: none that is
+            defined here fits, or another translation unit defines the variable with the pointer.
     """
 
     reached: tuple[str, ...]
