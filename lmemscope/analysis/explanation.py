@@ -93,7 +93,8 @@ def _with_external_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
     if fact.calls is not None or layers.flow is None:
         return fact
     calls = layers.flow.calls(fact.name)
-    return replace(fact, calls=calls) if calls.external or not fact.stack_known else fact
+    is_needed = calls.external or calls.leads_out or not fact.stack_known
+    return replace(fact, calls=calls) if is_needed else fact
 
 
 def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:

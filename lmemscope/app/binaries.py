@@ -35,12 +35,14 @@ from lmemscope.model import (
     UnitReport,
     Wanted,
     kind_of,
+    listed,
 )
 from lmemscope.pipeline import report_of
 
 _LARGEST_ASSEMBLED = 4 << 20
 """Bytes of a file whose PTX is assembled for the causes of all kernels. ptxas takes seconds for
 those of one cubin, and larger libraries hold thousands."""
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class _Reader:
         self._failed: dict[tuple[str, str], UnitReport] = {}
         self._ptx: dict[str, dict[int, None]] = {}
         self._matching: dict[str, bool] = {}
+        self._unread: dict[str, str] = {}
 
     def reports(self) -> Iterator[UnitReport]:
         for image in images(self._unit):
@@ -114,6 +117,12 @@ class _Reader:
                 clean=tuple(found.clean),
             )
         yield from self._failed.values()
+        if self._unread:
+            yield UnitReport(self._unit.name, "binary", "", (), None, (self._of_unread(),))
+
+    def _of_unread(self) -> Gap:
+        names = [f"{path} ({form})" for path, form in self._unread.items()]
+        return Gap("unread", f"members that are not read: {listed(names, _NAMED)}", "note")
 
     def _others(self) -> str:
         return ", ".join(sorted(self._held, key=arch_order))
@@ -123,6 +132,8 @@ class _Reader:
 
     def _add(self, image: Image) -> None:
         entry = image.entry
+        if image.unread is not None:
+            self._unread[image.path] = image.unread
         if entry is not None and image.ptx and entry is image.ptx[0].entry:
             self._add_ptx(image)
         if image.problem is not None:

@@ -22,10 +22,12 @@ from lmemscope.discover.revision import (
     read_revision,
 )
 from lmemscope.discover.walk import Discovery, Found
+from lmemscope.errors import InputError
 from lmemscope.files import read_input
 from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, count, is_part_of, kind_of
 from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import Closure, closure
+from lmemscope.sources.python import may_hold_kernels, read_file
 from lmemscope.sources.python_modules import local_modules
 
 _BUILD_FILE = re.compile(
@@ -36,6 +38,7 @@ _BUILD_FILE = re.compile(
 """Names of files that say how a project is built."""
 
 _NAMED = 5
+_UNFOLLOWED = "what it reads beside itself is not followed"
 
 Read = Callable[[str, CompileOptions], Closure]
 """What compiling a file with some options reads."""
@@ -280,8 +283,23 @@ class Whys:
                 return f"it imports {module}, which {why}" if why else ""
         if any(kind_of(name) is kind_of(found.path) for name in self._deleted):
             return "a module that it imports may be gone"
-        reads = any(word in text for word in (b"include", b"path=", b"load_file", b"open("))
-        return "what it reads beside itself is not followed" if reads else None
+        if any(word in text for word in (b"include", b"load_file", b"open(")):
+            return _UNFOLLOWED
+        return self._of_text_of_python(found) if may_hold_kernels(text) else None
+
+    def _of_text_of_python(self, found: Found) -> str | None:
+        """The same for the files that hold the text of its kernels."""
+        try:
+            read = read_file(found.path, found.file)
+        except InputError as error:
+            return error.message
+        if not read.is_all_read:
+            return _UNFOLLOWED
+        for path in filter(os.path.lexists, read.files):
+            why = self._revision.why(path)
+            if why is not None:
+                return f"it reads {path}, which {why}" if why else ""
+        return None
 
     def _of_neighbours(self, path: str) -> str | None:
         directory, name = os.path.split(path)

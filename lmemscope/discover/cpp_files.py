@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 
 from lmemscope.files import read_beside
-from lmemscope.model import CudaSource
+from lmemscope.model import CompileOptions, CudaSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
+from lmemscope.sources.includes import closure
 
 _ENDINGS = frozenset(
     ".c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .inc .inl .ipp .tcc .tpp .txx".split()
 )
-_WORD = b"__global__"
 _INSTANCE = re.compile(rb"(?m:^)[ \t]*template[ \t]+(?:[\w ]{0,80}[ \t])?__global__\b")
 _BEFORE, _HEAD = 200, 4000
 _NO_CODE = (b"#", b"//", b"/*", b"*")
+_WORD = b"__global__"
+_SPELLED = re.compile(rb"__global__|__attribute__[ \t]*\(\([ \t]*_*global_*[ \t]*\)\)")
+_DEFINE = re.compile(rb"(?m:^)[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\(?:\r?\n|.))*)")
+_HEADING = re.compile(rb"\b([A-Za-z_]\w*)\s+void\b|(?m:^)[ \t]*([A-Za-z_]\w*)[ \t]*\(")
+_COMMON = frozenset(
+    b"static inline virtual extern const constexpr friend return C if for while switch".split()
+)
+"""Words before ``void``, or a bracket, that are no macros of kernels."""
 
 
 def is_cpp_name(path: str) -> bool:
@@ -30,12 +39,13 @@ def may_be_included(path: str) -> bool:
         return False
     try:
         text = read_beside(path)
+        begins = _defines_kernel(text) or _by_macro(path, text)
         if not _may_be_in_string(text):
-            return _defines_kernel(text)
+            return begins
         source = source_of(path)
     except OSError:
         return False
-    return bool(source.strings) or (bool(source.kernels) and _defines_kernel(text))
+    return bool(source.strings) or (bool(source.kernels) and begins)
 
 
 def source_of(path: str) -> CudaSource:
@@ -61,14 +71,54 @@ def _defines_kernel(text: bytes) -> bool:
 
     Or behind ``template`` without parameters: an instance of a template that is elsewhere.
     """
-    if _INSTANCE.search(text) is not None:
-        return True
-    at = text.find(_WORD)
-    while at >= 0:
-        line = max(text.rfind(b"\n", max(at - _BEFORE, 0), at) + 1, at - _BEFORE, 0)
-        head, brace, _ = text[at : at + _HEAD].partition(b"{")
-        is_definition = bool(brace) and b";" not in head and b"void" in head
-        if is_definition and not text[line:at].lstrip().startswith(_NO_CODE):
-            return True
-        at = text.find(_WORD, at + len(_WORD))
-    return False
+    return _INSTANCE.search(text) is not None or any(
+        _begins_kernel(text, match.start()) for match in _SPELLED.finditer(text)
+    )
+
+
+def _begins_kernel(text: bytes, at: int, *, returns: bool = True) -> bool:
+    """Whether a definition begins at a word, which is neither in a comment nor in a directive.
+
+    Args:
+        text: of the file.
+        at: of the word.
+        returns: whether ``void`` has to follow; a macro may hold it.
+    """
+    line = max(text.rfind(b"\n", max(at - _BEFORE, 0), at) + 1, at - _BEFORE, 0)
+    head, brace, _ = text[at : at + _HEAD].partition(b"{")
+    is_definition = bool(brace) and b";" not in head and (b"void" in head or not returns)
+    return is_definition and not text[line:at].lstrip().startswith(_NO_CODE)
+
+
+def _by_macro(path: str, text: bytes) -> bool:
+    """Whether a macro of the file, or of a header that it includes, begins a kernel in it."""
+    headings = ((one[1] or one[2], one.start()) for one in _HEADING.finditer(text))
+    begun = {
+        word
+        for word, at in headings
+        if word not in _COMMON and _begins_kernel(text, at, returns=False)
+    }
+    if not begun:
+        return False
+    return any(
+        not begun.isdisjoint(_kernel_macros(file)) for file in closure(path, CompileOptions()).files
+    )
+
+
+def _kernel_macros(path: str) -> frozenset[bytes]:
+    """Macros of a file that stand for ``__global__``; none where it cannot be read."""
+    try:
+        stat = os.stat(path)
+        return _macros_of(path, stat.st_size, stat.st_mtime_ns)
+    except OSError:
+        return frozenset()
+
+
+@functools.lru_cache(maxsize=16384)
+def _macros_of(path: str, _size: int, _mtime_ns: int) -> frozenset[bytes]:
+    text = read_beside(path)
+    if _SPELLED.search(text) is None:
+        return frozenset()
+    return frozenset(
+        found[1] for found in _DEFINE.finditer(text) if _SPELLED.search(found[2]) is not None
+    )

@@ -61,7 +61,7 @@ def _of_nobody(files: Collection[str]) -> Iterator[str]:
     for file, source in sources.items():
         if source.strings:
             yield f"{file}:{source.strings[0]} {DEVICE_CODE_IN_STRING}"
-    others = [file for file, source in sources.items() if source.kernels]
+    others = [file for file, source in sources.items() if source.kernels or not source.strings]
     if headers:
         yield (
             f"{listed(headers)}: kernels in headers that no source here includes are not "

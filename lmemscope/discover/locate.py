@@ -15,7 +15,7 @@ from lmemscope.files import open_regular
 from lmemscope.model import BUILD_LOG, kind_of
 
 DATABASE = "compile_commands.json"
-_BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
+_BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.\d].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
 _HOME = re.compile(rb"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", re.MULTILINE)
 _CACHE = "CMakeCache.txt"
 

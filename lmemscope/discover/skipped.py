@@ -116,10 +116,10 @@ def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[
         # What was named may be the top itself; another repository below is one of its own.
         start = own if own == _real(directory.base) else os.path.dirname(own)
         if start not in tops:
-            *_, tops[start] = upwards(start)
+            tops[start] = _top(start)
         by_top[tops[start]].append(directory)
     for top, those in by_top.items():
-        known = _known_to_git(top, [_real(one.path) for one in those])
+        known = known_to_git(top, [_real(one.path) for one in those])
         for directory in those:
             yield directory, sorted(_files(directory, known))
 
@@ -140,8 +140,23 @@ def _files(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str
             yield from _below(path) if os.path.isdir(path) else (path,)
 
 
-def _known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None:
-    """Absolute paths of the project's files, and whether each is tracked; None without git."""
+def top_of(path: str) -> str:
+    """The top of the repository around a file, or the root of the file system."""
+    return _top(os.path.dirname(_real(path)))
+
+
+def _top(directory: str) -> str:
+    *_, top = upwards(directory)
+    return top
+
+
+def known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None:
+    """Absolute paths of the project's files, and whether each is tracked; None without git.
+
+    Args:
+        top: of the repository.
+        directories: in which they lie, or the files themselves; absolute, without links.
+    """
     if not is_top(top):
         return None
     relative = [os.path.relpath(path, top) for path in directories]

@@ -33,6 +33,7 @@ from lmemscope.discover.missing import (
     unreadable_kind,
 )
 from lmemscope.discover.other_languages import language_of, left_out
+from lmemscope.discover.prebuilt import prebuilt, without_build_products
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
 from lmemscope.errors import InputError
@@ -202,8 +203,9 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         result.notes.append(fact.reason)
     if result.excluded:
         result.gaps.append(_left_out(list(result.excluded), globs))
-    if result.others:
-        result.gaps.append(left_out(result.others))
+    others = without_build_products(result.others, [found.path for found in result.inputs])
+    if others:
+        result.gaps.append(left_out(others))
     if skipped:
         from lmemscope.discover.skipped import account
 
@@ -448,7 +450,7 @@ def _walk(
         for name in files:
             path = os.path.join(root, name)
             kind = kind_of(path)
-            language = language_of(path)
+            language = language_of(path) or prebuilt(path)
             if language is not None:
                 others[os.path.normpath(path)] = language
             if kind is not None and (kind.is_header or route_of(kind).is_walked(path, beside)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lmemscope.formats.build_errors import BuildError
 from lmemscope.formats.build_steps import Step
+from lmemscope.formats.log_compilations import Compilations
 from lmemscope.formats.log_lines import (
     Announced,
     Event,
@@ -43,6 +44,7 @@ class BuildLog:
         has_report: whether ptxas or nvlink reported anything at all.
         archs: of the functions, by name.
         errors: lines that say that something failed, in order.
+        unreported: what the build compiles and ptxas says nothing of, in words.
     """
 
     functions: list[Compiled] = field(default_factory=list)
@@ -54,6 +56,7 @@ class BuildLog:
     has_report: bool = False
     archs: dict[str, set[str | None]] = field(default_factory=dict)
     errors: list[BuildError] = field(default_factory=list)
+    unreported: tuple[str, ...] = ()
 
 
 def parse_build_log(text: str) -> BuildLog:
@@ -64,7 +67,9 @@ def parse_build_log(text: str) -> BuildLog:
     stream = LogStream()
     links = Links(log.linked)
     sources: dict[str, None] = {}
+    compilations = Compilations()
     for event in said:
+        compilations.take(event)
         if isinstance(event, (OtherReport, Trouble)) and event.error is not None:
             log.errors.append(event.error)
         if isinstance(event, Linked):
@@ -89,6 +94,7 @@ def parse_build_log(text: str) -> BuildLog:
         log.has_report |= not isinstance(event, (Step, Trouble))
     _close(stream, log)
     log.sources = tuple(sources)
+    log.unreported = compilations.unreported(is_parallel=log.is_parallel)
     _add_named_elsewhere(log)
     _fill_architectures(log)
     for function in log.functions:

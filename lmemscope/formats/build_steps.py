@@ -39,6 +39,10 @@ _VALUED = frozenset(
     "-isystem --orig_src_path_name -D -U -L -l -x -ccbin --compiler-bindir -Xcompiler -Xptxas "
     "-Xlinker -Xnvlink -arch -code -gencode -std --options-file -optf -t --threads".split()
 )
+_NO_COMPILATION = frozenset(
+    "-E --preprocess -M -MM --generate-dependencies --generate-nonsystem-dependencies --dryrun "
+    "-dryrun --help --version".split()
+)
 _SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
 
 
@@ -106,7 +110,7 @@ def _command(text: str) -> Step | None:
     words = _words(text[match.end() :])
     sources = _compiled(words)
     archs = tuple(dict.fromkeys(_ARCH.findall(text)))
-    if not sources:
+    if not sources or not _NO_COMPILATION.isdisjoint(words):
         return None if match["name"] in ("cicc", "cudafe++") else Step(None)
     directory = _DIRECTORY.match(text)
     above = directory["path"].strip('"') if directory is not None else ""
@@ -173,3 +177,11 @@ def _joined(above: str, file: str) -> str:
         else:
             parts.append(part)
     return str(PurePosixPath(*parts))
+
+
+def is_same_file(one: str | None, other: str | None) -> bool:
+    """Whether two spellings may be of one file: a build's message shortens a command's path."""
+    if one is None or other is None:
+        return False
+    shorter, longer = sorted((PurePosixPath(one).parts, PurePosixPath(other).parts), key=len)
+    return longer[len(longer) - len(shorter) :] == shorter

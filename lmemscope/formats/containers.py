@@ -7,6 +7,7 @@ by its own size (`Budget`), so that no file takes much more memory or time than 
 from __future__ import annotations
 
 import io
+import re
 import struct
 import tarfile
 import zipfile
@@ -17,7 +18,7 @@ from typing import IO, Literal, cast
 
 from lmemscope.errors import FormatError
 from lmemscope.formats import archive, fatbin
-from lmemscope.formats.elf import ElfFile
+from lmemscope.formats.elf import SHF_ALLOC, WITHOUT_BYTES, ElfFile, extent
 from lmemscope.formats.fatbin import Budget, Entry
 
 HEAD = 64
@@ -26,6 +27,9 @@ _ELF, _ZIP, _ZSTD = b"\x7fELF", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"
 _EMPTY_ZIP = b"PK\x05\x06"
 _EM_CUDA = 190
 _SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin", ".nv.fatbin"})
+_EMBEDDED = re.compile(re.escape(fatbin.MAGIC) + rb"\x01\0" + rb"|\x7fELF\x02\x01[\s\S]{12}\xbe\0")
+_TEXTS = (".ptx", ".cu", ".py")
+_PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".zst")
 _DEEPEST = 4
 _CHUNK = 1 << 20
 _RATIO, _SPARE = 64, 128 << 20
@@ -44,11 +48,15 @@ class Images:
         path: members on the way to it, joined by slashes; empty for the input itself.
         fatbins: the images of each of its fat binaries, in file order.
         problem: why it could not be read, or not to its end; None where it was.
+        text: of a file that may hold kernels as text, by its name, its bytes.
+        packed: whether it is an archive that is not unpacked.
     """
 
     path: str
     fatbins: tuple[tuple[Entry, ...], ...] = ()
     problem: FormatError | None = None
+    text: memoryview | None = None
+    packed: bool = False
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -117,6 +125,32 @@ def _host(data: memoryview, path: str) -> Iterator[Images]:
     found = [elf.content(section) for section in elf.sections if section.name in _SECTIONS]
     if found:
         yield _images(path, found)
+    for section in elf.sections:
+        is_loaded = section.flags & SHF_ALLOC and section.type not in WITHOUT_BYTES
+        if is_loaded and section.name not in _SECTIONS:
+            yield from _embedded(elf.content(section), path)
+
+
+def _embedded(data: memoryview, path: str) -> Iterator[Images]:
+    """Fat binaries and cubins among other data, as ``bin2c`` and ``.incbin`` put them there."""
+    end = 0
+    for match in _EMBEDDED.finditer(data):
+        if match.start() < end:
+            continue  # A cubin of the fat binary before.
+        content = data[match.start() :]
+        if match[0].startswith(fatbin.MAGIC):
+            read = fatbin.read_first(content)
+            if read.entries and read.problem is None:
+                end = match.start() + read.size
+                yield Images(path, tuple(read.entries))
+            continue
+        try:
+            cubin = content[: extent(content)]
+            ElfFile(cubin)
+        except FormatError:
+            continue
+        end = match.start() + len(cubin)
+        yield Images(path, ((Entry("cubin", 0, (0, 0), cubin, len(cubin), None),),))
 
 
 def _images(path: str, parts: list[memoryview]) -> Images:
@@ -147,17 +181,32 @@ def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) 
             with package.open(member) as content:
                 head = content.read(HEAD)
                 kind = kind_of_head(head)
-                if kind is None:
+                if kind is None and not _is_told(member.filename):
                     continue
                 if kind == "tar.zst":
                     yield from _tar(content, budget, below, depth, head)
+                    continue
+                if kind is None and not _is_text(member.filename):
+                    yield Images(below, packed=True)
                     continue
                 budget.spend(member.file_size, "zip")
                 data = _whole(content, head, member.file_size)
         except (FormatError, *_ZIP_ERRORS) as error:
             yield Images(below, (), _problem("zip", error))
             continue
+        if kind is None:
+            yield Images(below, text=data)
+            continue
         yield from read_images(data, budget, below, depth + 1)
+
+
+def _is_told(name: str) -> bool:
+    """Whether a file that is no binary may hold device code, by its name."""
+    return _is_text(name) or name.lower().endswith(_PACKED)
+
+
+def _is_text(name: str) -> bool:
+    return name.lower().endswith(_TEXTS)
 
 
 _ZIP_ERRORS = (
@@ -207,10 +256,16 @@ def _tar(
                 for member in package:
                     file = package.extractfile(member) if member.isreg() else None
                     start = file.read(HEAD) if file is not None else b""
-                    if file is None or kind_of_head(start) is None:
+                    if file is None:
                         continue
-                    data = memoryview(start + file.read())
-                    yield from read_images(data, budget, _below(path, member.name), depth + 1)
+                    below, kind = _below(path, member.name), kind_of_head(start)
+                    if kind is not None:
+                        data = memoryview(start + file.read())
+                        yield from read_images(data, budget, below, depth + 1)
+                    elif _is_text(below):
+                        yield Images(below, text=memoryview(start + file.read()))
+                    elif _is_told(below):
+                        yield Images(below, packed=True)
     except (FormatError, tarfile.TarError, zstandard.ZstdError, *_ZIP_ERRORS) as error:
         yield Images(path, (), _problem("tar", error))
 

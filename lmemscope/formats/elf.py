@@ -26,7 +26,7 @@ and bytes more for a small table of strings."""
 _ELFCLASS64_LITTLE = b"\x7fELF\x02\x01"
 
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 2, 4, 8, 9
-SHF_EXECINSTR = 4
+SHF_ALLOC, SHF_EXECINSTR = 2, 4
 WITHOUT_BYTES = frozenset({SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A})
 """Types of sections that take no space in the file. Relocatable cubins have NVIDIA's own for
 uninitialised global, local and shared memory (``.nv.global``, ``.nv.local``, ``.nv.shared``)."""

@@ -73,15 +73,19 @@ class Budget:
 
 @dataclass(slots=True)
 class Fatbins:
-    """The entries of each of a run of fat binaries, and why it could not be read to its end."""
+    """The entries of each of a run of fat binaries, and why it could not be read to its end.
+
+    ``size`` is the bytes that were looked at.
+    """
 
     entries: list[tuple[Entry, ...]] = field(default_factory=list)
     problem: str | None = None
+    size: int = 0
 
 
 def read_fatbins(data: memoryview) -> Fatbins:
     """The entries of fat binaries that lie one after another; what is damaged ends the reading."""
-    found = Fatbins()
+    found = Fatbins(size=len(data))
     position = 0
     while position + _HEADER.size <= len(data):
         magic, version, header, size = _HEADER.unpack_from(data, position)
@@ -105,6 +109,14 @@ def read_fatbins(data: memoryview) -> Fatbins:
             return found
         position = end + -end % _ALIGNMENT
     return found
+
+
+def read_first(data: memoryview) -> Fatbins:
+    """The entries of the fat binary that begins some data; what follows it is something else."""
+    if len(data) < _HEADER.size:
+        return Fatbins()
+    _, _, header, size = _HEADER.unpack_from(data)
+    return read_fatbins(data[: header + size]) if header + size <= len(data) else Fatbins()
 
 
 def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry]) -> str | None:

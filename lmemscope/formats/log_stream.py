@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
-from lmemscope.formats.build_steps import Step
+from lmemscope.formats.build_steps import Step, is_same_file
 from lmemscope.formats.log_lines import (
     Announced,
     Event,
@@ -176,7 +175,7 @@ class LogStream:
         return own
 
     def _begin(self, step: Step) -> None:
-        again = self._step is not None and _is_same_file(self._step.source, step.source)
+        again = self._step is not None and is_same_file(self._step.source, step.source)
         if self._is_silent and not again:
             self.is_parallel = True
         self._step = step
@@ -239,14 +238,6 @@ class LogStream:
         owner = self._useds.take(text, ready or list(waiting), "used")
         if owner is not None and owner in stacks.waiting and not stacks.loose:
             stacks.waiting.remove(owner)
-
-
-def _is_same_file(one: str | None, other: str | None) -> bool:
-    """Whether two spellings may be of one file: a build's message shortens a command's path."""
-    if one is None or other is None:
-        return False
-    shorter, longer = sorted((PurePath(one).parts, PurePath(other).parts), key=len)
-    return longer[len(longer) - len(shorter) :] == shorter
 
 
 class _Pool:

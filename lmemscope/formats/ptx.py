@@ -48,6 +48,10 @@ _SIZED = re.compile(
     rb"(?P<extents>(?:\[\d{1,12}\])*)\s*[;=]"
 )
 """A variable in shared memory whose size does not come from the launch."""
+_EXTERNAL = re.compile(
+    rb"\.extern\s+\.(?:global|const)\s+\.align\s+(?:8|16)\s+\.[bu](?:8|64)\s+([\w$]+)"
+)
+"""A variable of another translation unit that may hold pointers."""
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _EFFECT = re.compile(
     rb"(?:^|[;:{}])[ \t]*(?:@!?[%\w]+[ \t]+)?"
@@ -326,6 +330,15 @@ class PtxModule:
     def shared(self) -> frozenset[str]:
         """Names of variables in shared memory, of the module and of its functions."""
         return frozenset(name.decode() for name in _SHARED.findall(self._text))
+
+    @cached_property
+    def _external(self) -> frozenset[bytes]:
+        return frozenset(_EXTERNAL.findall(self._text))
+
+    def reads_external_pointer(self, name: str) -> bool:
+        """Whether a function names another translation unit's variable that may hold pointers."""
+        function = self.function(name) if self._external else None
+        return function is not None and not self._external.isdisjoint(_NAME.findall(function.text))
 
     def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
         """Source location of an instruction, innermost first; empty without line information."""

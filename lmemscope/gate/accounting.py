@@ -29,6 +29,8 @@ from lmemscope.model import (
 _SUBJECTS: Mapping[str, AccountSubject] = {"walk": "directory", "build": "configuration"}
 """Of gaps that are worth a line, by their stage."""
 
+UNREAD = frozenset({"unread", "cupy"})
+"""Stages of what a unit says that it did not look at."""
 UNCHANGED = "unchanged"
 """The reason of what ``--changed`` leaves out."""
 
@@ -213,6 +215,10 @@ def _of_report(report: Report) -> Iterator[Account]:
     for file in files:
         why = failures.get(file)
         yield Account("input", file, "looked-at" if why is None else "missing", why or "")
+    for unit in report.units:
+        for gap in unit.gaps:
+            if gap.stage in UNREAD and gap.kind == "note":
+                yield Account("input", unit.input, "left-out", gap.reason)
     for gap in report.gaps:
         walked = gap.stage == "walk"
         if gap.kind != "note":

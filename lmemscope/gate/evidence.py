@@ -11,6 +11,9 @@ from lmemscope.gate.linked import linked_figures
 from lmemscope.model import GapKind, MissingEvidence, Policy, Report
 
 _NO_KERNEL = MissingEvidence(None, "check", "no kernel was checked")
+_THROUGH_POINTER = (
+    "through a pointer what no function here defines: another translation unit may define it"
+)
 _NO_KERNEL_NAMED = (
     "the named files define no kernel; sources that include a changed header are checked with "
     "--changed"
@@ -84,14 +87,13 @@ def _external(report: Report) -> Iterator[MissingEvidence]:
     for unit in report.units:
         for kernel in unit.kernels:
             calls = kernel.facts.calls
-            if kernel.facts.kind != "entry" or calls is None or not calls.external:
+            if kernel.facts.kind != "entry" or calls is None:
+                continue
+            if not calls.external and not calls.leads_out:
                 continue
             if linked.of(unit, kernel.facts):
                 continue
             names = ", ".join(short_name(demangle(name)) for name in calls.external)
-            yield MissingEvidence(
-                unit.input,
-                "external",
-                f"{short_name(kernel.facts.demangled)} calls {names}, which another translation "
-                "unit defines",
-            )
+            said = f"{names}, which another translation unit defines" if names else _THROUGH_POINTER
+            name = short_name(kernel.facts.demangled)
+            yield MissingEvidence(unit.input, "external", f"{name} calls {said}")

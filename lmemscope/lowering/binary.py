@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from lmemscope.formats.fatbin import Budget, Entry, unpack
 from lmemscope.formats.ptx_cut import PtxParts
 from lmemscope.model import Artifacts, Unit
 from lmemscope.routes import Along, Asked, Expansion
+from lmemscope.sources.python import may_hold_kernels
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Image:
         ptx: all PTX of the same fat binary, which is of the same translation unit.
         cubins: numbers of the architectures that the fat binary has machine code for.
         problem: why the bytes, or what follows in this file, cannot be read; else None.
+        unread: what the file may hold that is not read, in words; else None.
     """
 
     path: str
@@ -70,6 +73,7 @@ class Image:
     ptx: tuple[EmbeddedPtx, ...] = ()
     cubins: frozenset[int] = frozenset()
     problem: FormatError | None = None
+    unread: str | None = None
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -143,5 +147,20 @@ def _unpacked(files: Iterator[Images], budget: Budget) -> Iterator[Image]:
                     yield Image(file.path, entry, unpack(entry, budget), ptx, cubins)
                 except FormatError as error:
                     yield Image(file.path, entry, problem=error)
+        unread = _unread(file)
+        if unread is not None:
+            yield Image(file.path, None, unread=unread)
         if file.problem is not None:
             yield Image(file.path, None, problem=file.problem)
+
+
+def _unread(file: Images) -> str | None:
+    """What a file of a package may hold that nothing here reads, or None."""
+    if file.packed:
+        return "an archive that is not unpacked"
+    if file.text is None:
+        return None
+    ending = os.path.splitext(file.path)[1].lower()
+    if ending == ".py":
+        return "kernels in Python" if may_hold_kernels(bytes(file.text)) else None
+    return {".ptx": "PTX", ".cu": "CUDA C++"}[ending]

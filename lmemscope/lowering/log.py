@@ -67,6 +67,8 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     first = units[0].excerpt
     assert first is not None
     units[0] = replace(units[0], excerpt=replace(first, text=other + first.text))
+    if log.unreported and not log.errors:
+        units.append(replace(unit, frontend="log", excerpt=LogExcerpt("", gaps=(_silent(log),))))
     if log.errors:
         # Of no file that the log reports on: it is the log's own, as are kernels of no known file.
         failed = LogExcerpt("", gaps=(_failed(log),))
@@ -169,6 +171,11 @@ def _failed(log: BuildLog) -> Gap:
     named = f" at {_few(files)}" if files else ""
     said = f"the build failed{named}, so its log may lack kernels: {first_of(log.errors).text}"
     return Gap("compile", said, "evidence")
+
+
+def _silent(log: BuildLog) -> Gap:
+    said = f"the log compiles {_few(log.unreported)}, without a report of ptxas (-Xptxas -v)"
+    return Gap("log", said, "evidence")
 
 
 def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lmemscope.errors import CompileError
 from lmemscope.files import open_regular
+from lmemscope.formats.ptx_scan import code_of
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.relocatable import launching_gap
@@ -18,6 +19,7 @@ from lmemscope.tools import ptxas
 from lmemscope.tools.toolchain import Toolchain
 
 _TARGET = re.compile(rb"^[ \t]*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+_ENTRY = re.compile(rb"(?<![\w$])\.entry\b")
 _LAUNCHES = re.compile(r"Unresolved extern function '\w*cuda(?:CDP2)?(?:Get|Launch)\w*'")
 """What ptxas misses of PTX that launches: the device runtime, which is linked."""
 _HEAD = 65536
@@ -53,15 +55,21 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
 
 
 def _assembled(unit: Unit, data: bytes) -> Artifacts:
+    if _ENTRY.search(code_of(data)) is None:
+        # For a linker: without -c, ptxas drops what no kernel calls.
+        return replace(_by_ptxas(_relocatable(unit), data), unit=unit)
     try:
         return _by_ptxas(unit, data)
     except CompileError as refusal:
         if _LAUNCHES.search(refusal.log or "") is None:
             raise
-    relocatable = replace(unit, options=unit.options.as_relocatable())
-    artifacts = _by_ptxas(relocatable, data)
+    artifacts = _by_ptxas(_relocatable(unit), data)
     gap = launching_gap("assembled as relocatable code (ptxas -c)")
     return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))
+
+
+def _relocatable(unit: Unit) -> Unit:
+    return replace(unit, options=unit.options.as_relocatable())
 
 
 def _by_ptxas(unit: Unit, data: bytes) -> Artifacts:

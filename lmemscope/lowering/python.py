@@ -149,7 +149,7 @@ def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
         )
     answer = _ask_child(unit, "jit.rawkernel", program.name, program.line, [])
     options = (*cupy_options(()), "-DCUPY_JIT_MODE")
-    gap = Gap("cupy", "lines are those of the CUDA C++ that CuPy makes of the function")
+    gap = Gap("lines", "lines are those of the CUDA C++ that CuPy makes of the function")
     return _compiled(unit, answer["source"], options, (), (gap,))
 
 

@@ -177,6 +177,8 @@ class CallFacts:
             returns; sorted.
         pointed: those that only calls through pointers can reach, and what these call: their
             address is taken, and they take and return what such a call says; sorted.
+        leads_out: whether a call through a pointer may be of a function elsewhere: none that is
+            defined here fits, or another translation unit defines the variable with the pointer.
     """
 
     reached: tuple[str, ...]
@@ -187,6 +189,7 @@ class CallFacts:
     library: tuple[str, ...] = ()
     endless: tuple[str, ...] = ()
     pointed: tuple[str, ...] = ()
+    leads_out: bool = False
 
 
 DisagreementReason = Literal["called-frames", "other-ptxas", "other-target"]

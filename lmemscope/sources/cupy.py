@@ -110,11 +110,13 @@ class CupyPrograms:
         programs: in order; equal names are told apart by a number.
         recognised: the functions of the calls, and the decorators, that they were read from.
         texts: the literals that their sources are made of.
+        files: absolute paths under which the files that they are read from were looked for.
     """
 
     programs: tuple[CupyProgram, ...]
     recognised: tuple[ast.expr, ...]
     texts: tuple[ast.expr, ...]
+    files: tuple[str, ...] = ()
 
 
 def find_programs(tree: ast.Module, source: str, path: str) -> list[CupyProgram]:
@@ -145,7 +147,7 @@ def read_programs(tree: ast.Module, source: str, path: str) -> CupyPrograms:
         line = function.lineno
         found.append(CupyProgram(function.name, "jit.rawkernel", line, None, problem=problem))
     programs = tuple(_distinct(sorted(found, key=lambda program: program.line)))
-    return CupyPrograms(programs, tuple(recognised), tuple(scope.texts))
+    return CupyPrograms(programs, tuple(recognised), tuple(scope.texts), tuple(scope.files))
 
 
 class _Imports:

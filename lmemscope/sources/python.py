@@ -28,7 +28,7 @@ LARGEST = 16 << 20
 """Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
 _WORDS = (
-    *("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
+    *("cupyx?", "cupy_backends", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
     *("cpp_extension", "_compile_kernel", *MAKERS),
 )
 _OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
@@ -93,11 +93,19 @@ class PythonFile:
         programs: in the order of their lines.
         unread: what else may make kernels.
         reaches: whether it, or a module that it imports, names what makes kernels.
+        files: absolute paths under which files with kernels' texts were looked for.
     """
 
     programs: tuple[Program, ...]
     unread: tuple[UnreadKernel, ...]
     reaches: bool
+    files: tuple[str, ...] = ()
+
+    @property
+    def is_all_read(self) -> bool:
+        """Whether nothing but its own text and ``files`` decides about its kernels."""
+        problems = (one.problem for one in self.programs if isinstance(one, CupyProgram))
+        return not self.unread and not any(problems)
 
 
 def read_file(path: str, name: str) -> PythonFile:
@@ -132,7 +140,7 @@ def read_file(path: str, name: str) -> PythonFile:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         raise InputError("read", f"{name} is no Python:{line} {said}") from error
     in_order = tuple(sorted(programs, key=lambda program: program.line))
-    return PythonFile(in_order, unread, reaches)
+    return PythonFile(in_order, unread, reaches, of_cupy.files)
 
 
 def read_programs(path: str, name: str) -> list[Program]:

@@ -46,8 +46,9 @@ _REFLECTING = frozenset(
 )
 _BUILTINS = frozenset(dir(builtins))
 _FOLLOWED = frozenset(
-    "cupy cupyx numba numba_cuda pycuda cuda nvrtc torch builtins sys importlib operator inspect "
-    "pickle marshal dill cloudpickle runpy gc pydoc pkgutil types functools".split()
+    "cupy cupyx cupy_backends numba numba_cuda pycuda cuda nvrtc torch builtins sys importlib "
+    "operator inspect pickle marshal dill cloudpickle runpy gc pydoc pkgutil types "
+    "functools".split()
 )
 """Packages whose names are followed: those that make kernels, and those that give what is not
 named."""

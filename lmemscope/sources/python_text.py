@@ -47,6 +47,7 @@ class Scope:
 
     Attributes:
         texts: the literals that the strings given by `text` are made of.
+        files: absolute paths under which files were looked for, in order.
     """
 
     def __init__(self, tree: ast.Module, source: str, path: str) -> None:
@@ -59,6 +60,7 @@ class Scope:
         self._left = _STEPS
         self._met: list[ast.expr] = []
         self.texts: list[ast.expr] = []
+        self.files: dict[str, None] = {}
         self._collect(tree)
 
     def text(self, node: ast.expr | None) -> Text | None:
@@ -278,6 +280,7 @@ class Scope:
             return None
         # A relative path starts where the program is run; most often that is beside the file.
         for candidate in (os.path.join(os.path.dirname(self._path), path), os.path.abspath(path)):
+            self.files[os.path.abspath(candidate)] = None
             try:
                 value = decoded_utf8(read_beside(candidate))
             except (OSError, ValueError):

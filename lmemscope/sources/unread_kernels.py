@@ -30,6 +30,23 @@ MAKERS = {
     "nvrtcCompileProgram": "an NVRTC program",
     "compile_ptx": "a Numba kernel",
     "compile_ptx_for_current_device": "a Numba kernel",
+    "CUSource": "CUDA C++ that Numba links",
+    "PTXSource": "PTX that Numba links",
+    "InclusiveScanKernel": "a PyCUDA kernel",
+    "ExclusiveScanKernel": "a PyCUDA kernel",
+    "GenericScanKernel": "a PyCUDA kernel",
+    "GenericDebugScanKernel": "a PyCUDA kernel",
+    "module_from_file": "a PyCUDA module",
+    "module_from_buffer": "a PyCUDA module",
+    "set_cufft_callbacks": "a cuFFT callback",
+    "_create_jit_fn": "a PyTorch kernel",
+    "_create_multi_output_jit_fn": "a PyTorch kernel",
+    **dict.fromkeys(
+        ("cuModuleLoad", "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoadFatBinary"),
+        "a module of the driver",
+    ),
+    **dict.fromkeys(("cuLibraryLoadData", "cuLibraryLoadFromFile"), "a library of the driver"),
+    **dict.fromkeys(("cuLinkAddData", "cuLinkAddFile"), "a module that the driver links"),
 }
 """Names that make kernels wherever they come from, and what of."""
 
@@ -40,12 +57,13 @@ _OTHER_JITS = frozenset(
     "brainstate".split()
 )
 """Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
-_PACKAGES = frozenset({"cupy", "cupyx", "numba", "pycuda"})
+_PACKAGES = frozenset({"cupy", "cupyx", "cupy_backends", "numba", "pycuda"})
 _COMPILERS = _PACKAGES | {"cuda", "nvrtc", "numba_cuda"}
 _MAKING = re.compile(
     rf"(?:.*\.)?(?:{'|'.join(MAKERS)})"
     r"|numba(?:_cuda)?\.(?:.*\.)?cuda\.(?:.*\.)?(?:jit|[Rr]educe|compile\w*|CUDADispatcher|CUDAKernel)"
     r"|cupy\.(?:fuse|vectorize|_(?!_)\w+\..*|cuda\.(?:compiler|function)\..*)"
+    r"|(?:cupy_backends\.cuda\.(?:libs|api)|cupy\.cuda)\.(?:nvrtc\.\w+Program|driver\.(?:module|link)\w+)"
     r"|cuda\.core\..*\bProgram|torch\.utils\.cpp_extension\.load|torch\.cuda\._compile_kernel"
 )
 """Functions that make kernels, by the dotted names of what is imported."""

@@ -37,7 +37,7 @@ def fatbin(*entries: bytes) -> bytes:
 
 
 def host_object(*sections: tuple[str, bytes]) -> bytes:
-    """An x86-64 object with some sections."""
+    """An x86-64 object with some sections, which are loaded."""
     return _elf(62, sections)
 
 
@@ -55,7 +55,7 @@ def _elf(
         names += name.encode() + b"\0"
         content = content or (names if name == ".shstrtab" else b"")
         headers.append(
-            struct.pack("<IIQQQQIIQQ", at, 1, 0, 0, 64 + len(body), len(content), 0, 0, 8, 0)
+            struct.pack("<IIQQQQIIQQ", at, 1, 2, 0, 64 + len(body), len(content), 0, 0, 8, 0)
         )
         body += content + bytes(-len(content) % 8)
     ident = b"\x7fELF\x02\x01\x01\0" + bytes([abi]) + bytes(7)

@@ -229,17 +229,27 @@ class ModuleFlow:
             for callee in self.callees[function]
             if callee not in self.callees and not callee.startswith(("%", *_RUNTIME_PREFIXES))
         }
+        pointed = self._find_pointed(name, reached) if indirect else ()
         return CallFacts(
             tuple(sorted(f for f in reached if f != name)),
             recursive,
             indirect,
             external=tuple(sorted(external - _RUNTIME)),
-            pointed=self._find_pointed(name, reached) if indirect else (),
+            pointed=pointed,
+            leads_out=any(map(self._leads_out, {*reached, *pointed})),
         )
 
     def _calls_through(self, function: str) -> bool:
         """Whether a function makes a call through a pointer."""
         return any(callee.startswith("%") for callee in self.callees[function])
+
+    def _leads_out(self, caller: str) -> bool:
+        """Whether a function's calls through pointers may lead to other translation units."""
+        wanted = self._wanted(caller)
+        known = set(self._addressed.values())
+        if any(one not in known if one is not None else not known for one in wanted):
+            return True
+        return bool(wanted) and self.ptx.reads_external_pointer(caller)
 
     def _find_pointed(self, kernel: str, reached: Iterable[str]) -> tuple[str, ...]:
         """Functions that only calls through pointers can reach, and what these call."""

@@ -214,6 +214,27 @@ def test_other_kinds_of_input(
     assert (tree.looked(tree.revision(*changed, known=(*FILES, name)), found) == name) == looked
 
 
+@pytest.mark.parametrize(
+    ("code", "looked"),
+    [
+        ("'__global__ void k() {}'", False),
+        ("(Path(__file__).parent / 'k.txt').read_text()", True),
+        ("Path('k.txt').read_text()", True),
+        ("linecache.getlines('k.txt')", True),
+    ],
+)
+def test_a_python_file_is_read_with_the_texts_of_its_kernels(
+    tree: Tree, code: str, looked: bool
+) -> None:
+    tree.add("k.txt", "__global__ void k() {}\n")
+    text = f"import cupy, linecache\nfrom pathlib import Path\nk = cupy.RawKernel({code}, 'k')\n"
+    found = tree.add("n.py", text)
+    known = (*FILES, "n.py", "k.txt")
+    assert (tree.looked(tree.revision("k.txt", known=known), found) == "n.py") == looked
+    is_unknown = "linecache." in code
+    assert (tree.looked(tree.revision(known=known), found) == "n.py") == is_unknown
+
+
 def test_a_cubin_is_read_with_its_neighbours(tree: Tree) -> None:
     tree.add("k.json", "{}")
     found = tree.add("k.cubin", "")

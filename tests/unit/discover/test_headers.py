@@ -46,6 +46,31 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("text", "is_kernel"),
+    [
+        ('#include "m.h"\nKERNEL void k(int *p) { *p = 1; }\n', True),
+        ('#include "m.h"\nextern "C" KERNEL void k(int *p) {\n}\n', True),
+        ('#include "m.h"\nNAMED(k)(int *p) { *p = 1; }\n', True),
+        ("#define K __global__\nK void k(int *p) { *p = 1; }\n", True),
+        ("__attribute__((global)) void k(int *p) { *p = 1; }\n", True),
+        ('#include "m.h"\nKERNEL void k(int *p);\n', False),
+        ('#include "m.h"\nvoid f() {\n  other(1);\n}\nEXPORT void k() {}\n', False),
+        ("KERNEL void k(int *p) { *p = 1; }\n", False),
+    ],
+)
+def test_kernels_of_cpp_files_are_told_by_what_their_macros_stand_for(
+    tmp_path: Path, text: str, is_kernel: bool
+) -> None:
+    (tmp_path / "m.h").write_text(
+        "#define KERNEL __global__\n#define NAMED(name) \\\n  __global__ void name\n"
+        "#define EXPORT extern\n"
+    )
+    (tmp_path / "host.cpp").write_text(text)
+    found = discover([str(tmp_path)], Globs(str(tmp_path)), Builds(use=False))
+    assert len(unseen(found.headers, [])) == is_kernel
+
+
 def lonely(
     tree: Path, *paths: str, globs: Globs | None = None, include: tuple[Path, ...] = ()
 ) -> tuple[Gap, ...]:

@@ -33,7 +33,8 @@ def payloads(data: bytes) -> dict[str, list[bytes]]:
     budget = budget_for(len(data))
     read = found(data)
     assert [one.problem for one in read if one.problem is not None] == []
-    return {one.path: [bytes(unpack(image, budget)) for image in one.entries] for one in read}
+    binaries = [one for one in read if one.text is None]
+    return {one.path: [bytes(unpack(image, budget)) for image in one.entries] for one in binaries}
 
 
 @pytest.mark.parametrize("codec", [0, LZ4, ZSTD])
@@ -70,6 +71,31 @@ def test_what_holds_no_device_code_gives_nothing() -> None:
     assert found(host_object((".text", b"code"))) == []
     assert found(b"not at all") == []
     assert found(b"") == []
+
+
+@pytest.mark.parametrize("image", [fatbin(entry(cubin(), codec=LZ4)), cubin()])
+def test_device_code_among_other_data_is_read(image: bytes) -> None:
+    data = bytes(24) + image + b"and so on"
+    assert payloads(host_object((".rodata", data))) == {"": [cubin()]}
+
+
+def test_the_magic_alone_is_no_device_code() -> None:
+    constants = fatbin()[:8] + b"\xff" * 24 + b"\x7fELF\x02\x01" + bytes(12) + b"\xbe\0"
+    assert found(host_object((".text", constants))) == []
+
+
+def test_members_that_may_hold_kernels_are_told() -> None:
+    members = (("k.ptx", b".version 9.0"), ("a.py", b"x = 1"), ("t.tar.xz", b""), ("t.txt", b""))
+    for data in (package(*members), conda_package(*members)):
+        told = {
+            one.path.rpartition("/")[2]: (None if one.text is None else bytes(one.text), one.packed)
+            for one in found(data)
+        }
+        assert told == {
+            "k.ptx": (b".version 9.0", False),
+            "a.py": (b"x = 1", False),
+            "t.tar.xz": (None, True),
+        }
 
 
 def test_containers_are_read_however_nested() -> None:

@@ -166,6 +166,7 @@ NO_KERNEL = Gap("kernels", "it defines no __global__ function")
 NO_LOG = Gap("ptxas", "no report", "evidence")
 UNRUN = Gap("run", "n.py holds kernels that only running it would compile", "uninstantiated")
 CALLS_OUT = with_facts(calls=CallFacts((), (), False, external=("_Z4distPf",)))
+CALLS_POINTER = with_facts(calls=CallFacts((), (), True, leads_out=True))
 ANON = "_ZN41_GLOBAL__N__00000000_4_r_cu_{}4anonEPii"
 ABOVE_A = (
     'namespace a {\n// lmemscope: allow dynamic-index "measured"\n__global__ void k() {\n}\n}\n'
@@ -242,6 +243,8 @@ SCENARIOS = (
     S("notes an unrun Numba kernel", "passed", project(a=(CLEAN,), gaps=(UNRUN,)), NOTED),
     S("calls a function of another translation unit", "undecided", project(a=(CALLS_OUT,)),
       said=("k calls dist, which another translation unit defines",)),
+    S("calls through a pointer what may be elsewhere", "undecided", project(a=(CALLS_POINTER,)),
+      said=("k calls through a pointer",)),
     S("notes calls of other translation units", "passed", project(a=(CALLS_OUT,)), EXTERNAL,
       said=("note: a.cu: [external] k calls dist",)),
     S("notes templates, but calls another translation unit", "undecided",

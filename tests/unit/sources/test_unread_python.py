@@ -55,7 +55,17 @@ THROUGH_A_MODULE = {
     "two modules": "from between import go\n@go\n" + KERNEL,
     "a relative import": "from .helpers import go\n@go\n" + KERNEL,
 }
+UNREAD |= {
+    "CuPy's NVRTC": "from cupy_backends.cuda.libs import nvrtc\nnvrtc.createProgram(t)\n",
+    "CuPy's driver": "from cupy.cuda import driver\ndriver.moduleLoadData(t)\n",
+    "the driver": "from cuda.bindings import driver as d\nd.cuModuleLoadData(t)\n",
+    "a jiterator": "import torch\nf = torch.cuda.jiterator._create_jit_fn(t)\n",
+    "a callback": "import cupy\nwith cupy.fft.config.set_cufft_callbacks(cb_load=t):\n    pass\n",
+    "a scan": "from pycuda.scan import InclusiveScanKernel as S\nk = S(int, 'a+b', preamble=t)\n",
+    "a linked source": "from numba import cuda\nf = cuda.CUSource(t)\n",
+}
 ORDINARY = {
+    "CuPy's driver, asked": "from cupy.cuda import driver\ndriver.ctxGetCurrent()\n",
     "computed attributes": "import os\ndef f(x):\n    return getattr(os, x)()\n",
     "plugins": (
         "import importlib\ndef load(n):\n    m = importlib.import_module(n)\n"

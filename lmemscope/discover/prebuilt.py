@@ -1,0 +1,64 @@
+"""Objects, archives and libraries with device code beside sources, which a walk does not read.
+
+What a build makes is everyday and nobody's business: it lies in a build directory, or git ignores
+it. What git tracks, or would add, may be linked into the program instead of a source.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from lmemscope.discover.locate import is_build_name
+from lmemscope.discover.skipped import known_to_git, top_of
+from lmemscope.files import read_input
+
+_ENDINGS = frozenset({".o", ".obj", ".a", ".lib", ".so"})
+_SIGNS = (b".nv_fatbin", b".nv.info", b"\x50\xed\x55\xba\x01\x00")
+"""Names of sections with device code, and the beginning of a fat binary."""
+_FORM = "device code in an object or a library"
+
+
+def prebuilt(path: str) -> str | None:
+    """What a host object, archive or library holds, in words; None without device code."""
+    if os.path.splitext(path)[1].lower() not in _ENDINGS or _is_of_build(path):
+        return None
+    try:
+        data = read_input(path)
+    except OSError:
+        return _FORM
+    return _FORM if any(sign in data for sign in _SIGNS) else None
+
+
+def without_build_products(found: Mapping[str, str], read: Collection[str]) -> dict[str, str]:
+    """Files that are not read, by name with what they hold, less the objects that a build makes.
+
+    Args:
+        found: as shown to the user.
+        read: absolute paths of what is read, for instance since a directory has no sources.
+    """
+    by_top: dict[str, list[str]] = {}
+    taken = frozenset(read)
+    for name, form in found.items():
+        if form == _FORM:
+            by_top.setdefault(top_of(name), []).append(name)
+    own = {name for top, names in by_top.items() for name in _of_project(top, names)}
+    return {
+        name: form
+        for name, form in found.items()
+        if form != _FORM or (name in own and os.path.abspath(name) not in taken)
+    }
+
+
+def _of_project(top: str, names: list[str]) -> list[str]:
+    known = known_to_git(top, [_real(name) for name in names])
+    return names if known is None else [name for name in names if _real(name) in known]
+
+
+def _real(name: str) -> str:
+    parent, file = os.path.split(os.path.abspath(name))
+    return os.path.join(os.path.realpath(parent), file)
+
+
+def _is_of_build(path: str) -> bool:
+    return any(map(is_build_name, os.path.dirname(path).split(os.sep)))
