@@ -23,6 +23,7 @@ from lmemscope.sources.response_files import Words
 from lmemscope.sources.tool_words import SCALAR, ptxas_words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
+_NAME_END = re.compile(r"[=(\s]")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
 _MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
 """What nvcc may be given. It runs its host compiler through a shell: a ``$(…)`` in a macro's value
@@ -76,13 +77,17 @@ class BuildFlags:
 
 @dataclass(slots=True)
 class _Reading:
-    """A command line, half read; includes and macros as they came, files still to be looked up."""
+    """A command line, half read; includes as they came, files still to be looked up.
+
+    Attributes:
+        macros: by name, the definition that is in force; None where the name is undefined.
+    """
 
     directory: str
     trust: bool
     places: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     forced: list[str] = field(default_factory=list)
-    defines: list[str] = field(default_factory=list)
+    macros: dict[str, str | None] = field(default_factory=dict)
     nvrtc: list[str] = field(default_factory=list)
     nvcc: list[str] = field(default_factory=list)
     ptxas: list[str] = field(default_factory=list)
@@ -277,10 +282,9 @@ def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
     if not allowed.fullmatch(value):
         reading.refused[f"{name}={value}"] = False
     elif kind == "define":
-        reading.defines.append(value)
+        reading.macros[_NAME_END.split(value, maxsplit=1)[0]] = value
     elif kind == "undefine":
-        reading.nvrtc.append(f"-U{value}")
-        reading.nvcc.append(f"-U{value}")
+        reading.macros[value] = None
     elif kind == "std":
         reading.std = value.replace("gnu++", "c++")
         if reading.std != value:
@@ -307,11 +311,13 @@ def _split(value: str) -> list[str]:
 def _read_host_words(reading: _Reading) -> None:
     # nvcc's host compiler gets these words before nvcc's own.
     own, reading.places = reading.places, defaultdict(list)
+    own_macros, reading.macros = reading.macros, {}
     words = iter(reading.host)
     for word in words:
         _host_word(reading, word, words)
     for kind, directories in own.items():
         reading.places[kind] += directories
+    reading.macros.update(own_macros)
     if reading.host_std not in (None, reading.std):
         reading.nvcc.append(f"-Xcompiler=-std={reading.host_std}")
 
@@ -407,6 +413,9 @@ def _finished(reading: _Reading) -> BuildFlags:
         reading.nvrtc.append("--relocatable-device-code=true")
         reading.nvcc.append("-rdc=true")
         reading.ptxas.append("-c")
+    undefined = [f"-U{name}" for name, value in reading.macros.items() if value is None]
+    reading.nvrtc += undefined
+    reading.nvcc += undefined
     searched = _searched(reading)
     _add_forced(reading, tuple(searched))
     own = [path for path in searched if not holds_toolkit(path)]
@@ -418,7 +427,7 @@ def _finished(reading: _Reading) -> BuildFlags:
             reading.nvcc.append(f"-isystem={path}")
     options = CompileOptions(
         include_dirs=tuple(own),
-        defines=tuple(dict.fromkeys(reading.defines)),
+        defines=tuple(one for one in reading.macros.values() if one is not None),
         std=reading.std,
         maxrregcount=reading.registers,
         use_fast_math=reading.fast,

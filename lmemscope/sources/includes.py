@@ -29,6 +29,7 @@ from lmemscope.sources.unlike_macros import (
     pastes_in_conditions,
     probed,
 )
+from lmemscope.sources.unlike_names import NameUse, name_use, named_otherwise
 from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
 
 ARCH_LIST = "__CUDA_ARCH_LIST__"
@@ -99,6 +100,7 @@ class _Scanned:
         computed: as in `Closure`.
         use: of macros in all of the text.
         otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
+        declared: what it makes of names that are declared before it.
         once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
     """
 
@@ -108,6 +110,7 @@ class _Scanned:
     computed: bool
     use: MacroUse
     otherwise: str | None
+    declared: NameUse
     once: bool
 
 
@@ -157,7 +160,9 @@ def closure(path: str, options: CompileOptions) -> Closure:
     is_once = False
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
-    otherwise = read_otherwise(b"\n".join(b"#define " + one for one in defines))
+    given_text = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
+    otherwise = read_otherwise(given_text)
+    declared = [name_use(code(given_text))]
     followed: set[tuple[str, Header]] = set()
 
     def follow(includer: str, header: Header) -> None:
@@ -194,6 +199,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
             computed |= found_there.computed
             otherwise = otherwise or found_there.otherwise
             uses.append(found_there.use)
+            declared.append(found_there.declared)
             digests += [found_there.digest]
             is_once |= found_there.once
             for header in found_there.names:
@@ -221,6 +227,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
     if is_once and len(set(digests)) < len(digests):
         otherwise = otherwise or READ_TWICE
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
+    asked = asked or named_otherwise(declared, uses)
     asked = asked or environment_arguments() or unshared(arguments.host, options.std)
     # NVRTC compiles for one architecture, and its list has no other.
     if any(one.startswith(ARCH_LIST.encode()) for one in defines):
@@ -284,7 +291,8 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
             names[*_header(named), word.endswith(b"_next")] = None
     digest = hashlib.sha256(data).hexdigest()
     use, once = macro_use(data), _ONCE.search(_SPLICE.sub(b"", data)) is not None
-    return _Scanned(digest, tuple(names), tuple(macros), computed, use, otherwise, once)
+    declared = name_use(code(data))
+    return _Scanned(digest, tuple(names), tuple(macros), computed, use, otherwise, declared, once)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:

@@ -24,6 +24,7 @@ from lmemscope.sources.compiler_macros import (
     is_likely,
     is_unknown,
 )
+from lmemscope.sources.host_names import ASKING, HOST_NAMES, OTHER_RESULTS
 from lmemscope.sources.macro_use import FRAGMENT, WORD, Definition, MacroUse
 
 PASTED = "a name that macros put together"
@@ -42,6 +43,7 @@ _BRACKET = re.compile(rb"[()]")
 _ASKED_ABOUT = re.compile(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)")
 _MOST = 200_000
 """Steps of looking for what can be pasted together; what takes more counts as different."""
+_NAMED_OTHERWISE = HOST_NAMES | OTHER_RESULTS | ASKING
 _LONGEST = 20_000
 """Bytes of a macro's arguments."""
 
@@ -263,7 +265,7 @@ def _is_asked_about(text: bytes, at: int) -> bool:
 
 @functools.cache
 def _beginnings() -> frozenset[bytes]:
-    names = (*DIFFERENT, *FUNCTIONS, *LIBRARY_FUNCTIONS)
+    names = (*DIFFERENT, *FUNCTIONS, *LIBRARY_FUNCTIONS, *_NAMED_OTHERWISE)
     return frozenset(name[:end] for name in names for end in range(1, len(name)))
 
 
@@ -274,7 +276,7 @@ def _begins(name: bytes) -> bool:
 def _differs_made(name: bytes) -> bool:
     if name in SAME:
         return name in FUNCTIONS
-    if name in LIBRARY_FUNCTIONS:
+    if name in LIBRARY_FUNCTIONS or name in _NAMED_OTHERWISE:
         return True
     # Two names of macros, one behind the other, are no name of a macro.
     likely = is_likely(name) and b"____" not in name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lmemscope.sources.compiler_macros import LIBRARY_FUNCTIONS
+from lmemscope.sources.host_names import DIRECTIVES
 from lmemscope.sources.macro_use import code
 
 READ_TWICE = "two equal headers that are read once, which GCC takes for one"
@@ -15,6 +16,14 @@ _PLACE = "a line or a file that a text asks for, which NVRTC names otherwise"
 _ASKED_PLACE = re.compile(rb"(?<![\w$])__(?:LINE|FILE)__(?![\w$])")
 _BEFORE_PLACE = re.compile(rb"(?:^|[;{})\\\s])printf\s*+\([^;{}()]*,\s*$")
 _BEHIND_PLACE = re.compile(rb"\s*[,)]")
+_DIRECTIVE = "a directive that only GCC's preprocessor obeys"
+_DIRECTIVES = re.compile(
+    rb"(?m:^)[ \t\v\f\0\xef\xbb\xbf]*(?:#|%:)[ \t\v\f]*+"
+    rb"(?!(?:" + b"|".join(sorted(DIRECTIVES)) + rb")(?![\w$])|[\n\r]|\Z)"
+    # An assertion, such as ``#if #machine(x86_64)``, which a macro may stand for.
+    rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*(?:el)?if(?![\w$])[^\n#]*#"
+    rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+[\w$]++[ \t][^\n]*(?<![#%:])(?:#|%:)(?![#%:])"
+)
 _PRAGMA = "a pragma that nvcc's preprocessor obeys"
 _FUNCTION = rb"(?:::\s*+|std\s*+::\s*+)?(?:" + b"|".join(sorted(LIBRARY_FUNCTIONS)) + rb")"
 
@@ -87,7 +96,10 @@ def read_otherwise(text: bytes) -> str | None:
                 return what
         if b"__attribute__" in shown and any(map(_is_attribute, shown.split(b"\n"))):
             return _ATTRIBUTE
-    return _PLACE if _asks_for_place(code(text)) else None
+    shown = code(text)
+    if _DIRECTIVES.search(shown) is not None:
+        return _DIRECTIVE
+    return _PLACE if _asks_for_place(shown) else None
 
 
 def _asks_for_place(text: bytes) -> bool:
