@@ -73,7 +73,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if numbers is None or len(numbers) != len(array.extents) or math.prod(numbers) > MOST:
         return
     _check_place(target, declared)
-    caveat = _CAVEAT if any(may_be_dynamic(target, hit) for hit in target.hits) else None
+    asked = (may_be_dynamic(one.facts, one.case.sources, target.files) for one in target.hits)
+    caveat = _CAVEAT if any(asked) else None
     yield Rewriting(
         "shared-table",
         "unsafe" if caveat else "safe",

@@ -21,6 +21,7 @@ from lmemscope.rules.launch_syntax import (
     parameter_name,
     shape_of_call,
 )
+from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.remembered import Remembered
 
 _ASKS = re.compile(
@@ -28,8 +29,6 @@ _ASKS = re.compile(
 )
 """A call that asks or sets something of a kernel, and does not launch it."""
 _CHEVRONS = re.compile(r"<\s*<\s*<")
-_PASTED = re.compile(r"##\s*\w+\s*(?:<[^;<>]*>\s*)?<\s*<\s*<|\w##\w*\s*<\s*<\s*<")
-"""A launch of a name that a macro puts together."""
 _ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?:\w+\s*::\s*)*$")
 """What hands on the value behind it."""
 _KEPT = re.compile(
@@ -96,7 +95,9 @@ def launches_in(sources: SourceText, files: Iterable[str], kernel: str) -> Launc
 
     def find() -> Launches:
         reader = _Reader(sources, looked)
-        return _joined(reader.of(kernel, file, _DEPTH) for file in looked)
+        found = _joined(reader.of(kernel, file, _DEPTH) for file in looked)
+        is_read = found.are_all and not may_be_pasted(kernel, sources, looked)
+        return replace(found, are_all=is_read)
 
     return _LAUNCHES.of(sources, (kernel, looked), find)
 
@@ -151,7 +152,7 @@ class _Reader:
                     depth,
                 )
             ]
-            found.append(Launches((*written,), _PASTED.search(text) is None))
+            found.append(Launches((*written,), are_all=True))
         return _joined(found)
 
     def _handed_on(self, name: str, file: str, depth: int, span: tuple[int, int]) -> Launches:
