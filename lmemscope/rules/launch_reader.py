@@ -227,18 +227,25 @@ class _Reader:
         got = _GETS.fullmatch(f"{name}({given[0].strip()})")
         if got is not None:
             return replace(self.of(got["name"], file, depth - 1), are_all=False)
+        definitions = [one for one in self._definitions(name) if any(one[1][position:][:1])]
+        by_it = [
+            self.of(parameters[position], at, depth - 1, span)
+            for at, parameters, span in definitions
+        ]
         found = [
             one
-            for at, parameters, span in self._definitions(name)
-            if position < len(parameters)
+            for (at, parameters, span), launches in zip(definitions, by_it, strict=True)
             for one in self._bound(
-                self.of(parameters[position], at, depth - 1, span).written,
+                launches.written,
                 dict(zip(parameters, given, strict=False)),
                 self._sources.code(at)[slice(*span)],
                 self._place(file, begin),
             )
         ]
-        return Launches((*found,), are_all=False)
+        # A function may be another one of its name; a macro that is defined once is read whole.
+        around = [macro_around(self._sources.code(at), span[0]) for at, _, span in definitions]
+        is_whole = len(around) == 1 and around[0] is not None and around[0][0] == name
+        return Launches((*found,), is_whole and by_it[0].are_all)
 
     def _bound(
         self,
