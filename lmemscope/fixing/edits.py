@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Edit, Rewriting, ThreadRoom
 
 _WORD = re.compile(rb"\w")
 _PAIRS = 6
@@ -100,7 +100,16 @@ def together(rewritings: Sequence[Rewriting]) -> Rewriting | None:
         summary="; ".join(dict.fromkeys(one.summary for one in rewritings)),
         caveat="; ".join(dict.fromkeys(caveats)) or None,
         promises=promises if all(one.promises for one in unsafe) else (),
+        room=_least_room([one.room for one in rewritings if one.room is not None]),
     )
+
+
+def _least_room(rooms: Sequence[ThreadRoom]) -> ThreadRoom | None:
+    """What several make at least, for the kernels that all of them know of."""
+    if not rooms:
+        return None
+    kernels = frozenset.intersection(*(one.kernels for one in rooms))
+    return ThreadRoom(min(one.threads for one in rooms), kernels)
 
 
 def _promised(edit: Edit, rewriting: Rewriting) -> bool:

@@ -19,7 +19,8 @@ from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import KernelFacts, Rewriting, SourceText, UnitReport, count
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
-from lmemscope.rules.launched import LARGEST_BLOCK, every_block, sizes_in_sight
+from lmemscope.rules.launched import LARGEST_BLOCK, every_block, files_of, sizes_in_sight
+from lmemscope.rules.launched_elsewhere import launch_sizes
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.lines import from_disk
 from lmemscope.sources.syntax import Syntax
@@ -106,14 +107,14 @@ def with_caveat(rewriting: Rewriting, lost: Iterable[Lost]) -> Rewriting:
 
 def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
     """An attempt with what its rewriting promises of launches, and why it is worse, or None."""
-    hits = attempt.target.hits
-    sources = hits[0].case.sources
+    sources = attempt.target.hits[0].case.sources
     lost: list[Lost] = []
     for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
         own = from_disk(None, unit.input, unit.options, sources.mentioning)
         if outcome.report is not None:
             lost += lost_blocks(report, outcome.report, unit.arch, own)
-            lost += _lost_dynamic(attempt, report, outcome.report)
+            if isinstance(attempt.target, Target):
+                lost += lost_shared(report, outcome.report, attempt.rewriting, attempt.target, own)
     unfit = next((one.in_sight for one in lost if one.in_sight is not None), None)
     why = None
     if unfit is not None:
@@ -121,20 +122,83 @@ def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
     return replace(attempt, rewriting=with_caveat(attempt.rewriting, lost)), why
 
 
-def _lost_dynamic(attempt: Attempt, before: UnitReport, after: UnitReport) -> Iterator[Lost]:
-    """The same of dynamic shared memory that launches may ask for, beside what is static."""
-    target = attempt.target
-    if not isinstance(target, Target) or attempt.rewriting.applicability == "unsafe":
-        return  # Who promises something of shared memory promises this, too.
-    later = {one.facts.name: one.facts for one in after.kernels}
-    for hit in target.hits:
-        made = later.get(hit.facts.name)
-        taken = _shared(made) if made is not None else 0
-        if taken > _shared(hit.facts) and may_be_dynamic(target, hit):
-            left = STATIC_BYTES - taken
-            text = f"no launch of {short_name(hit.facts.demangled)} asks for more than {left} "
-            text += f"bytes of dynamic shared memory: {count(taken, 'byte')} are static"
-            yield Lost(hit.facts.name, LARGEST_BLOCK, text, None)
+def lost_shared(
+    before: UnitReport,
+    after: UnitReport,
+    rewriting: Rewriting,
+    target: Target,
+    sources: SourceText,
+) -> Iterator[Lost]:
+    """What the kernels that have more static shared memory with a rewriting do not allow.
+
+    It is made for those that a text says to run it. The machine code says which do: they may be
+    called by another name, or be kernels that a macro defines.
+
+    Args:
+        before, after: the unit without and with it.
+        rewriting: that is tried.
+        target: what for.
+        sources: the text of the unit's files, and of the project around them.
+    """
+    known = {hit.facts.name for hit in target.hits}
+    if rewriting.room is not None:
+        known |= rewriting.room.kernels
+    later = {stable_name(one.facts.name): one.facts for one in after.kernels}
+    for was in (one.facts for one in before.kernels):
+        made = later.get(stable_name(was.name))
+        if was.kind != "entry" or made is None or _shared(made) <= _shared(was):
+            continue
+        is_known = was.name in known
+        if rewriting.room is not None:
+            yield from _lost_threads(was, made, rewriting.room.threads, target, sources, is_known)
+        # Who promises something of shared memory promises this of the kernels that are known.
+        if not (is_known and rewriting.applicability == "unsafe"):
+            yield from _lost_dynamic(was, made, target, sources)
+
+
+def _lost_threads(
+    was: KernelFacts,
+    made: KernelFacts,
+    threads: int,
+    target: Target,
+    sources: SourceText,
+    is_known: bool,
+) -> Iterator[Lost]:
+    """Blocks that have more threads than a rewriting has room for, which would share some of it.
+
+    Args:
+        was, made: a kernel without and with it.
+        threads: that it has room for.
+        target: what it is for.
+        sources: the project's text.
+        is_known: whether the rewriting is made for the kernel, by its bounds or with a promise.
+    """
+    bounds = made.launch_bounds
+    most = bounds.max_threads if bounds is not None else None
+    if most is not None and most <= threads:
+        return
+    name = short_name(was.demangled)
+    sizes = launch_sizes(name, was.home, sources) if was.home is not None else ()
+    in_sight = max((one for one in sizes if threads < one <= (most or one)), default=None)
+    if in_sight is None:
+        is_asked = most is None and target.asked_block is not None
+        if is_known or is_asked or (every_block(was, sources) and _is_closed(was, sources)):
+            return
+    text = f"no block of {name} has more than {count(threads, 'thread')}, which its shared memory "
+    yield Lost(was.name, threads, f"{text}is for", in_sight)
+
+
+def _lost_dynamic(
+    was: KernelFacts, made: KernelFacts, target: Target, sources: SourceText
+) -> Iterator[Lost]:
+    """Dynamic shared memory that launches of a kernel may ask for, beside what is static."""
+    if may_be_dynamic(was, sources, (*target.files, *files_of(was, sources))):
+        taken = _shared(made)
+        text = (
+            f"no launch of {short_name(was.demangled)} asks for more than {STATIC_BYTES - taken} "
+        )
+        text += f"bytes of dynamic shared memory: {count(taken, 'byte')} are static"
+        yield Lost(was.name, LARGEST_BLOCK, text, None)
 
 
 def loses_more(lost: Iterable[Lost], alone: Iterable[Lost]) -> Lost | None:

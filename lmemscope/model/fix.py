@@ -46,6 +46,19 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadRoom:
+    """Shared memory with a part for each thread of a block.
+
+    Attributes:
+        threads: of a block, that it is for.
+        kernels: mangled names of those that are taken to run what has it.
+    """
+
+    threads: int
+    kernels: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Rewriting:
     """One rewrite at one place, not yet tried.
 
@@ -62,6 +75,7 @@ class Rewriting:
             number's, and the largest.
         takes: kernels' PTX parameters with the numbers that all launches pass: the original is
             compared as it runs with them.
+        room: that it makes in shared memory for each thread of a block, or None.
     """
 
     rewrite: str
@@ -73,6 +87,7 @@ class Rewriting:
     version: tuple[str, str, int] | None = None
     base: tuple[Edit, ...] | None = None
     takes: tuple[tuple[str, str, int], ...] = ()
+    room: ThreadRoom | None = None
 
 
 @dataclass(frozen=True, slots=True)

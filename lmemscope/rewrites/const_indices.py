@@ -4,9 +4,9 @@ A module variable in constant or device memory from which indices are read (`sta
 becomes const, so that an index read at a constant position is a constant. A second variant also
 unrolls the loops that read it and those that index the array.
 
-Safe: in the whole project nothing writes the table (`cudaMemcpyToSymbol` included) or has its
-address. Declined if another file declares it `extern`, or if a function gets an element, because a
-const overload may be called.
+Safe: the project takes only the values of its elements, and no macro can form its name. Declined if
+another file declares it `extern`, or a function gets an element, because a const overload may be
+called.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
+from lmemscope.rewrites.places import is_declared_name
+from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import files_of, in_file, lines_of
 from lmemscope.rules.index_tables import IndexTable, index_tables
 from lmemscope.rules.indexing import listed
@@ -34,7 +36,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """The word `const` in the declarations; that, and the loops that read the tables unrolled."""
     tables = [index_tables(hit.case) for hit in target.hits]
     every = {one.name: one for each in tables for one in each}
-    if not all(tables):
+    if not all(tables) or not all(_is_read(target, one) for one in every.values()):
         return
     found = [_declared_const(target, one) for one in every.values() if not one.is_const]
     edits = tuple(edit for edit in found if edit is not None)
@@ -48,6 +50,20 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if loops:
         text = f"{summary}, and unroll {count(len(loops), 'loop')}"
         yield Rewriting("const-indices", "safe", (*edits, *loops), text)
+
+
+def _is_read(target: Target, table: IndexTable) -> bool:
+    """Whether the value of an element is all that the files in sight take of a table."""
+    name, element = table.name.encode(), table.type.encode()
+    for home in filter(None, (in_file(target, file) for file in target.files)):
+        for use in walk(home.syntax.root):
+            is_use = use.type == "identifier" and home.syntax.text(use) == name
+            if not is_use or is_declared_name(use):
+                continue
+            place = element_at(use, element, table.dimensions, home)
+            if place is None or not takes_value(place, element, home):
+                return False
+    return True
 
 
 def _declared_const(target: Target, table: IndexTable) -> Edit | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lmemscope.formats.demangle import plain_name
-from lmemscope.model import SourceLocation
+from lmemscope.model import KernelFacts, SourceLocation, SourceText
 from lmemscope.rewrites.base import Hit, Target
-from lmemscope.rules.launch_reader import launches_in
-from lmemscope.rules.shared import DYNAMIC, has_dynamic
+from lmemscope.rules.launch_reader import Launches
+from lmemscope.rules.launched_elsewhere import launches_of
+from lmemscope.rules.shared import DYNAMIC
 
 _DYNAMIC = re.compile(
     DYNAMIC + r"|\bdynamicSmemBytes\b|\bcudaFuncAttributeMaxDynamicSharedMemorySize"
@@ -17,24 +19,40 @@ _DYNAMIC = re.compile(
 """Such memory, or a launch that may ask for it, of whatever kernel."""
 
 
-def may_be_dynamic(target: Target, hit: Hit) -> bool:
-    """Whether a file around a kernel declares such memory, or a launch there asks for some.
+def may_be_dynamic(facts: KernelFacts, sources: SourceText, files: Iterable[str]) -> bool:
+    """Whether a file around a kernel declares such memory, or a launch may ask for some.
 
-    A launch may ask for memory that nobody uses, so that fewer blocks run at a time.
+    A launch may ask for memory that nobody uses, so that fewer blocks run at a time. Who gets the
+    kernel's address, or puts its name together, may launch it so.
+
+    Args:
+        facts: the kernel's.
+        sources: text of its files, and of the project around them.
+        files: that are around it.
     """
-    return has_dynamic(hit.case) or dynamic_at(target, hit) is not None
+    looked = tuple(files)
+    launches = launches_of(plain_name(facts.demangled), sources, looked)
+    return not launches.are_all or _place(launches, sources, looked) is not None
 
 
 def dynamic_at(target: Target, hit: Hit) -> str | None:
-    """The first line that declares such memory, or may ask for some; None where none does."""
-    for file in target.files:
-        text = hit.case.sources.code(file)
+    """The line that declares such memory, or may ask for some; None where nothing does."""
+    sources = hit.case.sources
+    launches = launches_of(plain_name(hit.facts.demangled), sources, target.files)
+    place = _place(launches, sources, target.files)
+    if place is not None:
+        return hit.case.line(place)
+    return None if launches.are_all else "its program"
+
+
+def _place(
+    launches: Launches, sources: SourceText, files: tuple[str, ...]
+) -> SourceLocation | None:
+    """Where such memory is declared, or a launch asks for some or may."""
+    for file in files:
+        text = sources.code(file)
         declared = _DYNAMIC.search(text)
         if declared is not None:
-            line = 1 + text.count("\n", 0, declared.start())
-            return hit.case.line(SourceLocation(file, line))
-    kernel = plain_name(hit.facts.demangled)
-    for one in launches_in(hit.case.sources, target.files, kernel).written:
-        if one.shape[2:] and one.shape[2].strip() != "0":
-            return hit.case.line(one.place)
-    return None
+            return SourceLocation(file, 1 + text.count("\n", 0, declared.start()))
+    asking = (one for one in launches.written if one.shape[2:] and one.shape[2].strip() != "0")
+    return next((one.place for one in asking), None)

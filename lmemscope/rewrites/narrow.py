@@ -153,6 +153,7 @@ def _rewriting(
         f"`{target.name}` as {what} in a column of shared memory for each of "
         f"{room.threads} threads",
         "; ".join(caveats) or None,
+        room=room.claimed,
     )
 
 

@@ -18,14 +18,17 @@ _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\\r?\n|\\.)*
 
 
 def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
-    """The kernels of the input that may run a function of the target's file.
+    """The kernels of the input that, by their text, run a function of the target's file.
+
+    Which of them do, and whether others do by a name that is not read here, a trial shows.
 
     Args:
         target: in whose file it is.
         function: its definition.
 
     Returns:
-        Them; None where there may be more: of a function in a header, which other sources include.
+        Them; None where other inputs may have more: of a function in a header, which other sources
+        include, or in code that is linked later.
     """
     syntax = target.syntax
     name = syntax.function_name(function)
@@ -35,7 +38,7 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
         return None
     if b"__global__" in _WORD.findall(head):
         names = {name}
-    elif not target.path.endswith((".cu", ".py")):
+    elif not target.path.endswith((".cu", ".py")) or _is_linked(target, head):
         return None
     else:
         names = _callers(target, name)
@@ -44,6 +47,11 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
         for one in target.kernels
         if one.kind == "entry" and plain_name(one.demangled).encode() in names
     )
+
+
+def _is_linked(target: Target, head: bytes) -> bool:
+    """Whether a function may be called from what is compiled by itself."""
+    return target.hits[0].case.sources.is_relocatable and b"static" not in _WORD.findall(head)
 
 
 def _words_of(function: Node, syntax: Syntax) -> frozenset[bytes]:

@@ -141,6 +141,7 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
         ),
         f"`{target.name}` in a column of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
+        room=room.claimed,
     )
 
 

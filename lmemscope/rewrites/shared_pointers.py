@@ -105,6 +105,7 @@ def propose_pointers(
         f"`{target.name}` in a column of shared memory for each of "
         f"{count(room.threads, 'thread')}, with pointers that step through it",
         room.caveat,
+        room=room.claimed,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import Edit, KernelFacts, count
+from lmemscope.model import Edit, KernelFacts, ThreadRoom, count
 from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
@@ -44,11 +44,18 @@ class Room:
         threads: of the largest block that may run.
         edits: that make it the largest.
         caveat: what is promised by whoever takes it; None where nothing has to be.
+        kernels: mangled names of those that are taken to run what has the variable.
     """
 
     threads: int
     edits: tuple[Edit, ...]
     caveat: str | None
+    kernels: frozenset[str]
+
+    @property
+    def claimed(self) -> ThreadRoom:
+        """What a trial compares with the kernels that it shows to have the room."""
+        return ThreadRoom(self.threads, self.kernels)
 
 
 def _whole_warps(threads: int) -> int:
@@ -86,7 +93,8 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     size = -(-size // part)
     block, run = target.block, _run_by(target, declared)
-    launched = _launched(target, run)
+    names = frozenset(one.name for one in run)
+    launched, is_dynamic = _launched(target, run), _is_dynamic(target, run)
     if block is not None:
         if block.is_of_instance and not target.path.endswith((".cu", ".py")):
             raise DeclinedError("a template's argument says how large its blocks are")
@@ -96,23 +104,21 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
         # A launch in sight is a fact, also where --block says less.
         most = _whole_warps(launched) if launched is not None and launched > most else most
-        if size * most > _free(target):
+        if size * most > _free(run, is_dynamic=is_dynamic):
             raise RuledOutError(
-                f"{size} bytes for each of {count(most, 'thread')} do not fit{_beside(target)}"
+                f"{size} bytes for each of {count(most, 'thread')} do not fit{_beside(run)}"
             )
-        return Room(most, (), _caveat(target, declared, most))
+        return Room(most, (), _caveat(target, declared, most, is_dynamic=is_dynamic), names)
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
-    room = _free(target)
+    room = _free(run, is_dynamic=is_dynamic)
     fitting = [one for whole in (frame, size) for one in blocks if whole * one <= room]
     threads = next(iter(fitting), None)
     if threads is None:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
         launches = " that the project launches it with, by whole warps," if launched else ""
-        raise RuledOutError(
-            f"{size} bytes for each of {which}{launches} do not fit{_beside(target)}"
-        )
+        raise RuledOutError(f"{size} bytes for each of {which}{launches} do not fit{_beside(run)}")
     edits = _bounded(target, threads, run)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
@@ -123,33 +129,35 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         caveat += (
             f"; nor has any of another kernel that runs it from `{header}`, which nothing stops"
         )
-    if any(may_be_dynamic(target, hit) for hit in target.hits):
+    if is_dynamic:
         caveat += "; dynamic shared memory comes on top"
-    return Room(threads, edits, caveat)
+    return Room(threads, edits, caveat, names)
 
 
-def _free(target: Target) -> int:
-    """Bytes of static shared memory that the kernels leave."""
-    return STATIC_BYTES - _taken(target) - _asked_dynamically(target)
+def _free(run: Iterable[KernelFacts], *, is_dynamic: bool) -> int:
+    """Bytes of static shared memory that kernels leave, at most.
+
+    How many a launch asks for on top is not known, but none is no request: what has all 48 KB
+    leaves it no byte without ``cudaFuncSetAttribute``.
+    """
+    return STATIC_BYTES - _taken(run) - is_dynamic
 
 
-def _taken(target: Target) -> int:
-    """Bytes of it that one of the kernels uses already, at most."""
-    figures = (hit.facts.ptxas for hit in target.hits)
+def _taken(run: Iterable[KernelFacts]) -> int:
+    """Bytes of it that one of some kernels uses already, at most."""
+    figures = (one.ptxas for one in run)
     return max((one.shared or 0 for one in figures if one is not None), default=0)
 
 
-def _beside(target: Target) -> str:
-    taken = _taken(target)
+def _beside(run: Iterable[KernelFacts]) -> str:
+    taken = _taken(run)
     return f" beside the {count(taken, 'byte')} that its kernel has there" if taken else ""
 
 
-def _asked_dynamically(target: Target) -> int:
-    """Bytes that launches ask for on top, at least: how many is not known, but none is no request.
-
-    What has all 48 KB leaves a launch no byte without ``cudaFuncSetAttribute``.
-    """
-    return int(any(may_be_dynamic(target, hit) for hit in target.hits))
+def _is_dynamic(target: Target, run: Iterable[KernelFacts]) -> bool:
+    """Whether a launch of one of some kernels may ask for dynamic shared memory."""
+    sources = target.hits[0].case.sources
+    return any(may_be_dynamic(one, sources, target.files) for one in run)
 
 
 _OF_DEVICE = frozenset((b"__device__", b"__global__"))
@@ -179,9 +187,9 @@ def _is_in_host(node: Node, target: Target) -> bool:
     )
 
 
-def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
+def _caveat(target: Target, declared: Declared, threads: int, *, is_dynamic: bool) -> str | None:
     said = [_of_blocks(target, declared, threads)]
-    if any(may_be_dynamic(target, hit) for hit in target.hits):
+    if is_dynamic:
         said.append("launches may ask for dynamic shared memory, which comes on top")
     return "; ".join(one for one in said if one is not None) or None
 

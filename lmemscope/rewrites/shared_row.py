@@ -37,7 +37,7 @@ _CLASS = b"""\
 // What one thread has, an odd number of words long (of 8 bytes where it is aligned so), so that the
 // rows of a warp begin in as many banks as can be.
 template <class Own>
-union lmem_row {
+union alignas(alignof(Own) > 4 ? alignof(Own) : 4) lmem_row {
     static constexpr int word = alignof(Own) > 4 ? alignof(Own) : 4;
     Own own;
     unsigned char room[((sizeof(Own) + word - 1) / word | 1) * word];
@@ -88,6 +88,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         joined((*helper, *_declaration(variable, room.threads), *room.edits)),
         f"`{root[1]}` in a row of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
+        room=room.claimed,
     )
 
 

@@ -1,13 +1,13 @@
 """One table for each block
 
-A constant table is kept in shared memory: the first thread of a block writes it at the beginning of
-the kernel, before a barrier; above 64 elements it copies from device memory. Tried if lanes read
+A constant table is kept in shared memory: a block's first thread writes it at the beginning of the
+kernel, before a barrier; above 64 elements it copies from device memory. Tried if lanes read
 different elements.
 
-Safe: nothing precedes the barrier, so all threads reach it, and code that could change the elements
-or detect their location is declined, as for static-table. Unsafe if a launch may use dynamic shared
-memory, which leaves less of it. Only tables declared in kernels are moved. It costs a barrier, and
-stores by one thread.
+Safe: elements that are not constant expressions do not compile. Nothing precedes the barrier, so
+all threads reach it, and code that could change the elements or detect their location is declined,
+as for static-table. Unsafe if a launch may use dynamic shared memory. Only kernels' own tables
+are moved. It costs a barrier and one thread's stores.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if numbers is None or len(numbers) != len(array.extents) or math.prod(numbers) > MOST:
         return
     _check_place(target, declared)
-    caveat = _CAVEAT if any(may_be_dynamic(target, hit) for hit in target.hits) else None
+    asked = (may_be_dynamic(one.facts, one.case.sources, target.files) for one in target.hits)
+    caveat = _CAVEAT if any(asked) else None
     yield Rewriting(
         "shared-table",
         "unsafe" if caveat else "safe",
@@ -173,7 +174,8 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
     is_short = math.prod(array.numbers or (_WRITTEN + 1,)) <= _WRITTEN
     made = [
         indent
-        + (b"const " if is_short else b"static __device__ const ")
+        # What differs between threads is no constant, and compiles as neither.
+        + (b"constexpr " if is_short else b"static __device__ const ")
         + array.element
         + b" "
         + table

@@ -19,7 +19,7 @@ from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, RuledOutError, 
 from lmemscope.rewrites.dynamic import dynamic_at
 from lmemscope.rewrites.written import first_in, kernels
 from lmemscope.rules.register_cap import spilling_rooms, spilling_threads
-from lmemscope.rules.shared import has_dynamic, prefers_l1
+from lmemscope.rules.shared import prefers_l1
 
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
 _WORD = 4
@@ -56,9 +56,8 @@ def _check(target: Target, hit: Hit) -> None:
     bounds = hit.facts.launch_bounds
     threads = spilling_threads(hit.facts)
     asked = dynamic_at(target, hit)
-    if asked is not None or has_dynamic(hit.case):
-        where = asked or "its file"
-        raise DeclinedError(f"{where} has dynamic shared memory, or a launch that may ask for some")
+    if asked is not None:
+        raise DeclinedError(f"{asked} has dynamic shared memory, or a launch that may ask for some")
     if prefers_l1(hit.case):
         raise DeclinedError("its program asks for L1 cache in place of shared memory")
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0

@@ -17,8 +17,8 @@ from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, SourceLocation, SourceText, is_library
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
-from lmemscope.rules.const_table import may_change
 from lmemscope.rules.indexing import REGISTER_FILE, listed
+from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.remembered import Remembered
 
 _DECLARED = (
@@ -29,12 +29,33 @@ _DECLARED = (
 )
 """Of a variable of the module, with its initialiser."""
 _SPACES = frozenset({"__constant__", "__device__"})
-_CAST = re.compile(r"&\s*\)\s*$")
-"""What before an element makes it a reference of another kind."""
-_OPENS = re.compile(r"\s*(?=\[)")
-_GIVEN = re.compile(r"[(,]\s*$")
-_GIVEN_ON = re.compile(r"\s*[,)]")
-"""What an element stands between that is a whole argument, which may be taken by reference."""
+_OPENS = re.compile(r"[\s\\]*(?=\[)")
+_SKIPPED = " \t\r\n\\"
+_SIGN = r"<<=|>>=|<=>|->|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^<>=!]=|(?<!\w)\w+|."
+_BEHIND = re.compile(rf"[\s\\]*({_SIGN})", re.DOTALL)
+_BEFORE = re.compile(rf"(?:{_SIGN})\Z", re.DOTALL)
+_OPERATORS = frozenset("+ - * / % ^ | & && || << >> < > <= >= == !=".split())
+"""Signs whose operands are values, where they stand between two."""
+_PREFIXES = frozenset("+ - ~ ! *".split())
+_BETWEEN = _OPERATORS | frozenset("? : ; , )".split())
+"""What stands behind an operand that nothing is assigned to."""
+_CONTROL = re.compile(r"\b(?:if|while|switch)\Z")
+_OPERAND = re.compile(r"(?<!\breturn)(?<!\bcase)[\w\]]\Z")
+"""What stands before a sign that has two operands; behind a parenthesis it may have one."""
+_LOOKED = 400
+"""Characters before an element that say what is done with it."""
+_CAST = re.compile(
+    r"\(\s*(?:(?:const|unsigned|signed|long|short|int|char|float|double|bool|size_t|uint"
+    r"|u?int\d+_t)\s*)+\)\Z"
+)
+"""Of a number, by value."""
+_GIVEN_TO = re.compile(r"(?P<first>[;{}(),=])(?P<declared>[^;{}(),=]*)=\Z")
+_SUBSCRIPT = re.compile(r"\[[^\[\]]*\]")
+_REFERRING = re.compile(
+    r"&\s*(?:\w+\s*::\s*)*(?:\w+|operator\s*[^\s\w(]{1,3})\s*\([^;{}]{0,400}\{|\bdecltype\s*\(\s*auto\s*\)"
+    r"|->[^;{}]{0,200}&\s*\{"
+)
+"""A function that may return a reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +66,15 @@ class IndexTable:
         name: as the source has it.
         place: of its declaration.
         is_const: whether it is declared so, and may not change.
+        type: of an element, as written.
+        dimensions: subscripts that an element has.
     """
 
     name: str
     place: SourceLocation
     is_const: bool
+    type: str
+    dimensions: int
 
 
 def index_tables(case: Case) -> tuple[IndexTable, ...]:
@@ -114,7 +139,8 @@ def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable |
                 continue
             line = 1 + text.count("\n", 0, one.start(0))
             is_const = bool(words & {"const", "constexpr"})
-            found.append(IndexTable(name, SourceLocation(file, line), is_const))
+            place = SourceLocation(file, line)
+            found.append(IndexTable(name, place, is_const, one["type"], one["extents"].count("[")))
     if len(found) != 1:
         return None
     start, (table,) = sources.main or files[0], found
@@ -123,7 +149,10 @@ def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable |
         for file in sources.mentioning(start, name)
         if _knows(sources, file, table) and os.path.abspath(file) not in map(os.path.abspath, files)
     )
-    if all(_is_read(sources, file, name, declared) for file in (*files, *others)):
+    every = (*files, *others)
+    if may_be_pasted(name, sources, every):
+        return None
+    if all(_is_read(sources, file, table, declared) for file in every):
         return table
     return None
 
@@ -141,29 +170,64 @@ def _knows(sources: SourceText, file: str, table: IndexTable) -> bool:
     return any(included.search(line) for one in reached for line in sources.bare_lines(one))
 
 
-def _is_read(sources: SourceText, file: str, name: str, declared: re.Pattern[str]) -> bool:
-    """Whether a file does nothing with a table but declare it and read its elements."""
-    text = sources.code(file)
+def _is_read(sources: SourceText, file: str, table: IndexTable, declared: re.Pattern[str]) -> bool:
+    """Whether a file does nothing with a table but declare it and take the values of elements."""
+    text, name = sources.code(file), table.name
     if any(f'"{name}"' in line for line in sources.lines(file)):
         return False  # Old programs name symbols in strings.
-    declarations = [(one.start(0), one.end(0)) for one in declared.finditer(text)]
-    for use in re.finditer(rf"(?<![\w.>]){name}(?!\w)", text):
-        if any(start <= use.start() < end for start, end in declarations):
+    declarations = [one.span() for one in declared.finditer(text)]
+    for use in re.finditer(rf"(?<![\w.])(?<!->){name}(?!\w)", text):
+        if any(begin <= use.start() < end for begin, end in declarations):
             continue
-        at = use.end()
+        at, subscripts = use.end(), 0
         while (opened := _OPENS.match(text, at)) is not None:
             closed = closed_at(text, opened.end())
             if closed is None:
                 return False
-            at = closed
-        line, behind = text[text.rfind("\n", 0, use.start()) + 1 : use.start()], text[at:]
-        if at == use.end() or may_change(line, behind) or _CAST.search(line):
-            return False
-        if _GIVEN.search(line) and _GIVEN_ON.match(behind):
-            return False  # Of what is const another function may be called, or a cast change it.
-        if re.search(r"\bextern\b", line):
+            at, subscripts = closed, subscripts + 1
+        # What has fewer subscripts is a part of the table, and its address.
+        if subscripts != table.dimensions or not _is_value(text, use.start(), at):
             return False
     return True
+
+
+def _is_value(text: str, start: int, end: int) -> bool:
+    """Whether the value of an element is all that is taken of it, as far as its text says so.
+
+    Nothing may have a reference to it: an overload for what is const may be another function, and a
+    cast may change it.
+
+    Args:
+        text: of the file.
+        start, end: of the element in it.
+    """
+    front = text[max(0, start - _LOOKED) : start].rstrip(_SKIPPED)
+    found, signed = _BEHIND.match(text, end), _BEFORE.search(front)
+    if found is None or signed is None:
+        return False
+    behind, before = found[1], signed[0]
+    rest = front[: signed.start()].rstrip(_SKIPPED)
+    is_infix = before in _OPERATORS and (before == "&&" or _OPERAND.search(rest) is not None)
+    if before in ("&", "++", "--") and not is_infix:
+        return False
+    if before == "=" and behind in ("]", ";", ",", ")"):
+        given = _GIVEN_TO.search(front)
+        if given is None or front[: given.start("declared")].endswith("(auto)"):
+            return False
+        return "&" not in _SUBSCRIPT.sub("", given["declared"])
+    if behind == "]":
+        return True
+    if before == ")":
+        return behind in _BETWEEN and _CAST.search(front) is not None
+    if behind in _OPERATORS or behind == "?":
+        return True
+    if behind not in _BETWEEN:
+        return False
+    if before == "return":
+        return _REFERRING.search(text) is None
+    if before == "(":
+        return behind == ")" and _CONTROL.search(rest) is not None
+    return is_infix or before in _PREFIXES
 
 
 def constant_tables(case: Case) -> tuple[Advice, ...]:

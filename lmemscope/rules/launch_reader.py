@@ -21,6 +21,7 @@ from lmemscope.rules.launch_syntax import (
     parameter_name,
     shape_of_call,
 )
+from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.remembered import Remembered
 
 _ASKS = re.compile(
@@ -28,8 +29,6 @@ _ASKS = re.compile(
 )
 """A call that asks or sets something of a kernel, and does not launch it."""
 _CHEVRONS = re.compile(r"<\s*<\s*<")
-_PASTED = re.compile(r"##\s*\w+\s*(?:<[^;<>]*>\s*)?<\s*<\s*<|\w##\w*\s*<\s*<\s*<")
-"""A launch of a name that a macro puts together."""
 _ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?:\w+\s*::\s*)*$")
 """What hands on the value behind it."""
 _KEPT = re.compile(
@@ -96,7 +95,9 @@ def launches_in(sources: SourceText, files: Iterable[str], kernel: str) -> Launc
 
     def find() -> Launches:
         reader = _Reader(sources, looked)
-        return _joined(reader.of(kernel, file, _DEPTH) for file in looked)
+        found = _joined(reader.of(kernel, file, _DEPTH) for file in looked)
+        is_read = found.are_all and not may_be_pasted(kernel, sources, looked)
+        return replace(found, are_all=is_read)
 
     return _LAUNCHES.of(sources, (kernel, looked), find)
 
@@ -151,7 +152,7 @@ class _Reader:
                     depth,
                 )
             ]
-            found.append(Launches((*written,), _PASTED.search(text) is None))
+            found.append(Launches((*written,), are_all=True))
         return _joined(found)
 
     def _handed_on(self, name: str, file: str, depth: int, span: tuple[int, int]) -> Launches:
@@ -226,18 +227,25 @@ class _Reader:
         got = _GETS.fullmatch(f"{name}({given[0].strip()})")
         if got is not None:
             return replace(self.of(got["name"], file, depth - 1), are_all=False)
+        definitions = [one for one in self._definitions(name) if any(one[1][position:][:1])]
+        by_it = [
+            self.of(parameters[position], at, depth - 1, span)
+            for at, parameters, span in definitions
+        ]
         found = [
             one
-            for at, parameters, span in self._definitions(name)
-            if position < len(parameters)
+            for (at, parameters, span), launches in zip(definitions, by_it, strict=True)
             for one in self._bound(
-                self.of(parameters[position], at, depth - 1, span).written,
+                launches.written,
                 dict(zip(parameters, given, strict=False)),
                 self._sources.code(at)[slice(*span)],
                 self._place(file, begin),
             )
         ]
-        return Launches((*found,), are_all=False)
+        # A function may be another one of its name; a macro that is defined once is read whole.
+        around = [macro_around(self._sources.code(at), span[0]) for at, _, span in definitions]
+        is_whole = len(around) == 1 and around[0] is not None and around[0][0] == name
+        return Launches((*found,), is_whole and by_it[0].are_all)
 
     def _bound(
         self,

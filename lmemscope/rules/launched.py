@@ -135,7 +135,7 @@ def sizes_in_sight(facts: KernelFacts, sources: SourceText) -> frozenset[int]:
     if facts.kind != "entry":
         return frozenset()
     kernel, own = plain_name(facts.demangled), template_arguments(short_name(facts.demangled))
-    found = launches_in(sources, _files(facts, sources), kernel)
+    found = launches_in(sources, files_of(facts, sources), kernel)
     sizes = _sizes(sources, _of_instance(found.written, own, sources))
     return frozenset(size for size in sizes if size is not None)
 
@@ -148,7 +148,7 @@ def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | Non
     """
     kernel, own = plain_name(facts.demangled), template_arguments(short_name(facts.demangled))
     launches = _launches(facts, sources, kernel, own)
-    if not launches or any(_is_quoted(kernel, one, sources) for one in _files(facts, sources)):
+    if not launches or any(_is_quoted(kernel, one, sources) for one in files_of(facts, sources)):
         return None
     sizes = _sizes(sources, launches)
     known = frozenset(size for size in sizes if size is not None)
@@ -229,7 +229,7 @@ def _own_arguments(case: Case) -> tuple[str, ...]:
     return template_arguments(short_name(case.facts.demangled))
 
 
-def _files(facts: KernelFacts, sources: SourceText) -> tuple[str, ...]:
+def files_of(facts: KernelFacts, sources: SourceText) -> tuple[str, ...]:
     """A kernel's own file, the source that includes it, and the headers that these quote."""
     home = facts.home
     if home is None:
@@ -245,7 +245,7 @@ def _launches(
     """Those in sight; None where others may launch it."""
     if facts.home is None:
         return None
-    found = launches_in(sources, _files(facts, sources), kernel)
+    found = launches_in(sources, files_of(facts, sources), kernel)
     if not found.are_all:
         return None
     return _of_instance(found.written, own, sources)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from lmemscope.rules.block_sizes import (
     threads_of,
 )
 from lmemscope.rules.constants import number_of
-from lmemscope.rules.launch_reader import launches_in
+from lmemscope.rules.launch_reader import Launches, launches_in
 from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.remembered import Remembered
 
@@ -79,6 +79,19 @@ def launch_sizes(kernel: str, home: str, sources: SourceText) -> frozenset[int]:
     return frozenset(_project(home, sources, ()).sizes(kernel))
 
 
+def launches_of(kernel: str, sources: SourceText, files: Sequence[str]) -> Launches:
+    """The launches of a kernel, of whatever instance, that a project has.
+
+    Args:
+        kernel: its plain name.
+        sources: the unit's, and the project around it.
+        files: around the kernel; the first is asked where the project is.
+    """
+    return _PROJECTS.of(sources, tuple(files), lambda: _Project(tuple(files), sources)).launches_of(
+        kernel
+    )
+
+
 def _project(home: str, sources: SourceText, files: Iterable[str]) -> _Project:
     starts = (home, sources.main or home)
     near = (one for start in starts for one in sources.quoted(start, searched=True))
@@ -115,12 +128,17 @@ class _Project:
             self._sizes[kernel] = tuple(self._launches(kernel))
         return self._sizes[kernel]
 
+    def launches_of(self, kernel: str) -> Launches:
+        """The launches of a kernel by its plain name, none of another's of that name."""
+        files = (one for one in self._holding(kernel) if not self._is_namesake(kernel, one))
+        return launches_in(self._sources, files, kernel)
+
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
-        for one in launches_in(self._sources, self._holding(name), name).written:
+        for one in self.launches_of(name).written:
             given = arguments_given(one.instance, own, self._sources, one.place)
-            if given is None or len(one.shape) < 2 or self._is_namesake(name, one.place.file):
+            if given is None or len(one.shape) < 2:
                 continue
             for size in self._values(one.shape[1], one.place, _HOPS, given):
                 if 0 < size <= LARGEST_BLOCK:

@@ -5,14 +5,31 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lmemscope.fixing.fit import Lost, largest_block, loses_more, lost_blocks, with_caveat
-from lmemscope.model import KernelFacts, LaunchBounds, Rewriting, SourceLocation
+from lmemscope.fixing.edits import together
+from lmemscope.fixing.fit import (
+    Lost,
+    largest_block,
+    loses_more,
+    lost_blocks,
+    lost_shared,
+    with_caveat,
+)
+from lmemscope.model import (
+    Edit,
+    KernelFacts,
+    LaunchBounds,
+    Rewriting,
+    SourceLocation,
+    ThreadRoom,
+)
 from lmemscope.rules.launched import every_block
 from tests.support.builders import kernel_with, report_of, source_text
 from tests.support.program import run_program
+from tests.support.rewriting import kernel, target
 
 KERNEL = "__global__ void k(float *p) { p[0] = 1; }\n"
 
@@ -130,6 +147,88 @@ def test_a_launch_in_sight_that_no_longer_fits_is_said() -> None:
     text = STATIC + "void f(float *p) { k<<<1, 64>>>(p); auto q = k; q<<<1, 1024>>>(p); }\n"
     (one,) = lost(facts(31), facts(124), text)
     assert one.in_sight == 1024
+
+
+ROOM = ThreadRoom(64, frozenset({"k"}))
+QUICK = "__global__ void quick(float *p) { p[0] = 1; }\n"
+
+
+def shared_lost(
+    text: str = "",
+    bounds: int | None = 512,
+    *,
+    name: str = "quick",
+    rises: bool = True,
+    block: int | None = None,
+    rewriting: Rewriting | None = None,
+) -> list[Lost]:
+    """What a column for 64 threads, made for a kernel `k`, loses in another one."""
+    was = dataclasses.replace(facts(31, 16, bounds), name=name, demangled=f"{name}(float*)")
+    assert was.ptxas is not None
+    made = dataclasses.replace(was, ptxas=dataclasses.replace(was.ptxas, shared=16 + 4096 * rises))
+    before, after = (report_of(one).units[0] for one in (was, made))
+    for_k = target(kernel("float a[8];", "a[n] = 1;"), "a", "float[8]", block=block)
+    tried = rewriting or Rewriting("shared-memory", "safe", (), "a column", room=ROOM)
+    return [*lost_shared(before, after, tried, for_k, source_text({"a.cu": QUICK + text}))]
+
+
+def test_a_kernel_that_is_shown_to_have_the_memory_is_not_to_have_more_threads() -> None:
+    """Whatever name it calls the function by: its text did not say that it does."""
+    (one,) = shared_lost()
+    assert (one.kernel, one.most, one.in_sight) == ("quick", 64, None)
+    assert "no block of quick has more than 64 threads" in one.text
+    (launched,) = shared_lost("void f(float *p) { quick<<<1, 512>>>(p); }\n")
+    assert launched.in_sight == 512
+    # What the user says of blocks is not said of one whose own bounds allow more.
+    assert shared_lost(block=64)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"rises": False},
+        {"bounds": 64},
+        {"name": "k"},
+        {"bounds": None, "block": 64},
+        {"text": "int main() { float *p; quick<<<1, 64>>>(p); }\n"},
+        {"rewriting": Rewriting("shared-table", "safe", (), "a table")},
+    ],
+)
+def test_kernels_with_fewer_threads_or_no_memory_of_it_lose_nothing(how: dict[str, Any]) -> None:
+    assert shared_lost(**how) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "is_lost"),
+    [
+        ("int main() { float *p; quick<<<1, 64>>>(p); }\n", False),
+        ("int main() { float *p; quick<<<1, 64, 0>>>(p); }\n", False),
+        ("int main() { float *p; quick<<<1, 64, 47 * 1024>>>(p); }\n", True),
+        ("#define ROOM 9\nint main() { float *p; quick<<<1, 64, ROOM>>>(p); }\n", True),
+        ("#define RUN(x) x##ck<<<1, 64, 9>>>(p)\nint main() { float *p; RUN(qui); }\n", True),
+        ("void f(float *p) { launch(quick, p); }\n", True),
+    ],
+)
+def test_launches_of_any_kernel_with_the_memory_may_ask_for_more(host: str, is_lost: bool) -> None:
+    found = shared_lost(host, bounds=64)
+    assert bool(found) is is_lost
+    assert all("dynamic shared memory" in one.text for one in found)
+
+
+def test_several_rewritings_have_the_least_room_of_them() -> None:
+    edits = [(Edit("a.cu", at, at, b"x"),) for at in (1, 2)]
+    rooms = [ThreadRoom(64, frozenset({"k", "l"})), ThreadRoom(128, frozenset({"k"}))]
+    both = together(
+        [
+            Rewriting("shared-memory", "safe", own, "", room=room)
+            for own, room in zip(edits, rooms, strict=True)
+        ]
+    )
+    assert both is not None
+    assert both.room == ThreadRoom(64, frozenset({"k"}))
+    alone = together([Rewriting("unroll", "safe", own, "") for own in edits])
+    assert alone is not None
+    assert alone.room is None
 
 
 def test_a_kernel_in_a_string_is_launched_by_whoever_reads_it() -> None:

@@ -113,6 +113,19 @@ def test_a_table_in_a_header_becomes_const_there() -> None:
         "__global__ void set() { (int &)order[2] = 1; }\n",
         "__global__ void set() { const_cast<int &>(order[2]) = 1; }\n",
         "__global__ void set(int *p) { chosen(p, order[2]); }\n",
+        # Whatever lines it is written on, and by whatever name.
+        "void set(const int *v) {\n  cudaMemcpyToSymbol(\n    order, v, 16);\n}\n",
+        "__global__ void set(int **p) { *p = &\n  order[2]; }\n",
+        "__global__ void set() { order[2]\n  = 1; }\n",
+        "__global__ void set() { const_cast<int &>(\n  order[2]) = 1; }\n",
+        "__global__ void set() { const int &one =\n  order[2]; write(one); }\n",
+        "__global__ void set() { auto &&one = order[2]; write(one); }\n",
+        "__global__ void set() { decltype(auto) one = order[2]; write(one); }\n",
+        "__global__ void set() { auto f = [&one = order[2]] { write(one); }; f(); }\n",
+        "__device__ const int &one() { return order[2]; }\n",
+        "__global__ void set(int *p) {\n  chosen(p,\n    order[2]);\n}\n",
+        "#define FIRST order[0]\nvoid set(const int *v) { cudaMemcpyToSymbol(FIRST, v, 4); }\n",
+        "#define SET(a, v) cudaMemcpyToSymbol(ord##a, v, 16)\nvoid set(int *v) { SET(er, v); }\n",
         "extern __constant__ int order[4];\n",
         "__constant__ int order[4] = {0, 1, 2, 3};\n",
     ],
@@ -129,6 +142,52 @@ def test_a_table_that_something_may_write_stays(more: str) -> None:
     # Elsewhere the name is something else's, unless it is declared to be this one's.
     is_known = more.startswith("extern")
     assert (rewritten(given(project={"/p/other.cu": more})) is None) == is_known
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "out[0] = a[order[n]\n];",
+        "int j = order[n]; out[0] = a[j];",
+        "const auto j = order[n]; out[0] = a[j];",
+        "for (int j = order[n]; j < 4; ++j) out[0] += a[j];",
+        "out[0] = a[(order[n] + 1) & 3];",
+        "out[0] = a[3 - order[n]];",
+        "out[0] = a[n &\n  order[n]];",
+        "out[0] = a[(int)order[n]];",
+        "if (order[n]) out[0] = a[order[n]];",
+        "if (n && order[n] > 1) out[0] = a[order[n]];",
+    ],
+)
+def test_a_table_whose_elements_are_values_becomes_const(use: str) -> None:
+    assert "__constant__ const int order[4]" in (rewritten(given(use=use)) or "")
+
+
+ROWS = "__constant__ int order[2][2] = {{3, 1}, {0, 2}};\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "stays"),
+    [
+        ("", False),
+        ("void set(int *v) {\n  cudaMemcpyToSymbol(\n    order[1], v, 8);\n}\n", True),
+        ("__global__ void set(int *p) { const int *row = order[1]; write(row); }\n", True),
+        ("__global__ void set(int **p) { *p = order[1] + 1; }\n", True),
+        ("__global__ void set(int *p) { *p = order[1][0] + 1; }\n", False),
+    ],
+)
+def test_a_row_of_a_table_is_more_than_its_values(more: str, stays: bool) -> None:
+    asked = given(ROWS + more, use="out[0] = a[order[n][1]];")
+    assert (rewritten(asked) is None) is stays
+
+
+def test_an_element_that_an_overload_may_take_by_reference_is_more_than_its_value() -> None:
+    tap = "struct Tap { int v; };\n"
+    by = "__device__ int operator*(Tap t, %sint &i);\n"
+    more = "__device__ int use(Tap t) { return t * order[2]; }\n"
+    assert rewritten(given(TABLE + tap + more)) is not None
+    overloaded = tap + by % "" + by % "const "
+    assert rewritten(given(TABLE + overloaded + more)) is None
 
 
 def test_a_headers_table_may_be_written_by_whoever_includes_it() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from lmemscope.model import SourceLocation
+from lmemscope.model import CompileOptions, LaunchBounds, SourceLocation, SourceText
 from lmemscope.rewrites import proposals
 from tests.support.rewriting import kernel, target
 
@@ -196,6 +198,10 @@ def test_functions_that_call_each_other_by_pointers_have_no_shared_memory() -> N
         ("other<<<2, 64, 4096>>>(p);", "safe"),
         ("k<<<2, 64, 4096>>>(p, out, n);", "unsafe"),
         ("config.dynamicSmemBytes = 4096;", "unsafe"),
+        # Who else gets the kernel may ask for some.
+        ("launch(k, p);", "unsafe"),
+        ("J(k)<<<2, 64>>>(p);\n#define J(n) n##_kernel\n", "safe"),
+        ("J(_)<<<2, 64, 4096>>>(p);\n#define J(n) k##n\n", "safe"),
     ],
 )
 def test_a_launch_may_ask_for_memory_that_nobody_uses(launch: str, applicability: str) -> None:
@@ -203,6 +209,59 @@ def test_a_launch_may_ask_for_memory_that_nobody_uses(launch: str, applicability
     text += f"void run(const int *p, float *out, int n) {{ {launch} }}\n"
     found = proposals(target(text, "a", "int[32]"))[0]
     assert [one.applicability for one in found if one.rewrite == "shared-memory"] == [applicability]
+
+
+@pytest.mark.parametrize(
+    ("name", "applicability"), [("joined_kernel", "unsafe"), ("other_kernel", "safe")]
+)
+def test_a_launch_by_a_name_that_is_put_together_may_ask_for_some(
+    name: str, applicability: str
+) -> None:
+    text = kernel("int a[32];", "a[n] = 1;", "out[0] = a[p[0]];").replace(" k(", f" {name}(")
+    text += "#define RUN(n) n##_kernel<<<2, 64, 4096>>>(p)\nvoid f(int *p) { RUN(joined); }\n"
+    found = proposals(target(text, "a", "int[32]", demangled=f"{name}(int const*)"))[0]
+    assert [one.applicability for one in found if one.rewrite == "shared-memory"] == [applicability]
+
+
+def test_a_launch_in_another_file_of_the_project_may_ask_for_some() -> None:
+    text = kernel("int a[32];", "a[n] = 1;", "out[0] = a[p[0]];")
+    launch = "void run(int *p) { k<<<2, 64, 4096>>>(p); }\n"
+    own = "__global__ void k(int *p) { *p = 1; }\n"
+    for other, applicability in ((launch, "unsafe"), (own + launch, "safe")):
+        known = {"/p/a.cu": text, "/p/b.cu": other}
+        asked = target(text, "a", "int[32]")
+        sources = SourceText(
+            lambda file, known=known: known.get(file, "").splitlines(),  # type: ignore[misc]
+            mentioning=lambda file, word: ("/p/b.cu",),
+        )
+        (hit,) = asked.hits
+        hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, sources=sources))
+        found = proposals(dataclasses.replace(asked, hits=(hit,)))[0]
+        made = [one.applicability for one in found if one.rewrite == "shared-memory"]
+        assert made == [applicability]
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "applicability"),
+    [
+        ("__device__", None, "safe"),
+        ("__device__", CompileOptions(nvcc_args=("-rdc=true",)), "unsafe"),
+        ("static __device__", CompileOptions(nvcc_args=("-rdc=true",)), "safe"),
+    ],
+)
+def test_what_is_linked_later_may_be_run_by_kernels_of_other_sources(
+    head: str, options: CompileOptions | None, applicability: str
+) -> None:
+    text = f"{head} int work(const int *p, int n) {{\n  int a[24];\n  a[n] = 1;\n"
+    text += "  return a[p[0]];\n}\n__global__ void k(int *p) { *p = work(p, 1); }\n"
+    bounds = LaunchBounds(64, None)
+    asked = target(text, "a", "int[24]", block=None, launch_bounds=bounds)
+    (hit,) = asked.hits
+    sources = SourceText(lambda file: text.splitlines(), options=options)
+    hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, sources=sources))
+    found = proposals(dataclasses.replace(asked, hits=(hit,)))[0]
+    made = [one.applicability for one in found if one.rewrite == "shared-memory"]
+    assert made == [applicability]
 
 
 @pytest.mark.parametrize(

@@ -1013,6 +1013,10 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     given = target(dynamic, "register-spill", used="use", name=None, bounds=bounds)
     with pytest.raises(DeclinedError, match="dynamic shared memory"):
         proposals(smem_spilling.REWRITE, given)
+    wrapped = f"{text}void f() {{ launch(k); }}\n"
+    given = target(wrapped, "register-spill", used="use", name=None, bounds=bounds)
+    with pytest.raises(DeclinedError, match="its program has dynamic shared memory, or a launch"):
+        proposals(smem_spilling.REWRITE, given)
     cached = f"{text}void f() {{ cudaFuncSetCacheConfig(k, cudaFuncCachePreferL1); }}\n"
     given = target(cached, "register-spill", used="use", name=None, bounds=bounds)
     with pytest.raises(DeclinedError, match="asks for L1 cache"):

@@ -31,7 +31,7 @@ def test_the_first_thread_writes_it_before_any_other_goes_on() -> None:
     begin, filled, barrier, rest, own = (
         made.index(one)
         for one in (
-            "  const int a_lmem_table[4] = {3, 1, 4, 1};",
+            "  constexpr int a_lmem_table[4] = {3, 1, 4, 1};",
             "a_lmem[lmem_k] = a_lmem_table[lmem_k];",
             "__syncthreads();",
             "int x = p[0];",
@@ -191,6 +191,41 @@ def test_rows_are_a_class_where_nothing_but_elements_is_used(use: str, is_class:
     assert made is not None
     assert ("const lmem_table_rows<int, 3> a = {a_lmem[0]};" in made) == is_class
     assert ("const int (&a)[2][3] = a_lmem;" in made) != is_class
+
+
+LOOKED_UP = """\
+struct Pair { int first, second; };
+__device__ int of_lane() { int l; asm("mov.u32 %%0, %%%%laneid;" : "=r"(l)); return l; }
+__constant__ int set_by_host;
+constexpr int square(int x) { return x * x; }
+const int width = 5;
+__global__ void k(const int *p, int *out, int n) {
+  const int a[%d] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, %s};
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum = sum * 3 + a[(p[i + threadIdx.x] >> 3) & 63];
+  out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("size", "value", "verdict"),
+    [
+        (64, "of_lane() * 17, (int)threadIdx.x, set_by_host", "failed"),
+        (64, "square(width) + (int)sizeof(Pair), width", "removed"),
+        (80, "of_lane() * 17", "failed"),
+    ],
+)
+def test_only_what_is_the_same_for_all_threads_is_one_table(
+    size: int, value: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cu").write_text(LOOKED_UP % (size, value))
+    done = run_program("fix", "a.cu", "--format", "json", cwd=tmp_path)
+    candidates = json.loads(done.out)["candidates"]
+    (found,) = (one for one in candidates if one["rewrite"] == "shared-table")
+    assert found["verdict"] == verdict
 
 
 HOST = """\

@@ -118,3 +118,24 @@ def test_what_goes_on_from_row_to_row_needs_rows_that_follow_each_other(before: 
     assert "a_lmem[3][5][64]" in found["shared-memory"]
     assert "select" not in found
     assert {"shared-memory", "select"} <= set(rewrites("short[3][5]", "a[0][n] = 3;"))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host compiler")
+@pytest.mark.parametrize(
+    ("type_", "alignment"),
+    [("unsigned char[32]", 4), ("short[3]", 4), ("float[8]", 4), ("double[4]", 8)],
+)
+def test_rows_begin_at_a_word_and_are_an_odd_number_of_them_long(
+    type_: str, alignment: int, tmp_path: Path
+) -> None:
+    element, _, extent = type_.partition("[")
+    text = kernel(f"{element} a[{extent};", f"{element} *p = a + n;", "out[0] = *p;")
+    found, _ = proposals(target(text, "a", type_))
+    made = patched(text.encode(), next(o for o in found if o.rewrite == "shared-row").edits)
+    classes = made.decode().partition("__global__")[0]
+    asked = f'sizeof(lmem_row<{type_}>) / {alignment} % 2 == 1, "");\n'
+    (tmp_path / "rows.cpp").write_text(
+        f"{classes}static_assert({asked}static_assert(alignof(lmem_row<{type_}>) == {alignment}"
+        f' && sizeof(lmem_row<{type_}>) >= sizeof({type_}), "");\n'
+    )
+    subprocess.run(["g++", "-fsyntax-only", "rows.cpp"], check=True, cwd=tmp_path)

@@ -132,6 +132,15 @@ def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> No
         ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 64>>>(p, n); }", False),
         ("void f(int n) { (n > 3 ? own : other)<<<1, 64>>>(p, n); }", True),
         ("#define L(x) x##wn<<<1, 1024>>>(p, n)\nvoid f() { L(o); own<<<1, 32>>>(p, n); }", False),
+        ("#define L(k, b) k<<<1, b>>>(p, n)\nvoid f() { L(own, 64); }", True),
+        ("#define L(k, ...) k<<<1, 9>>>(__VA_ARGS__)\nvoid f() { L(own, p); }", True),
+        ("#define L(b, ...) go(b, __VA_ARGS__)\nvoid f() { L(64, own); }", False),
+        ("#define L(k, b) go(k, b)\nvoid f() { L(own, 64); }", False),
+        ("#define L(k, b) go(#k, b)\nvoid f() { L(own, 64); }", False),
+        ("#define L(k) k<<<1, 64>>>(p)\n#define L(k) go(k)\nvoid f() { L(own); }", False),
+        ("template <class K> void L(K k) { k<<<1, 64>>>(p); }\nvoid f() { L(own); }", False),
+        ("#define K(x) x##wn\nvoid f() { K(o)<<<1, 1024>>>(p, n); }", False),
+        ("#define L(x) x##_k<<<1, 1024>>>(p, n)\nvoid f() { L(o); own<<<1, 32>>>(p, n); }", True),
     ],
 )
 def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bool) -> None:
