@@ -17,10 +17,11 @@ _CAST = re.compile(
     rb"\(\s*[A-Za-z_][\w\s]*\)\s*|static_cast\s*<[^<>]*>\s*"
     rb"|(?:(?:unsigned|signed|int|long|short|char|float|double|uint|u?int\d+_t|size_t)\b\s*)+(?=[({])"
 )
-_LITERAL = re.compile(rb"[-+]?\s*(?:0[xX][\da-fA-F']+|[\d'.]+)(?:[uUlLfF]|ll|LL)*")
-_ZERO = re.compile(rb"[-+]?\s*0(?:[xX][0']+|[0'.]*)(?:[uUlLfF])*")
+_LITERAL = re.compile(rb"(?:[-+]\s*)?(?:0[xX][\da-fA-F']+|[\d'.]+)(?:[uUlLfF]|ll|LL)*")
+_ZERO = re.compile(rb"(?:[-+]\s*)?0(?:[xX][0']+|[0'.]*)(?:[uUlLfF])*")
 _ALL = re.compile(rb"-\s*1|0[xX][fF']{8,20}[uUlL]*")
 _LAUNCHED = re.compile(rb"(?:blockDim|gridDim)\s*\.\s*[xyz]|warpSize|sizeof\b.*", re.DOTALL)
+_CONST = re.compile(rb"\bconst(?:expr)?\b")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -56,7 +57,7 @@ def _changes(operand: bytes, meanings: Meanings, *, keeps_all: bool) -> bool:
     if b"*" in bare and not keeps_all:
         return all(_changes(one, meanings, keeps_all=False) for one in bare.split(b"*"))
     if _LITERAL.fullmatch(bare) is not None:
-        return (_ALL if keeps_all else _ZERO).fullmatch(bare) is None
+        return (_ALL.fullmatch(bare) if keeps_all else _ZERO.fullmatch(bare)) is None
     if _LAUNCHED.fullmatch(bare) is not None:
         return True
     if _NAME.fullmatch(bare) is None:
@@ -84,9 +85,12 @@ def _bare(operand: bytes) -> bytes:
 
 def _constant(name: bytes, meanings: Meanings) -> list[bytes]:
     """The values of the constants of a name; nothing where one may be no constant."""
-    spelled = re.escape(name)
-    given = re.compile(rb"([^;{}()]*)\b%b\s*(?:=(?!=)\s*([^;,(){}]*)|\{([^{}]*)\})" % spelled)
-    found = [one for text in meanings.texts for one in given.findall(text)]
-    if not all(re.search(rb"\bconst(?:expr)?\b", head) for head, _, _ in found):
-        return []
-    return [(value or other).strip() for _, value, other in found]
+    given = re.compile(rb"\b%b\s*(?:=(?!=)\s*([^;,(){}]*)|\{([^{}]*)\})" % re.escape(name))
+    values: list[bytes] = []
+    for text in meanings.texts:
+        for found in given.finditer(text):
+            begin = max(text.rfind(bytes((one,)), 0, found.start()) for one in b";{}()") + 1
+            if _CONST.search(text, begin, found.start()) is None:
+                return []
+            values.append((found[1] or found[2]).strip())
+    return values

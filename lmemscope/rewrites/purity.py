@@ -56,13 +56,18 @@ _EXPLICIT = re.compile(rb"\(\s*\)|\+\+|--|(?:new|delete)\b.*|\"\".*|(?![=!<>]=)[
 _GIVEN_UP = re.compile(rb"[\w\s]*=\s*(?:default|delete)\b")
 _ATOMIC = re.compile(rb"\batomic(?:_ref|_flag|_u?int)?\b\s*[<&*\s]|\bvolatile\b")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
+_INTRINSIC = re.compile(
+    rb"__(?:h|float|double|half|low|high|bfloat16|int|uint|ll|ull|short|ushort)\w+"
+    rb"|__[a-z]+_r[nzud]|__f\w+f|__u?mul(?:hi|24|64hi)|__brevl?|__ffsl?l?"
+)
+"""More of them, as operators of numbers use them."""
 _KEYWORDS = frozenset(
     b"if for while switch return sizeof alignof decltype noexcept int char bool short long float "
     b"double unsigned signed".split()
 )
 _LOCAL = rb"(?:\b(?!return\b|else\b|do\b|case\b|goto\b)\w+|>)\s+%b\s*[\[({=;,]"
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_NAMED = re.compile(rb"\b[A-Za-z_]")
+_NAMED = re.compile(rb"\b[A-Za-z_]\w*")
 _VECTORS = (b"x", b"y", b"z", b"w")
 _DECLARING = ("parameter_declaration", "optional_parameter_declaration", "field_declaration")
 _DEEPEST = 4
@@ -159,7 +164,7 @@ def _is_reached_through(node: Node) -> bool:
 def _is_risky(name: Node, target: Target) -> bool:
     """Whether what a name stands for may be of a class whose operators do something."""
     text, syntax = target.syntax.text(name), target.syntax
-    if text in _BUILT_IN or _is_literal(text, target.meanings):
+    if text in _BUILT_IN or _is_number_macro(text, name, target):
         return False
     node, is_followed = name if name.type == "identifier" else (name.parent or name), False
     while (above := node.parent) is not None:
@@ -185,10 +190,16 @@ def _is_risky(name: Node, target: Target) -> bool:
     )
 
 
-def _is_literal(name: bytes, meanings: Meanings) -> bool:
-    """Whether a name is a macro for a number."""
-    bodies = [body for _, body in meanings.macros(name)]
-    return bool(bodies) and not any(_NAMED.search(body) for body in bodies)
+def _is_number_macro(macro: bytes, place: Node, target: Target, depth: int = _DEEPEST) -> bool:
+    """Whether a name is a macro that is made of numbers, and of variables that are."""
+    bodies = [body for _, body in target.meanings.macros(macro)]
+    words = {word for body in bodies for word in _NAMED.findall(body)}
+    return bool(bodies and depth) and all(
+        _is_number_macro(word, place, target, depth - 1)
+        or {_NUMBER.fullmatch(kind) is not None for kind, _ in _named_so(word, place, target)}
+        == {True}
+        for word in words
+    )
 
 
 def _is_in_sight(kind: bytes, target: Target) -> bool:
@@ -205,9 +216,13 @@ def kinds_of(name: Node, target: Target) -> Iterator[tuple[bytes, bool]]:
 
     Nothing of a name without a declaration.
     """
-    text, syntax = target.syntax.text(name), target.syntax
-    function = outermost(name, FUNCTIONS)
-    if name.type == "identifier" and function is not None:
+    yield from _named_so(target.syntax.text(name), name, target)
+
+
+def _named_so(text: bytes, place: Node, target: Target) -> Iterator[tuple[bytes, bool]]:
+    """The same of a name at a place, which is a member's where its node is."""
+    syntax, function = target.syntax, outermost(place, FUNCTIONS)
+    if place.type == "identifier" and function is not None:
         found = _declared(function, syntax).get(text, ())
         if found:
             yield from (_spelled_out(one, target) for one in found)
@@ -325,8 +340,9 @@ def _does(body: bytes, meanings: Meanings, depth: int) -> bool:
         if name in meanings.classes:
             if _constructs(name, meanings, depth):
                 return True
-        elif _PURE.fullmatch(name) is None or meanings.reached((name,)):
-            bodies = meanings.reached((name,))
-            if not bodies or any(_does(one, meanings, depth - 1) for one in bodies):
-                return True
+            continue
+        bodies = meanings.reached((name,))
+        is_known = _PURE.fullmatch(name) or _INTRINSIC.fullmatch(name)
+        if any(_does(one, meanings, depth - 1) for one in bodies) or not (bodies or is_known):
+            return True
     return False

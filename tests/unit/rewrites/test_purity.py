@@ -18,6 +18,10 @@ ADDS = (
     "struct C { int v; };\n__device__ C operator+(C a, const C &b) "
     "{ C r = a; r.v += b.v; for (int i = 0; i < 2; ++i) r.v += i; return r; }\n"
 )
+HALVES = (
+    "struct C { half2 v; };\n__device__ C operator+(C a, C b) "
+    "{ C r; r.v = __hadd2(a.v, __floats2half2_rn(1.f, 2.f)); return r; }\n"
+)
 OUTSIDE = "struct C { int n; __device__ int operator*(); };\n"
 CALLS = (
     "__device__ int next(int *p) { return ++*p; }\n"
@@ -57,6 +61,7 @@ def is_selected(*body: str, before: str = "") -> bool:
         (MADE, "a[n] = ((C)n).v;", False),
         (ADDS, "C c{n}, d = c; a[(c + d).v] += 1;", True),
         (ADDS, "C c{n}, d = c; a[n] = (c + d).v;", True),
+        (HALVES, "C c{}, d = c; a[n] = __low2float((c + d).v);", True),
         ("", "a[min(n, 7)] += 1;", True),
         ("", "a[f(n)] += 1;", False),
         ("", "Far c; a[c] += 1;", False),
