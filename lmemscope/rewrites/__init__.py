@@ -38,7 +38,7 @@ from lmemscope.rewrites import (
 )
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
-from lmemscope.rewrites.cooperative import promised
+from lmemscope.rewrites.cooperative import promised, with_lines
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
@@ -131,7 +131,7 @@ def said(declined: Iterable[Declined]) -> str:
 def additions(target: Target, edits: Sequence[Edit]) -> tuple[Rewriting, ...]:
     """What may make the kernels faster beside a rewriting of a target that removes it."""
     every = (one.beside(target, edits) for one in ADDITIONS if target.cause in one.causes)
-    return tuple(one for one in every if one is not None)
+    return tuple(with_lines(one, target) for one in every if one is not None)
 
 
 def quoted(names: Sequence[str]) -> str:

@@ -17,11 +17,11 @@ from lmemscope.rewrites.arrays import (
     Elements,
     Use,
     element_type,
-    has_side_effects,
 )
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
+from lmemscope.rewrites.purity import is_pure, may_act
 from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.sources.syntax import around, walk
 
@@ -56,7 +56,7 @@ def accessor_edits(
         raise DeclinedError("a class may do something else when it is copied or assigned")
     if not is_plain and meanings.tells_const():
         raise DeclinedError("a class may tell an element from a copy that is const")
-    rewriter = _Rewriter(array, meanings, is_plain=is_plain)
+    rewriter = _Rewriter(array, home, is_plain=is_plain)
     edits: list[Edit] = []
     for use in array.uses:
         if use.kind == "size":
@@ -129,8 +129,9 @@ _OPERANDS = frozenset(
 
 
 class _Rewriter:
-    def __init__(self, array: Elements, meanings: Meanings, *, is_plain: bool) -> None:
-        self._array, self._syntax, self._meanings = array, array.syntax, meanings
+    def __init__(self, array: Elements, home: Target, *, is_plain: bool) -> None:
+        self._array, self._syntax, self._meanings = array, array.syntax, home.meanings
+        self._home = home
         self._is_plain = is_plain
         self._dimensions = array.dimensions
 
@@ -149,7 +150,9 @@ class _Rewriter:
             # Its type may have operators of its own; what the index does would be done twice.
             return None
         counted = self._counted(use)
-        if any(map(has_side_effects, use.indices)) and (use.kind != "assign" or not counted):
+        if not counted and not all(is_pure(one, self._home) for one in use.indices):
+            return None
+        if counted and use.kind != "assign":
             return None
         edit = self._array.edit
         name = self._syntax.text(use.name)
@@ -173,11 +176,7 @@ class _Rewriter:
         given_words = set(_WORD.findall(self._syntax.text(right)))
         if words and self._meanings.has_effects(given_words, calls=False):
             return None
-        if (
-            counted & given_words
-            or self._depends(use, right)
-            or may_move(use, right, self._syntax, self._meanings)
-        ):
+        if counted & given_words or may_move(use, right, self._array, self._home):
             # Whether the index or the value comes first is not the same in a call.
             return None
         between = right.start_byte
@@ -185,43 +184,6 @@ class _Rewriter:
             edit(use.whole.start_byte, between, begin),
             replace(edit(right.end_byte, right.end_byte, closing), counts="each"),
         ]
-
-    def _depends(self, use: Use, right: Node) -> bool:
-        """Whether the value may change the index, or the element that it is combined with."""
-        words = {word for index in use.indices for word in _WORD.findall(self._syntax.text(index))}
-        for node in walk(right):
-            if node.type == "lambda_expression":
-                return True
-            changed = None
-            if node.type == "update_expression":
-                changed = node.child_by_field_name("argument")
-            elif node.type == "assignment_expression":
-                changed = node.child_by_field_name("left")
-            elif node.type == "pointer_expression" and self._syntax.text(node)[:1] == b"&":
-                changed = node.child_by_field_name("argument")
-            elif node.type == "call_expression":
-                called = node.child_by_field_name("function")
-                if called is not None and called.type == "field_expression":
-                    changed = called.child_by_field_name("argument")
-                elif self._takes_references(node):
-                    changed = node.child_by_field_name("arguments")
-            if changed is not None and words & set(_WORD.findall(self._syntax.text(changed))):
-                return True
-        return use.kind == "update" and any(
-            other.kind not in ("read", "size")
-            for other in self._array.uses
-            if right.start_byte <= other.name.start_byte < right.end_byte
-        )
-
-    def _takes_references(self, call: Node) -> bool:
-        """Whether a function may change what it is given; one that is nowhere to be seen does not:
-        those of the language's libraries take values or pointers."""
-        called = call.child_by_field_name("function")
-        text = b"" if called is None else self._syntax.text(called).partition(b"<")[0]
-        words = _WORD.findall(text)
-        if not words:
-            return True
-        return bool({"mutable", "anything"} & self._meanings.taking(words[-1]))
 
     def _counted(self, use: Use) -> set[bytes]:
         """Variables that the index counts up or down, where nothing else in it has effects."""
@@ -235,6 +197,8 @@ class _Rewriter:
                     found.add(self._syntax.text(argument))
                 elif node.type in ("assignment_expression", "call_expression"):
                     return set()
+            if may_act(index, self._home):
+                return set()
         return found
 
     def _increment(self, use: Use, name: bytes) -> list[Edit] | None:

@@ -43,10 +43,13 @@ _NAMING = (
 )
 _LISTS = ("argument_list", "initializer_list")
 _SPLIT = re.compile(rb"[A-Za-z_]\w*")
-_PLAIN = re.compile(
-    r"(?:(?:const|unsigned|signed|char|short|int|long|float|double|bool|wchar_t|__int128)\s*)+\**"
-    r"|.*\*"
+_WORDS = (
+    r"(?:un)?signed|char|short|int|long|bool|_Bool|__int128|wchar_t|char8_t|char16_t|char32_t"
+    r"|u?int(?:_fast|_least)?\d+_t|u?intptr_t|u?intmax_t|size_t|ptrdiff_t|ssize_t"
 )
+_WHOLE = re.compile(rf"(?:(?:{_WORDS})\b\s*)+")
+"""Types of whole numbers, as C++ and its headers call them."""
+_PLAIN = re.compile(rf"(?:(?:const|float|double|{_WORDS})\b\s*)+|.*\*")
 _ALIGNED = re.compile(rb"(?:\b__align__|\balignas|\b__attribute__)\s*\([^;{}]*$")
 _HIDING = {
     "an alignment or an attribute": (b"(", b"[["),
@@ -54,7 +57,6 @@ _HIDING = {
     "a type of its own": (b"{",),
 }
 """What may stand before a declaration's names that a rewriting does not carry on."""
-_CHANGING = ("assignment_expression", "update_expression", "call_expression")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
     """
     declared, syntax = target.declared, target.syntax
     if declared is None:
-        raise DeclinedError(_why_not_declared(target))
+        raise DeclinedError(why_not_declared(target))
     if not target.path.endswith((".cu", ".py")) and not is_for_device(declared.function, syntax):
         raise DeclinedError("the host's compiler may read its header, too")
     for use in syntax.uses(declared.name, declared.scope):
@@ -306,19 +308,30 @@ def words_of(texts: Iterable[bytes]) -> set[bytes]:
 def is_plain(target: Target) -> bool:
     """Whether the elements' type, as the compiled kernels have it, is one of the language."""
     return all(
-        _PLAIN.fullmatch((hit.finding.type or "").partition("[")[0].strip()) is not None
+        _PLAIN.fullmatch(_element(hit.finding.type).replace("std::", "")) is not None
         for hit in target.hits
     )
 
 
+def is_whole(written: str) -> bool:
+    """Whether a type is one of whole numbers, or of arrays of them, or of pointers."""
+    plain = re.sub(r"\[\d*\]|\b(?:const|volatile)\b|\bstd::", " ", written).strip()
+    return bool(plain) and (plain.endswith("*") or _WHOLE.fullmatch(plain) is not None)
+
+
+def is_arithmetic(written: str) -> bool:
+    """Whether a type is one of the language's numbers."""
+    plain = re.sub(r"\bstd::", "", written)
+    return not plain.endswith("*") and _PLAIN.fullmatch(plain) is not None
+
+
 def element_type(target: Target) -> bytes:
     """The type of an array's elements, as the compiled kernels have it; empty where none does."""
-    return (target.type or "").partition("[")[0].strip().encode()
+    return _element(target.type).encode()
 
 
-def has_side_effects(node: Node) -> bool:
-    """Whether evaluating an expression twice, or later, may be another thing than once."""
-    return any(one.type in _CHANGING for one in walk(node))
+def _element(type_: str | None) -> str:
+    return (type_ or "").partition("[")[0].strip()
 
 
 def is_reference(type_: bytes, meanings: Meanings) -> bool:
@@ -338,7 +351,8 @@ def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:
     return False
 
 
-def _why_not_declared(target: Target) -> str:
+def why_not_declared(target: Target) -> str:
+    """Why a target's declaration is not read, as the end of a sentence."""
     if target.name is None:
         return "no variable is known for it"
     if target.declared_at is None:

@@ -40,9 +40,10 @@ from lmemscope.rewrites.places import (
     is_declared_name,
     known_arrays,
 )
+from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import number_at
-from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
+from lmemscope.rewrites.written import first_in, in_arguments, is_continued
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.written import is_own, is_pure_call
+from lmemscope.rewrites.purity import is_pure_call
+from lmemscope.rewrites.written import is_own
 from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ class UnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A whole number with its type, promoted to at least ``int``."""
+    """A whole number with its type."""
 
     number: int
     is_signed: bool = True
@@ -41,6 +41,10 @@ class Value:
         if is_signed and number >= 1 << (bits - 1):
             number -= 1 << bits
         return Value(number, is_signed, bits)
+
+    def promoted(self) -> Value:
+        """As an operator takes it: at least as an ``int``."""
+        return self if self.bits >= 32 else Value(self.number)
 
 
 Named = Callable[["Node"], Value]
@@ -134,7 +138,7 @@ class _Computer:
 
     def _unary(self, node: Node) -> Value:
         operator = self._syntax.text(_given(node.child_by_field_name("operator")))
-        given = self.value(_given(node.child_by_field_name("argument")))
+        given = self.value(_given(node.child_by_field_name("argument"))).promoted()
         if operator == b"!":
             return Value(int(not given.number))
         made = {b"-": -given.number, b"+": given.number, b"~": ~given.number}.get(operator)
@@ -206,6 +210,7 @@ def _combined(operator: bytes, left: Value, right: Value) -> Value:
 
 def _together(left: Value, right: Value) -> tuple[Value, Value]:
     """Both as the type that C combines them in."""
+    left, right = left.promoted(), right.promoted()
     bits = max(left.bits, right.bits)
     wider = [one for one in (left, right) if one.bits == bits]
     is_signed = all(one.is_signed for one in wider)

@@ -1,10 +1,14 @@
-"""Programs whose grids have to be on the device all at once: occupancy decides whether they run."""
+"""Programs that depend on more than the code of a kernel: on occupancy, or on line numbers.
+
+Of grids that have to be on the device all at once, occupancy decides whether they run; a program
+may also ask how many blocks fit, and launch as many.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lmemscope.formats.demangle import plain_name
@@ -12,6 +16,7 @@ from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
+from lmemscope.rewrites.line_numbers import follows_text
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
 
@@ -26,36 +31,64 @@ _OF_RUNTIME = re.compile(r"cu[A-Zd]\w*|[A-Z_0-9]+|")
 """Functions that hand no kernel on to another file: the runtime's, and macros."""
 _GIVEN = 300
 """Characters of a statement in front of a kernel's name that are looked through."""
+_ASKING = re.compile(rb"(?i:\bcu(?:da)?(?:Occupancy\w|FuncGetAttribute))")
+"""Questions of the runtime whose answers follow a kernel's registers and memory."""
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
+_ASKED = "results do not depend on how many blocks fit a multiprocessor, which the program asks for"
+_LINES = "results do not depend on line numbers or on `__COUNTER__`"
 
 
 def promised(rewriting: Rewriting, target: Target) -> Rewriting:
-    """A rewriting, unsafe where a grid that just fits the device may fit no more.
+    """A rewriting, unsafe where more than a kernel's own code decides what the program does.
 
-    Any rewrite may take registers or shared memory of a multiprocessor.
+    Any rewrite may take registers or shared memory of a multiprocessor: a grid that just fits the
+    device may fit no more, and the program may ask how many blocks do.
     """
-    if not _may_wait(target):
+    found = [rewriting.caveat] if rewriting.caveat else []
+    texts = tuple(_texts(target))
+    if _may_wait(target, texts):
+        found.append(_CAVEAT)
+    if any(_ASKING.search(code) is not None for code, _ in texts):
+        found.append(_ASKED)
+    return with_lines(_with(rewriting, found), target)
+
+
+def with_lines(rewriting: Rewriting, target: Target) -> Rewriting:
+    """A rewriting, unsafe where a result may follow a line number that it changes."""
+    if not follows_text(rewriting, target):
         return rewriting
-    caveat = f"{rewriting.caveat}; {_CAVEAT}" if rewriting.caveat else _CAVEAT
+    return _with(rewriting, [*([rewriting.caveat] if rewriting.caveat else []), _LINES])
+
+
+def _with(rewriting: Rewriting, caveats: list[str]) -> Rewriting:
+    if caveats == ([rewriting.caveat] if rewriting.caveat else []):
+        return rewriting
+    caveat = "; ".join(caveats)
     return replace(rewriting, applicability="unsafe", caveat=caveat, promises=())
 
 
-def _may_wait(target: Target) -> bool:
+def _may_wait(target: Target, texts: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether blocks may wait for others: by a group of the grid, or in a loop of the program's.
 
     The files that launch one of the kernels are looked through, too.
     """
-    sources, meanings = target.hits[0].case.sources, target.meanings
+    meanings = target.meanings
     return (
         meanings.has(_CODE)
         or meanings.has(_QUOTED, in_quotes=True)
         or any(
-            _CODE.search(sources.code(file).encode()) is not None
-            or _QUOTED.search(sources.uncommented(file).encode()) is not None
-            for file in (*target.files, *_launching(target))
+            _CODE.search(code) is not None or _QUOTED.search(uncommented) is not None
+            for code, uncommented in texts
         )
         or may_wait(tuple(one for one in map(target.tree, target.files) if one), meanings)
     )
+
+
+def _texts(target: Target) -> Iterator[tuple[bytes, bytes]]:
+    """The code of the target's files and of those that launch it, and the same with quotes."""
+    sources = target.hits[0].case.sources
+    for file in (*target.files, *_launching(target)):
+        yield sources.code(file).encode(), sources.uncommented(file).encode()
 
 
 def _launching(target: Target) -> Iterator[str]:

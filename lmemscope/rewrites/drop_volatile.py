@@ -4,9 +4,9 @@ Removes the qualifier from a local variable, which can then be in a register.
 
 Safe for integers, `bool` and pointers: only the thread itself can access a local variable. Unsafe
 for floating-point numbers, whose products and sums may then be fused and differ in the last bits,
-and for types that may contain some. Declined if anything but the variable's value is used, since a
-reference, a pointer, an object made of it, or inline assembly may detect the qualifier; and if a
-loop only waits for it.
+for types that may contain some, and for integers where device code turns bits into numbers.
+Declined if more than its value is used, since a reference, a pointer, an object made of it, or
+inline assembly may detect the qualifier; and if a loop only waits for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import is_plain
+from lmemscope.rewrites.arrays import is_plain, is_whole, why_not_declared, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, counters
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
@@ -26,37 +26,50 @@ from lmemscope.sources.syntax import Declared, around, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WHOLE = re.compile(
-    r"(?:(?:un)?signed|char|short|int|long|bool|_Bool|__int128|wchar_t|char8_t|char16_t|char32_t"
-    r"|u?int(?:_fast|_least)?\d+_t|u?intptr_t|u?intmax_t|size_t|ptrdiff_t|ssize_t|\s)+"
-)
-"""Types of whole numbers, as C++ and its headers call them."""
 _CAVEAT = "results may differ in the last bits, as products and sums may be fused"
 _MEMBERS = re.compile(rb"\)\s*(?:const\s+)?volatile\b")
 _TOLD = re.compile(rb"(?<!_cast)<[^<>;{}()]*\bvolatile\b[^<>;{}()]*>|\bis_volatile")
 """A template that does something else for what is volatile."""
 _OPERATOR = re.compile(rb"\boperator\b[^;{}()]{0,40}\([^;{}()]*\bvolatile\b")
 """An operator that takes what is volatile: another may take what is not."""
+_BITS = re.compile(
+    rb"\bbit_cast\b|\breinterpret_cast\b|\bmem(?:cpy|move)\b|\bunion\b|\b(?:asm|__asm__)\b"
+    rb"|\(\s*(?:const\s+|volatile\s+|unsigned\s+|long\s+)*\w+(?:\s+const)?\s*[*&]+\s*\)\s*[\w&(*]"
+)
+"""What may turn bits of one type into those of another, either way."""
+_TO_FLOAT = re.compile(rb"\b\w+_as_(?:float|double|half|bfloat16)\b|\b__hiloint2double\b")
+_FROM_FLOAT = re.compile(rb"\b__(?:float|double|half|bfloat16)_as_\w+|\b__double2(?:hi|lo)int\b")
+_MARK = re.compile(rb"__device__|__global__|constexpr|[A-Z][A-Z0-9_]+")
+_HOLDING = (
+    *("translation_unit", "namespace_definition", "declaration_list", "linkage_specification"),
+    *("template_declaration", "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif"),
+    *("class_specifier", "struct_specifier", "field_declaration_list"),
+)
 _STORED = ("static", "extern", "thread_local")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration without the word."""
     declared = target.declared
-    if declared is None or not _is_own(target, declared):
+    if declared is None:
+        raise DeclinedError(why_not_declared(target))
+    if not any(_says(target, one) for one in walk(declared.statement)):
+        line = declared.statement.start_point.row + 1
+        raise DeclinedError(f"`{target.name}` is declared on line {line} without `volatile`")
+    if not _is_own(target, declared):
         return
     edit = _edit(target, declared)
     if edit is None:
         return
     if not is_plain(target) and target.meanings.has(_MEMBERS):
         return  # A class may do something else for what is volatile.
-    is_whole = _is_whole(target, declared)
+    is_safe = _is_whole(target, declared) and not _may_be_bits(target)
     yield Rewriting(
         "drop-volatile",
-        "safe" if is_whole else "unsafe",
+        "safe" if is_safe else "unsafe",
         (edit,),
         f"`{target.name}` without `volatile`",
-        None if is_whole else _CAVEAT,
+        None if is_safe else _CAVEAT,
     )
 
 
@@ -198,14 +211,45 @@ def _is_whole(target: Target, declared: Declared) -> bool:
         return True
     types = [hit.finding.type for hit in target.hits]
     in_template = any(True for _ in around(declared.statement, "template_declaration"))
-    if not in_template and all(one is not None and _is_number(one) for one in types):
+    if not in_template and all(one is not None and is_whole(one) for one in types):
         return True
-    return kind is not None and _is_number(target.syntax.text(kind).decode(errors="replace"))
+    return kind is not None and is_whole(target.syntax.text(kind).decode(errors="replace"))
 
 
-def _is_number(written: str) -> bool:
-    plain = re.sub(r"\[\d*\]|\b(?:const|volatile|std::)\b|std::", " ", written).strip()
-    return bool(plain) and (plain.endswith("*") or _WHOLE.fullmatch(plain) is not None)
+def _may_be_bits(target: Target) -> bool:
+    """Whether the bits of a floating-point number may pass through an integer.
+
+    A product that does so cannot be fused with a sum while the integer is in memory. What converts
+    a number rounds it, wherever it is.
+    """
+    texts = [*_device_code(target), target.meanings.definitions(target.meanings.words)]
+    return any(_BITS.search(text) is not None for text in texts) or (
+        any(_TO_FLOAT.search(text) is not None for text in texts)
+        and any(_FROM_FLOAT.search(text) is not None for text in texts)
+    )
+
+
+def _device_code(target: Target) -> Iterator[bytes]:
+    """The files' code but functions of the host: those whose heads have no word that says where
+    they run, and no macro that may be one."""
+    meanings = target.meanings
+    for file in target.files:
+        tree = target.syntax if file == target.path else target.tree(file)
+        if tree is None:
+            continue
+        pending = [tree.root]
+        while pending:
+            node = pending.pop()
+            body = node.child_by_field_name("body")
+            if node.type != "function_definition" or body is None:
+                if node.type in _HOLDING:
+                    pending += node.children
+                else:
+                    yield tree.code_of(node)
+                continue
+            words = words_of([tree.code[node.start_byte : body.start_byte]])
+            if any(_MARK.fullmatch(word) or meanings.macros(word) for word in words):
+                yield tree.code_of(node)
 
 
 REWRITE = Rewrite(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.purity import is_pure, is_pure_call
 from lmemscope.rewrites.trigonometry import (
     CALLED,
     TURNS,
@@ -29,15 +30,7 @@ from lmemscope.rewrites.trigonometry import (
     half_turns,
     rewriting,
 )
-from lmemscope.rewrites.written import (
-    BLOCKS,
-    before,
-    is_own,
-    is_pure,
-    is_pure_call,
-    may_be_body,
-    names_in,
-)
+from lmemscope.rewrites.written import BLOCKS, before, is_own, may_be_body, names_in
 from lmemscope.rules.angles import is_growing
 from lmemscope.rules.enclosing import is_for_host
 from lmemscope.rules.math_slow_path import small

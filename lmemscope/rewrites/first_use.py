@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.purity import is_pure_call
 from lmemscope.rewrites.value_uses import VECTORS
-from lmemscope.rewrites.written import is_pure_call
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lmemscope.rewrites.atomic_reads import is_atomic_read
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, outermost, walk
 
@@ -23,17 +24,12 @@ _LOOPS = ("while_statement", "do_statement", "for_statement")
 _BRANCHES = ("if_statement", "switch_statement", *_LOOPS)
 _LEAVING = ("break_statement", "return_statement", "goto_statement")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_NONE = rb"(?:\(\s*\w+\s*\)|\w+\s*[({])?\s*0[xuUlL0]*\s*[)}]?"
-_ALL = rb"(?:\(\s*\w+\s*\)|\w+\s*\()?\s*(?:~\s*0[uUlL]*|-\s*1|0[xX][fF]{8,16}[uUlL]*|\w*MAX)\s*\)?"
 _POLLING = re.compile(
     rb"(?<!asm )(?<!asm)(?<!__asm__ )(?<!__asm__)\bvolatile\b|\b__ld(?:cv|cg|cs|lu|ca)\b"
     rb"|(?:\.|->)\s*(?:load|test)\s*\(|acquire|relaxed|\b__(?:nv_)?atomic_load"
-    rb"|\batomic(?:Add|Sub|Or|Xor|Max)\w*\s*\([^;]{0,200},\s*" + _NONE + rb"\s*\)"
-    rb"|\batomic(?:And|Min)\w*\s*\([^;]{0,200},\s*" + _ALL + rb"\s*\)"
-    rb"|\bfetch_(?:add|sub|or|xor|max)\s*\(\s*" + _NONE + rb"\s*[,)]"
     rb"|\batomicCAS\w*\s*\([^;]{0,200},\s*([^,;()]{1,80}?)\s*,\s*\1\s*\)"
 )
-"""Reads of what other threads change, atomic functions that change nothing among them."""
+"""Reads of what other threads change, some atomic functions that change nothing among them."""
 _LOAD = re.compile(rb"\b(?:ld|atom)(?![\w:.]*(?:\.(?:param|const|local|nc)\b|\.shared))\b")
 """A load by assembly, but of what only the block or the thread has."""
 _ASSEMBLY = re.compile(rb"\b(?:asm|__asm__|__asm)\b")
@@ -57,14 +53,15 @@ def may_wait(files: tuple[Syntax, ...], meanings: Meanings) -> bool:
     """Whether a loop in some files, or in a macro, may wait for other blocks."""
     polled = frozenset(name for one in files for name in _polled_names(one)[0])
     if any(
-        _POLLING.search(body) is not None and _LOOPING.search(body) is not None
+        _reads_others(body, meanings) and _LOOPING.search(body) is not None
         for body in meanings.definitions(meanings.words).splitlines()
     ):
         return True
     if meanings.has(_ATOMIC) and meanings.has(_WAITING):
         return True
     known = _Known(meanings, polled, meanings.has(_LOAD, in_quotes=True))
-    if not (polled or known.loads or meanings.has(_POLLING) or meanings.has(_FENCE)):
+    is_read = any(_reads_others(text, meanings) for text in meanings.texts)
+    if not (polled or known.loads or is_read or meanings.has(_FENCE)):
         return False
     return any(
         _Loop(region, syntax, known).waits(condition)
@@ -98,15 +95,20 @@ class _Known:
         """
         words = {*_WORD.findall(text)}
         return (
-            _POLLING.search(text) is not None
+            _reads_others(text, self.meanings)
             or not words.isdisjoint(self.polled | own)
             or any(
-                _POLLING.search(body) is not None
+                _reads_others(body, self.meanings)
                 or not self.polled.isdisjoint(_WORD.findall(body))
                 or (self.loads and _ASSEMBLY.search(body) is not None)
                 for body in self.meanings.reached(words)
             )
         )
+
+
+def _reads_others(text: bytes, meanings: Meanings) -> bool:
+    """Whether code itself reads what other threads change."""
+    return _POLLING.search(text) is not None or is_atomic_read(text, meanings)
 
 
 @functools.lru_cache(maxsize=16)

@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from lmemscope.model.blanked import closed, is_balanced
-from lmemscope.rewrites.references import ADDRESS, Reference, Taking, references, taking_of
+from lmemscope.rewrites.references import (
+    ADDRESS,
+    Reference,
+    Taking,
+    references,
+    takes_mutable,
+    taking_of,
+)
 from lmemscope.rewrites.seen import BODY, is_in_sight, is_library, named, pastes
 
 _DEFINE = re.compile(
@@ -39,10 +46,7 @@ _OPERATOR = re.compile(
     rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
 )
 """Operators, but those that assign, and whether they are const."""
-_MUTABLE_OPERATOR = re.compile(
-    rb"\boperator\s*[^\s\w(=]{1,2}\s*\(\s*(?!const\b)(?!(?:u?(?:char|short|int|long|longlong|float"
-    rb"|double)[1-4])\b)[\w:<>]+\s*&"
-)
+_OPERATOR_WORD = re.compile(rb"\boperator\b")
 _COPYING = re.compile(
     rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
 )
@@ -208,16 +212,19 @@ class Meanings:
     def tells_const(self) -> bool:
         """Whether operators or members of the program may tell what is const from what is not.
 
-        Free operators of vectors of the language's aside, which are as they are everywhere.
+        What a macro makes may be either. Free operators of vectors of the language's aside, which
+        are as they are everywhere.
         """
-        if b"mutable" in self.words:
+        if b"mutable" in self.words or any(
+            _OPERATOR_WORD.search(body) for bodies in self._macros.values() for body in bodies
+        ):
             return True
         for text in self.texts:
             for start in _CLASS.finditer(text):
                 body = text[start.end() : closed(text, start.end(), b"{}")]
                 if any(one[1] != b"const" for one in _OPERATOR.findall(body)):
                     return True
-        return self.has(_MUTABLE_OPERATOR)
+        return any(takes_mutable(text, self._spelled_out) for text in self.texts)
 
     def copies_otherwise(self) -> bool:
         """Whether a class of the program has its own way to be copied or assigned."""

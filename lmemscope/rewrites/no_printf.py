@@ -20,14 +20,8 @@ from lmemscope.model import Edit, Rewriting, SourceLocation
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.places import local_of
-from lmemscope.rewrites.written import (
-    BLOCKS,
-    in_arguments,
-    is_continued,
-    is_here,
-    is_pure,
-    may_be_body,
-)
+from lmemscope.rewrites.purity import is_pure
+from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, may_be_body
 from lmemscope.rules.printf_args import calls_at
 from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, PLAIN_TYPES, outermost, walk
 

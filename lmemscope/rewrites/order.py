@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lmemscope.rewrites.arrays import Use
+from lmemscope.rewrites.arrays import Elements, Use
+from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_declared_name
+from lmemscope.rewrites.purity import CHANGED, may_act
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, outermost, walk
 
 if TYPE_CHECKING:
@@ -20,16 +22,10 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _REACHING = ("pointer_expression", "subscript_expression", "field_expression")
-_CHANGED = re.compile(
-    rb"(?:\+\+|--)\s*(?:\w+\s*(?:\.|->)\s*)*(\w+)"
-    rb"|(?<!\w\.)(?<!\w->)\b(\w+)\s*(?:\[[^\]]{0,500}\]\s*|(?:\.|->)\s*\w+\s*){0,64}"
-    rb"(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
-)
-"""What code changes: a variable, or one that it is reached from."""
 _MEMBER = re.compile(rb"(?:\.|->)\s*(\w+)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 
 
-def may_move(use: Use, right: Node, syntax: Syntax, meanings: Meanings) -> bool:
+def may_move(use: Use, right: Node, array: Elements, target: Target) -> bool:
     """Whether evaluating a value may change the index of the element that it is assigned to.
 
     Of a compound assignment, the element, too.
@@ -37,11 +33,20 @@ def may_move(use: Use, right: Node, syntax: Syntax, meanings: Meanings) -> bool:
     Args:
         use: the assignment.
         right: the value.
-        syntax: of the file.
-        meanings: what names mean around it.
+        array: whose element it is.
+        target: in whose file.
     """
+    syntax, meanings = target.syntax, target.meanings
     words = {word for one in use.indices for word in _WORD.findall(syntax.text(one))}
+    if may_act(right, target) or _changes_itself(right, words, syntax, meanings):
+        return True
     if use.kind == "update":
+        if any(
+            other.kind not in ("read", "size")
+            for other in array.uses
+            if right.start_byte <= other.name.start_byte < right.end_byte
+        ):
+            return True
         words.add(syntax.text(use.name))
     function = outermost(use.name, FUNCTIONS)
     calls = [one for one in walk(right) if one.type == "call_expression"]
@@ -69,6 +74,38 @@ def may_move(use: Use, right: Node, syntax: Syntax, meanings: Meanings) -> bool:
     return False
 
 
+def _changes_itself(right: Node, words: set[bytes], syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether a value changes some variables where it names them, or hands them to what may."""
+    for node in walk(right):
+        if node.type == "lambda_expression":
+            return True
+        changed = None
+        if node.type == "update_expression":
+            changed = node.child_by_field_name("argument")
+        elif node.type == "assignment_expression":
+            changed = node.child_by_field_name("left")
+        elif node.type == "pointer_expression" and syntax.text(node)[:1] == b"&":
+            changed = node.child_by_field_name("argument")
+        elif node.type == "call_expression":
+            called = node.child_by_field_name("function")
+            if called is not None and called.type == "field_expression":
+                changed = called.child_by_field_name("argument")
+            elif _takes_references(node, syntax, meanings):
+                changed = node.child_by_field_name("arguments")
+        if changed is not None and words & set(_WORD.findall(syntax.text(changed))):
+            return True
+    return False
+
+
+def _takes_references(call: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether a function may change what it is given; one that is nowhere to be seen does not:
+    those of the language's libraries take values or pointers."""
+    called = call.child_by_field_name("function")
+    text = b"" if called is None else syntax.text(called).partition(b"<")[0]
+    words = _WORD.findall(text)
+    return not words or bool({"mutable", "anything"} & meanings.taking(words[-1]))
+
+
 def _changes(call: Node, syntax: Syntax, meanings: Meanings) -> set[bytes] | None:
     """Variables that a call may change, by their names; None where it cannot change any."""
     called = call.child_by_field_name("function")
@@ -79,7 +116,7 @@ def _changes(call: Node, syntax: Syntax, meanings: Meanings) -> set[bytes] | Non
         return None
     found: set[bytes] = set()
     for body in meanings.reached(words[-1:]):
-        found |= {one or other for one, other in _CHANGED.findall(body)}
+        found |= {one or other for one, other in CHANGED.findall(body)}
         found |= set(_MEMBER.findall(body))
     return found
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.loops import constant_at
+from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import assigned, is_steady
 from lmemscope.rewrites.variables import Number, number_at, step_of
-from lmemscope.rewrites.written import is_pure
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:

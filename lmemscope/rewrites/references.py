@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +22,13 @@ ADDRESS = re.compile(
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUALIFIERS = frozenset(b"const volatile __restrict__ register typename struct class".split())
 _PRIMITIVE = frozenset(b"unsigned signed char short int long float double bool wchar_t".split())
+_OPERATOR = re.compile(rb"\boperator\s*([^\w\s()][^\s()]{0,2}|\b\w+)\s*\(")
+_VECTOR = re.compile(rb"(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]")
+_TO_VECTOR = re.compile(rb"\s*%b\s*&(?!&)\s*\w*\s*" % _VECTOR.pattern)
+_COMPARING = (b"==", b"!=", b"<=", b">=")
+_BASES = rb"\b(?:struct|class)\s+%b\s*(?:final\s*)?:(?!:)([^{};()]*)\{"
 _ANY = re.compile(rb"(?:\b[A-Za-z_]\w*|\])\s*\(")
+_ACCESS = frozenset((b"public", b"protected", b"private", b"virtual"))
 _NO_FUNCTION = frozenset(b"if for while switch return sizeof defined decltype".split())
 
 
@@ -60,6 +66,29 @@ def taking_of(text: bytes, start: int) -> Iterator[tuple[Taking, bytes]]:
             yield ("const" if re.search(r"\bconst\b", part) else "mutable"), written
         else:
             yield "value", written
+
+
+def takes_mutable(
+    text: bytes, spelled_out: Callable[[tuple[Taking, bytes]], tuple[Taking, bytes]]
+) -> bool:
+    """Whether an operator takes an operand by a reference to what is not const.
+
+    Vectors of the language's own aside, and what an assignment assigns to.
+
+    Args:
+        text: of a file.
+        spelled_out: says how a parameter is taken whose type is another name of a reference.
+    """
+    for found in _OPERATOR.finditer(text):
+        given = [spelled_out(one) for one in taking_of(text, found.end())]
+        if found[1].endswith(b"=") and found[1] not in _COMPARING and len(given) > 1:
+            given = given[1:]
+        if any(
+            taking in ("mutable", "anything") and _TO_VECTOR.fullmatch(written) is None
+            for taking, written in given
+        ):
+            return True
+    return False
 
 
 def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Reference]:
@@ -104,7 +133,10 @@ def _named(name: bytes | None) -> re.Pattern[bytes]:
 
 
 def _may_be(base: bytes, element: bytes, text: bytes) -> bool:
-    """Whether a parameter's type may be that of elements: it is, or nothing says what it is."""
+    """Whether a parameter's type may be that of elements, or a base class of it: it is, or nothing
+    says what it is."""
+    if not element:
+        return True
     if b"*" in base or b"*" in element:
         return (b"*" in base) == (b"*" in element) or _is_open(_words(base), text)
     one, other = _words(base), _words(element)
@@ -112,7 +144,27 @@ def _may_be(base: bytes, element: bytes, text: bytes) -> bool:
         return _plain(one) == _plain(other)
     if _is_open(one, text) or _is_open(other, text):
         return True
-    return one[-1:] == other[-1:] or (b"<" in base and one[:1] == other[:1])
+    if one[-1:] == other[-1:] or (b"<" in base and one[:1] == other[:1]):
+        return True
+    return _derives({*other}, {*one}, text)
+
+
+def _derives(names: set[bytes], from_: set[bytes], text: bytes) -> bool:
+    """Whether one of some classes has one of others as a base, or has bases out of sight."""
+    pending, seen = names - _PRIMITIVE, set[bytes]()
+    while pending:
+        name = pending.pop()
+        seen.add(name)
+        bases = {
+            word
+            for found in re.findall(_BASES % re.escape(name), text)
+            for word in _WORD.findall(found)
+            if word not in _ACCESS
+        }
+        if bases & from_ or any(_is_open([one], text) for one in bases):
+            return True
+        pending |= bases - seen
+    return False
 
 
 def _words(type_: bytes) -> list[bytes]:
@@ -121,7 +173,7 @@ def _words(type_: bytes) -> list[bytes]:
 
 def _is_open(words: list[bytes], text: bytes) -> bool:
     """Whether a type is a template's parameter, or another name of one."""
-    if len(words) != 1 or words[0] in _PRIMITIVE:
+    if len(words) != 1 or words[0] in _PRIMITIVE or _VECTOR.fullmatch(words[0]) is not None:
         return False
     # A definition or declaration: `template <class T>` is neither.
     head = rb"\b(?:struct|class|union|enum)\s+%b\s*(?:final\b\s*)?[{:;]" % words[0]

@@ -31,6 +31,7 @@ LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 """A thread's number in its block."""
 _BLOCKS = ("compound_statement", "case_statement")
 _LANE_MACRO = re.compile(rb"#[ \t]*define[ \t]+(?:threadIdx|blockDim)\b")
+_LAMBDA = re.compile(rb"\]\s*(?:__host__\s*)?__device__\b")
 _WARP = 32
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
@@ -89,6 +90,9 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     if has_own_lanes(target):
         raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
     if is_for_host(target, declared):
+        before = target.syntax.code[declared.function.start_byte : declared.statement.start_byte]
+        if _LAMBDA.search(before) is not None:
+            raise DeclinedError("it may stand in a lambda, which is not read completely")
         raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     size = -(-size // part)

@@ -23,6 +23,7 @@ from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
     element_type,
+    is_arithmetic,
     local_array,
     words_of,
 )
@@ -44,10 +45,9 @@ if TYPE_CHECKING:
 
 MOST = 128
 """Elements: beyond these no registers hold them."""
-_ELEMENT = re.compile(
-    r"(?:const )?(?:(?:unsigned |signed )?(?:char|short|int|long|long long|__int128)|unsigned|bool"
-    r"|float|double"
-    r"|(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|__half2?|half2?|__nv_bfloat16)"
+_VECTOR = re.compile(
+    r"(?:const )?(?:(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|__half2?|half2?"
+    r"|__nv_bfloat16)"
 )
 _NAMES = {1: b"lmem_shift", -1: b"lmem_shift_back"}
 _BLOCKS = ("compound_statement", "case_statement")
@@ -181,7 +181,7 @@ def _check_elements(array: LocalArray) -> None:
         DeclinedError: otherwise.
     """
     kinds = {(hit.finding.type or "").partition("[")[0].strip() for hit in array.target.hits}
-    if not all(_ELEMENT.fullmatch(kind) for kind in kinds):
+    if not all(is_arithmetic(kind) or _VECTOR.fullmatch(kind) for kind in kinds):
         raise DeclinedError("its elements are not of an arithmetic or a vector type")
     if array.is_const or array.is_volatile:
         raise DeclinedError("its elements are const or volatile")
@@ -294,18 +294,20 @@ class _Shifter:
         return 0 if text == self._extent.text and not self._head.is_wrapped else None
 
     def _check_wrapping(self) -> None:
-        """That a head that counts on never begins again at 0 but with the ring."""
+        """That a head that counts on never begins again but with the ring."""
         number = self._head.number
-        if number.is_signed or number.is_wide:
+        is_narrow = number.bits < 32
+        if number.is_wide or (number.is_signed and not is_narrow):
             return
-        if all(not size & (size - 1) for size in self._extents.sizes):
+        if all((1 << number.bits) % size == 0 for size in self._extents.sizes):
             return
         for advance in self._head.advances:
             condition = (
                 None if advance.loop is None else advance.loop.child_by_field_name("condition")
             )
             text = b"" if condition is None else self._syntax.text(condition).replace(b" ", b"")
-            if re.match(re.escape(self._head.name) + rb"<(?![<=])\w+$", text) is None:
+            ending = re.match(re.escape(self._head.name) + rb"<(?![<=])\w+$", text)
+            if is_narrow or ending is None:
                 name = self._head.name.decode(errors="replace")
                 raise DeclinedError(f"`{name}` may come to the end of its type")
 

@@ -312,7 +312,7 @@ def _is_number(kind: Node, array: LocalArray) -> bool:
 
 
 def _number(name: Node, scope: Node) -> Number:
-    return Number(name, scope, None, is_signed=True, is_wide=True, is_const=False)
+    return Number(name, scope, None, is_signed=True, bits=64, is_const=False)
 
 
 def _edits(target: Target, array: LocalArray, size: int) -> Iterator[Edit]:

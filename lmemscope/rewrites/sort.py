@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
-from lmemscope.rewrites.arrays import elements, has_side_effects, words_of
+from lmemscope.rewrites.arrays import elements, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.calls import is_alone
 from lmemscope.rewrites.loops import (
@@ -30,11 +30,12 @@ from lmemscope.rewrites.loops import (
     unroll_edit,
 )
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, known_arrays
+from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
 from lmemscope.rewrites.variables import Number, changed_by, number_at
-from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_pure, may_be_body
+from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, may_be_body
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _check_questions(loop: Stepped, target: Target, line: int) -> None:
     stops = loop.bound is not None and _stops_at_end(loop.bound, loop, target)
     if not stops or not any(_is_certain(one) for one in loop.tail):
         raise DeclinedError(f"line {line} asks a function that may have an effect")
-    if any(has_side_effects(one) and not _is_call(one) for one in loop.conditions):
+    if not all(_is_call(one) for one in loop.conditions):
         raise DeclinedError(f"line {line} asks something with an effect")
 
 

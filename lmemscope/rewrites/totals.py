@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.ages import Counter
-from lmemscope.rewrites.arrays import LocalArray, Use
+from lmemscope.rewrites.arrays import LocalArray, Use, is_whole
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.loops import is_constant_name
+from lmemscope.rewrites.purity import is_pure, kinds_of
 from lmemscope.rewrites.variables import number_at
-from lmemscope.rewrites.written import is_pure
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_INTEGER = re.compile(rb"(?:0[xXbB][\da-fA-F']+|\d[\d']*)[uUlLzZ]*")
+_COMPUTING = (
+    *("binary_expression", "unary_expression", "parenthesized_expression", "comment"),
+    *("conditional_expression", "char_literal", "true", "false"),
+    *("subscript_expression", "subscript_argument_list"),
+)
 _LITERALS = ("number_literal", "char_literal", "true", "false")
 
 
@@ -75,7 +82,8 @@ def _is_local(name: Node, target: Target) -> bool:
 def adds_all(use: Use, counter: Counter, array: LocalArray, target: Target) -> str | None:
     """What is promised of a loop that adds up all elements; None of another loop, "" of nothing.
 
-    Whole numbers without a sign add up to the same in any order.
+    Whole numbers add up to the same in any order where the total has no sign; what each turn
+    rounds to one does not.
     """
     statement = use.name
     while statement.parent is not None and statement.type != "expression_statement":
@@ -104,9 +112,33 @@ def adds_all(use: Use, counter: Counter, array: LocalArray, target: Target) -> s
         if syntax.text(one) == own and not is_index:
             return None
     total = number_at(name, left, syntax)
-    if total is not None and not total.is_signed:
+    if total is not None and not total.is_signed and _is_whole(right, array, target):
         return ""
     return f"adding up `{target.name}` in another order is the same"
+
+
+def _is_whole(value: Node, array: LocalArray, target: Target) -> bool:
+    """Whether a value is computed of whole numbers alone, elements of the array among them."""
+    syntax = array.syntax
+    if not is_whole(target.type or ""):
+        return False
+    elements = [use.element for use in array.uses if use.element is not None]
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if one in elements or not one.is_named:
+            continue
+        if one.type == "number_literal":
+            if _INTEGER.fullmatch(syntax.text(one)) is None:
+                return False
+        elif one.type == "identifier":
+            kinds = [kind.decode(errors="replace") for kind, _ in kinds_of(one, target)]
+            if not kinds or not all(map(is_whole, kinds)):
+                return False
+        elif one.type not in _COMPUTING:
+            return False
+        pending += one.children
+    return True
 
 
 def _is_all(statement: Node, counter: Counter) -> bool:

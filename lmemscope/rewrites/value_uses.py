@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Literal
 from lmemscope.rewrites.arrays import is_reference
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.binding import is_called_variable, is_lambda, is_taken
+from lmemscope.rewrites.purity import is_pure_call
 from lmemscope.rewrites.reaching import handed_on, returns_reference
 from lmemscope.rewrites.seen import is_library, is_qualified_library
 from lmemscope.rewrites.variables import number_at
-from lmemscope.rewrites.written import is_own, is_pure_call
+from lmemscope.rewrites.written import is_own
 from lmemscope.sources.syntax import PLAIN_TYPES, Declared, Syntax, around, walk
 
 if TYPE_CHECKING:

@@ -19,7 +19,10 @@ _UNSIGNED = re.compile(
     rb"unsigned(?: (?:char|short|int|long|long int|long long|long long int))?"
     rb"|(?:std::)?(?:uint(?:8|16|32|64)_t|size_t)|uint|uchar|ushort|ulong"
 )
-_WIDE = re.compile(rb"long|64|size_t|ptrdiff_t")
+_BITS = tuple(
+    (re.compile(words), bits)
+    for words, bits in ((rb"long|64|size_t|ptrdiff_t", 64), (rb"char|8", 8), (rb"short|16", 16))
+)
 _CHANGING = {
     "update_expression": "argument",
     "assignment_expression": "left",
@@ -49,7 +52,8 @@ class Number:
         name: the name in its declaration.
         scope: what it is known in.
         value: its initializer, or None.
-        is_signed, is_wide: whether its type is signed, has 64 bits.
+        is_signed: whether its type is signed.
+        bits: of its type, which arithmetic promotes to 32 at least.
         is_const: whether it may change.
     """
 
@@ -57,13 +61,13 @@ class Number:
     scope: Node
     value: Node | None
     is_signed: bool
-    is_wide: bool
+    bits: int
     is_const: bool
 
     @property
-    def bits(self) -> int:
-        """Of its type, promoted."""
-        return 64 if self.is_wide else 32
+    def is_wide(self) -> bool:
+        """Whether its type has 64 bits."""
+        return self.bits == 64
 
 
 def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
@@ -180,7 +184,8 @@ def _number(name: Node, head: bytes, scope: Node, value: Node | None) -> Number 
     is_signed = _SIGNED.fullmatch(kind) is not None
     if not is_signed and _UNSIGNED.fullmatch(kind) is None:
         return None
-    return Number(name, scope, value, is_signed, _WIDE.search(kind) is not None, is_const)
+    bits = next((bits for words, bits in _BITS if words.search(kind) is not None), 32)
+    return Number(name, scope, value, is_signed, bits, is_const)
 
 
 def _is_named(node: Node, declarator: Node) -> bool:

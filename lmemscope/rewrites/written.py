@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
 
 BLOCKS = ("compound_statement", "case_statement")
 """What statements stand in, one after the other."""
-_CHANGING = ("assignment_expression", "update_expression", "new_expression", "delete_expression")
-_PURE = re.compile(
-    rb"(?:std::|::)?(?:__)?(?:f?abs|sqrt|cbrt|rsqrt|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin"
-    rb"|cos|tan|sinpi|cospi|asin|acos|atan|atan2|sinh|cosh|tanh|pow|hypot|fma|fmod|floor|ceil"
-    rb"|round|rint|trunc|f?min|f?max|erf|erfc|ldg|isnan|isinf|clz|popc|int_as_float|float_as_int"
-    rb"|float2half|half2float|saturate|make_\w+)f?|(?:static|reinterpret|const)_cast"
-)
-"""Functions that have no effect but their value, and return."""
 
 
 def is_here(target: Target, place: SourceLocation | None) -> bool:
@@ -144,27 +135,6 @@ def in_arguments(node: Node, target: Target) -> bool:
         if target.syntax.text(called).rpartition(b"::")[2].isupper():
             return True
     return False
-
-
-def is_pure(node: Node, target: Target) -> bool:
-    """Whether evaluating an expression changes nothing and ends, so that it may be left out."""
-    return all(
-        one.type not in _CHANGING
-        and one.type != "gnu_asm_expression"
-        and (one.type != "call_expression" or is_pure_call(one, target))
-        for one in walk(node)
-    )
-
-
-def is_pure_call(call: Node, target: Target) -> bool:
-    """Whether a call is of a function that only computes."""
-    called = call.child_by_field_name("function")
-    if called is None:
-        return False
-    if called.type == "primitive_type":
-        return True  # `float(x)`
-    name = target.syntax.text(called).partition(b"<")[0].strip()
-    return _PURE.fullmatch(name) is not None and not is_own(called, target)
 
 
 def is_own(called: Node, target: Target) -> bool:

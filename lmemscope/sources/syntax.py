@@ -265,13 +265,16 @@ class Syntax:
 
     @functools.cached_property
     def macros(self) -> frozenset[bytes]:
-        """Words that the bodies of the file's own macros hold."""
+        """Words that the bodies of the file's own macros hold, but their parameters."""
         found: set[bytes] = set()
         for node in walk(self.root):
             if node.type in ("preproc_def", "preproc_function_def"):
                 value = node.child_by_field_name("value")
+                given = node.child_by_field_name("parameters")
                 body = self.text(value) if value is not None else b""
-                found |= set(re.findall(rb"[A-Za-z_]\w*", body))
+                own = self.text(given) if given is not None else b""
+                word = rb"[A-Za-z_]\w*"
+                found |= set(re.findall(word, body)) - set(re.findall(word, own))
         return frozenset(found)
 
     def words(self) -> frozenset[bytes]:

@@ -75,6 +75,12 @@ def test_a_file_that_launches_other_kernels_does_not_count() -> None:
     "loop",
     [
         "for (int s = 0; atomicAdd(&arrived, 0u) < goal; s++) if (s > 9) break;",
+        "const int none = 0; while (atomicAdd(&arrived, none) < goal);",
+        "while (atomicAdd(&arrived, p[0]) < goal);",
+        "while (atomicOr(&arrived, mask) < goal);",
+        "while (atomicAnd(&arrived, ~0) < goal);",
+        "while (atomicMax(&arrived, least(1)) < goal);",
+        "while (arrived_ref.fetch_add(more) < goal);",
         "while (true) { if (atomicCAS(&arrived, goal, goal) == goal) break; }",
         "while (*(volatile int *)&arrived < goal);",
         "while (*flag < goal);",
@@ -100,6 +106,9 @@ def test_a_loop_that_polls_memory_may_be_a_barrier_of_the_grid(loop: str) -> Non
     "loop",
     [
         "while ((i = atomicAdd(&next, 1)) < n) out[i] = 1;",
+        "while ((i = atomicAdd(&next, 2u * blockDim.x)) < n) out[i] = 1;",
+        "const int each = 4; while ((i = atomicAdd(&next, each)) < n) out[i] = 1;",
+        "while ((i = next_ref.fetch_add(int(1))) < n) out[i] = 1;",
         "while (atomicCAS(&lock, 0, 1) != 0);",
         "for (int i = 0; i < n; i++) atomicAdd(&next, p[i]);",
         "do { seen = old; old = atomicCAS(q, seen, seen + 1); } while (seen != old);",
@@ -108,3 +117,42 @@ def test_a_loop_that_polls_memory_may_be_a_barrier_of_the_grid(loop: str) -> Non
 )
 def test_queues_locks_and_sums_are_no_barriers(loop: str) -> None:
     assert applicability("", loop) == {"safe"}
+
+
+ASKING = (
+    "void go() { cudaOccupancyMaxActiveBlocksPerMultiprocessor(&b, k, 128, 0); k<<<b, 128>>>(); }",
+    "void go() { cudaOccupancyMaxPotentialBlockSize(&b, &t, k); k<<<b, t>>>(); }",
+    "void go() { cuFuncGetAttribute(&b, CU_FUNC_ATTRIBUTE_NUM_REGS, k); k<<<b, 128>>>(); }",
+)
+
+
+@pytest.mark.parametrize("launch", ASKING)
+def test_a_program_that_asks_how_many_blocks_fit_may_follow_the_answer(launch: str) -> None:
+    assert applicability(f"{launch}\n") == {"unsafe"}
+    assert applicability(elsewhere=f"{launch}\n") == {"unsafe"}
+    assert applicability(elsewhere=launch.replace("k", "q") + "\n") == {"safe"}
+
+
+SALT = "__device__ int salt(int line) { return line; }\n#define SALT salt(__LINE__)\n"
+WHERE = "int salt(std::source_location at = std::source_location::current());\n"
+CHECK = '#define CHECK(e) if (e) { printf("%s:%d", __FILE__, __LINE__); }\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "use", "applied"),
+    [
+        (SALT, "out[1] = SALT;", "unsafe"),
+        ("", "out[1] = __LINE__;", "unsafe"),
+        (WHERE, "out[1] = salt();", "unsafe"),
+        (SALT, "out[1] = 1;", "safe"),
+        (CHECK, "CHECK(n)", "safe"),
+        ("", "report(n, __FILE__, __LINE__);", "safe"),
+        ("__device__ int salt() { return __LINE__; }\n", "out[1] = salt();", "safe"),
+        ("#define NEXT __COUNTER__\n", "out[1] = NEXT;", "safe"),
+        ("#define NEXT __COUNTER__\n", "a[NEXT] += 1;", "unsafe"),
+    ],
+)
+def test_a_line_number_behind_an_inserted_line_is_another(
+    before: str, use: str, applied: str
+) -> None:
+    assert applicability(before, use) == {applied}

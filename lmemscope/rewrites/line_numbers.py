@@ -1,0 +1,72 @@
+"""Programs whose results may follow the text: line numbers, and what counts its own uses.
+
+An inserted line moves `__LINE__` behind it. What only reports where it stands, with the file's or
+the function's name or in what is printed, is no result.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.model import Rewriting
+from lmemscope.rewrites.base import Target
+
+_HIDDEN = re.compile(rb"\b(?:__builtin_(?:LINE|COLUMN|source_location)|source_location)\b")
+"""What a default argument may ask for where a call does not show it."""
+_LINE = re.compile(rb"\b__LINE__\b")
+_COUNTER = re.compile(rb"\b__COUNTER__\b")
+_REPORTING = re.compile(
+    rb"\b(?:__FILE__|__func__|__FUNCTION__|__PRETTY_FUNCTION__|file_name|\w*printf|cerr|cout|throw)\b"
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_ENDS = b";{}"
+
+
+def follows_text(rewriting: Rewriting, target: Target) -> bool:
+    """Whether a result may depend on a line number, or on a counter, that edits change."""
+    meanings = target.meanings
+    is_hidden, has_lines = meanings.has(_HIDDEN), meanings.has(_LINE)
+    if not (is_hidden or has_lines or meanings.has(_COUNTER)):
+        return False
+    first: dict[str, int] = {}
+    for edit in rewriting.edits:
+        syntax = target.syntax if edit.file == target.path else target.tree(edit.file)
+        if syntax is None:
+            return True
+        before = syntax.data[edit.start : edit.end]
+        if _counts(before, target) != _counts(edit.text, target):
+            return True
+        if before.count(b"\n") != edit.text.count(b"\n"):
+            first[edit.file] = min(edit.start, first.get(edit.file, edit.start))
+    if first and is_hidden:
+        return True
+    return has_lines and any(_names_lines(file, at, target) for file, at in first.items())
+
+
+def _counts(text: bytes, target: Target) -> int:
+    """How often a text asks for the next number of the counter."""
+    meanings = target.meanings
+    return sum(
+        word == b"__COUNTER__" or meanings.macro_has((word,), _COUNTER)
+        for word in _WORD.findall(text)
+    )
+
+
+def _names_lines(file: str, at: int, target: Target) -> bool:
+    """Whether code behind a place says which line it is on, other than to report it."""
+    syntax = target.syntax if file == target.path else target.tree(file)
+    assert syntax is not None
+    meanings, rest = target.meanings, syntax.code[at:]
+    for word in {*_WORD.findall(rest)}:
+        if meanings.macro_has((word,), _LINE) and not meanings.macro_has((word,), _REPORTING):
+            return True
+    return any(
+        _REPORTING.search(_statement(rest, found.start())) is None for found in _LINE.finditer(rest)
+    )
+
+
+def _statement(text: bytes, at: int) -> bytes:
+    """The statement around a place, as far as brackets and semicolons end it."""
+    start = max(text.rfind(bytes((one,)), 0, at) for one in _ENDS) + 1
+    ends = [end for one in _ENDS if (end := text.find(bytes((one,)), at)) >= 0]
+    return text[start : min(ends, default=len(text))]

@@ -1,0 +1,101 @@
+"""What may pass through an integer, a total or a counter: bits of other numbers, and wrapping."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.rewrites import proposals
+from tests.support.rewriting import kernel, target
+
+MEMCPY = "static long fold(const void *p) { long v; memcpy(&v, p, 8); return v; }\n"
+CAST = "__device__ float as(int v) { return *(float *)&v; }\n"
+OWN = "__device__ float as(int v) { union { int i; float f; } u; u.i = v; return u.f; }\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "use", "applicability"),
+    [
+        ("", "v[n] = __float_as_int(out[0] * out[1]); out[2] = __int_as_float(v[n]);", "unsafe"),
+        ("", "int b = __float_as_int(out[0]); v[n] = b; out[2] = __int_as_float(v[n]);", "unsafe"),
+        (CAST, "v[n] = p[n]; out[2] = as(v[n]);", "unsafe"),
+        (OWN, "v[n] = p[n]; out[2] = as(v[n]);", "unsafe"),
+        ("", "v[n] = p[n]; out[2] = v[n];", "safe"),
+        ("", "v[n] = int(out[0] * out[1]); out[2] = v[n] + out[3];", "safe"),
+        ("", "v[n] = __float_as_int(out[0]); out[2] = v[n];", "safe"),
+        (MEMCPY, "v[n] = p[n]; out[2] = v[n];", "safe"),
+    ],
+)
+def test_an_integer_is_not_volatile_for_its_bits(before: str, use: str, applicability: str) -> None:
+    one = target(kernel("volatile int v[4];", use, before=before), "v", "int[4]", "volatile")
+    (made,) = (each for each in proposals(one)[0] if each.rewrite == "drop-volatile")
+    assert made.applicability == applicability
+
+
+def test_a_variable_that_is_not_volatile_is_said_to_be_none() -> None:
+    one = target(kernel("int v[4];", "v[n] = p[n];", "out[0] = v[1];"), "v", "int[4]", "volatile")
+    (why,) = (each for each in proposals(one)[1] if "drop-volatile" in each.rewrites)
+    assert why.line == 2
+
+
+RING = "for (int k = 0; k < n; ++k) {{ {} h = (h + 1) % 8; {} }}"
+
+
+@pytest.mark.parametrize(
+    ("total", "applicability"),
+    [
+        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j];", "safe"),
+        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j] * p[0] + 3u;", "safe"),
+        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j] * 0.25f;", "unsafe"),
+        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j] * out[0];", "unsafe"),
+        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += sqrtf(w[j]);", "unsafe"),
+    ],
+)
+def test_a_total_that_is_rounded_in_each_turn_keeps_its_order(
+    total: str, applicability: str
+) -> None:
+    loop = RING.format("w[h] = p[k];", total + " out[k] = t;")
+    one = target(kernel("unsigned w[8] = {};", "int h = 0;", loop), "w", "unsigned int[8]")
+    (made,) = (each for each in proposals(one)[0] if each.rewrite == "shift")
+    assert made.applicability == applicability
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "is_moved"),
+    [
+        ("signed char", 12, False),
+        ("unsigned char", 12, False),
+        ("int16_t", 12, False),
+        ("unsigned char", 8, True),
+        ("signed char", 8, True),
+        ("int", 12, True),
+        ("long long", 12, True),
+    ],
+)
+def test_a_head_that_wraps_is_no_head_unless_the_ring_does(
+    kind: str, count: int, is_moved: bool
+) -> None:
+    far = 12 * count
+    loop = f"for (int k = 0; k < n; ++k) {{ w[(h + {far}) % {count}] = p[k]; "
+    loop += f"out[k] = w[(h + {far + 1}) % {count}]; ++h; }}"
+    one = target(
+        kernel(f"unsigned w[{count}] = {{}};", f"{kind} h = 0;", loop),
+        "w",
+        f"unsigned int[{count}]",
+    )
+    assert ("shift" in {each.rewrite for each in proposals(one)[0]}) is is_moved
+
+
+@pytest.mark.parametrize("kind", ["uint32_t", "std::int64_t", "size_t", "unsigned char"])
+def test_names_of_cstdint_are_numbers(kind: str) -> None:
+    loop = "for (int k = 0; k < n; ++k) { w[h] = p[k]; h = (h + 1) % 8; out[k] = w[h]; }"
+    one = target(kernel(f"{kind} w[8] = {{}};", "int h = 0;", loop), "w", f"{kind}[8]")
+    assert "shift" in {each.rewrite for each in proposals(one)[0]}
+
+
+def test_a_macros_own_parameter_is_no_use_of_a_variable() -> None:
+    macro = "#define AT(name, i) name[(i) & 7]\n#define TOLD(i) a[i]\n"
+    body = ("int a[8];", "a[n] = 1;", "out[0] = a[p[0]];")
+    text = kernel(*body, before=macro.replace("name", "a").splitlines()[0] + "\n")
+    assert "select" in {each.rewrite for each in proposals(target(text, "a", "int[8]"))[0]}
+    text = kernel(*body, before=macro)
+    assert "select" not in {each.rewrite for each in proposals(target(text, "a", "int[8]"))[0]}
