@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
@@ -16,8 +16,7 @@ from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
 from lmemscope.model import Artifacts, DisplayPaths, Gap
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """The three layers of one unit.
 
     Attributes:

@@ -8,7 +8,9 @@ same analysis as those of a cubin.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.ranking import arch_order
 from lmemscope.app.worker import ours

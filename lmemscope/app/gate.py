@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
 from lmemscope.app.gate_configuration import say_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_build, is_saved

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.commands.options import configured_options, is_typed, path_argument
 from lmemscope.commands.output import Sink

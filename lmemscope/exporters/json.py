@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar, get_args
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from lmemscope.errors import FormatError
 from lmemscope.exporters import escape_json
@@ -57,6 +57,7 @@ from lmemscope.model import (
 )
 from lmemscope.rules import RULES
 
+S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 SCHEMA: Final = "lmemscope.report/1"
 _PTXAS_ALONE = ("shared", "barriers", "linked_stack")
@@ -342,7 +343,7 @@ def _access_of(access: AccessDocument) -> LocalAccess:
     return _known(LocalAccess, access, chain=chain)
 
 
-def _shown(kind: type[T], value: Finding | LocalObject | LocalAccess, **given: Any) -> T:
+def _shown(kind: type[S], value: Finding | LocalObject | LocalAccess, **given: Any) -> S:
     """With the evidence in words, and as data beside them."""
     texts = tuple(evidence_text(one, symbol_text) for one in value.evidence)
     facts = tuple(shaped(EvidenceDocument, one) for one in value.evidence)
@@ -350,8 +351,8 @@ def _shown(kind: type[T], value: Finding | LocalObject | LocalAccess, **given: A
 
 
 def _known(
-    kind: type[T], value: FindingDocument | ObjectDocument | AccessDocument, **given: Any
-) -> T:
+    kind: type[S], value: FindingDocument | ObjectDocument | AccessDocument, **given: Any
+) -> S:
     """With the evidence as data; of earlier documents, the words."""
     if value.evidence_facts is UNSET:
         evidence = tuple(Evidence("text", subject=text) for text in value.evidence)

@@ -1,6 +1,6 @@
 """The document ``lmemscope.report/1``: how a `Report` is laid out in JSON.
 
-Most of the model is in the document as it is: a field that is added to such a dataclass needs
+Most of the model is in the document as it is: a field that is added to such a structure needs
 nothing here. The structures below are those that the contract lays out in another way than the
 model does: figures chosen among several sources, places and counts beside what they belong to,
 names beside the numbers of objects. Their fields are in the contract's order, and their docstrings
@@ -10,7 +10,6 @@ lmemscope has a default here; the others are required.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -189,8 +188,7 @@ class InlineFrameDocument(Struct, frozen=True, kw_only=True):
     function: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FindingDocument(Finding):
+class FindingDocument(Finding, frozen=True):
     """A cause judged: how bad it is, what it means and what removes it.
 
     Attributes:
@@ -202,8 +200,7 @@ class FindingDocument(Finding):
     evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectDocument(LocalObject):
+class ObjectDocument(LocalObject, frozen=True):
     """A variable, or what the compiler made like one, in a function's stack frame.
 
     Attributes:
@@ -215,8 +212,7 @@ class ObjectDocument(LocalObject):
     evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class AccessDocument(LocalAccess):
+class AccessDocument(LocalAccess, frozen=True):
     """One access of local memory with its cause.
 
     Attributes:

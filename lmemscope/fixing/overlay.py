@@ -13,7 +13,8 @@ import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.files import read_input
 from lmemscope.model import CompileOptions, Edit, Unit, is_library

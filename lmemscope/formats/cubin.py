@@ -12,8 +12,9 @@ import struct
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.barriers import callers_barriers
@@ -50,8 +51,7 @@ _SHARED, _SPARE = 16, 1024
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
-@dataclass(frozen=True, slots=True)
-class CubinFunction:
+class CubinFunction(Struct, frozen=True):
     """A body of code: the kernel's own, or a function that was not inlined into it.
 
     Attributes:

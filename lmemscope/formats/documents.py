@@ -6,8 +6,9 @@ Whatever a file holds, reading it ends in a document or in an error that names t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+from msgspec import Struct
 
 from lmemscope import __version__
 from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
@@ -29,8 +30,7 @@ def schema_of(structure: type[object]) -> str:
     return str(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Saved(Generic[D, R]):
+class Saved(Struct, Generic[D, R], frozen=True):
     """A kind of document that is kept in files and read again.
 
     Attributes:
@@ -112,8 +112,7 @@ class Saved(Generic[D, R]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """What every document begins with."""
 
     schema: str

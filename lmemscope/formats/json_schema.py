@@ -9,6 +9,8 @@ import inspect
 import re
 from typing import Any, get_type_hints
 
+import msgspec
+
 from lmemscope.formats.documents import schema_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -19,8 +21,6 @@ _JSON = {"None": "null", "True": "true", "False": "false"}
 
 def json_schema(structure: type[object]) -> dict[str, Any]:
     """The schema of a document; every structure in it is under ``$defs`` by its name."""
-    import msgspec
-
     name, _, version = schema_of(structure).partition("/")
     (_,), parts = msgspec.json.schema_components((structure,), ref_template="#/$defs/{name}")
     for kind in _structures(structure, {}).values():

@@ -13,7 +13,7 @@ uniform address register.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 INSTRUCTION_BYTES = 16
 RZ = 255
@@ -26,8 +26,7 @@ _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
 _ALWAYS = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """One ``LDL`` or ``STL``; where it is generic, an ``LD`` or ``ST``.
 
     Attributes:

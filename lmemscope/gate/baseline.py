@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.errors import UsageError
 from lmemscope.formats import codec, documents
@@ -22,8 +24,7 @@ def is_ignored(finding: Finding) -> bool:
     return finding.cause in IGNORED and finding.severity != "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineDocument:
+class BaselineDocument(Struct, frozen=True, kw_only=True):
     """Known findings, one per line of the file, sorted.
 
     Attributes:

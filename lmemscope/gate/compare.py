@@ -10,9 +10,10 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
+
+from msgspec.structs import replace
 
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name

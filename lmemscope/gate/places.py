@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import STANDARD_INPUT, Baseline, InputId, Report
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lmemscope.model.launches import WrittenLaunch
 from lmemscope.model.request import Form, KernelDirective
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDefinition:
+class KernelDefinition(Struct, frozen=True):
     """A ``__global__`` function as written.
 
     Attributes:
@@ -49,8 +49,7 @@ class KernelDefinition:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """A ``// lmemscope: WORD rest`` comment.
 
     Attributes:
@@ -75,8 +74,7 @@ class Directive:
     namesakes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderSource:
+class HeaderSource(Struct, frozen=True):
     """A header that a source includes, and what it says about itself.
 
     Attributes:
@@ -88,8 +86,7 @@ class HeaderSource:
     source: CudaSource
 
 
-@dataclass(frozen=True, slots=True)
-class CudaSource:
+class CudaSource(Struct, frozen=True):
     """What the source says about itself.
 
     Attributes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Change = Literal["added", "removed", "worse", "better", "changed"]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDifference:
+class KernelDifference(Struct, frozen=True):
     """One kernel that is not the same in both reports.
 
     Attributes:
@@ -30,8 +30,7 @@ class KernelDifference:
     why: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChange:
+class ToolChange(Struct, frozen=True):
     """A tool that has another version on the newer side.
 
     Attributes:
@@ -44,8 +43,7 @@ class ToolChange:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Two reports compared.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.request import Failure, SourceLocation, Tool
 from lmemscope.model.work import Cost
@@ -22,8 +23,7 @@ NOTICED = 1.03
 """Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(Struct, frozen=True, order=True):
     """Bytes of a file to put in the place of others.
 
     Attributes:
@@ -45,8 +45,7 @@ class Edit:
     adds: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriting:
+class Rewriting(Struct, frozen=True):
     """One rewrite at one place, not yet tried.
 
     Attributes:
@@ -75,8 +74,7 @@ class Rewriting:
     takes: tuple[tuple[str, str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """A kernel's figures before or after a rewrite; None: not known.
 
     Attributes:
@@ -101,8 +99,7 @@ class Figures:
     occupancy: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """What came of an advice that was compiled.
 
     Attributes:
@@ -119,8 +116,7 @@ class Verified:
     speed_up: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProvenFix:
+class ProvenFix(Struct, frozen=True):
     """The best rewrite of a finding.
 
     Attributes:
@@ -136,8 +132,7 @@ class ProvenFix:
     patch: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRun:
+class ProgramRun(Struct, frozen=True):
     """The user's program on a copy of the tree, as it is and rewritten.
 
     Attributes:
@@ -150,8 +145,7 @@ class ProgramRun:
     seconds_after: float
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A rewriting of one object, tried, as it is for one kernel.
 
     Attributes:
@@ -232,8 +226,7 @@ class Trial:
         return gained is None or gained >= 1 / NOTICED
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(Struct, frozen=True):
     """Why rewrites do not apply to a finding.
 
     Attributes:
@@ -250,8 +243,7 @@ class Declined:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Untried:
+class Untried(Struct, frozen=True):
     """A finding for which no rewrite is known, and why.
 
     Attributes:
@@ -271,8 +263,7 @@ class Untried:
     declined: tuple[Declined, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeclinedRewrite:
+class DeclinedRewrite(Struct, frozen=True):
     """A rewrite that is tried on a finding's cause and has nothing to propose for the finding.
 
     Attributes:
@@ -296,8 +287,7 @@ class DeclinedRewrite:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """Rewritings that are taken together, compiled once more as one patch.
 
     Attributes:
@@ -313,8 +303,7 @@ class Chosen:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileContent:
+class FileContent(Struct, frozen=True):
     """A file as it was read.
 
     Attributes:
@@ -326,8 +315,7 @@ class FileContent:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class TriedUnit:
+class TriedUnit(Struct, frozen=True):
     """What trials of a unit's findings hold for: another program may be another thing.
 
     Attributes:
@@ -344,8 +332,7 @@ class TriedUnit:
     files: tuple[FileContent, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class FailedInput:
+class FailedInput(Struct, frozen=True):
     """An input that could not be analysed.
 
     Attributes:
@@ -357,8 +344,7 @@ class FailedInput:
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
-class FixReport:
+class FixReport(Struct, frozen=True):
     """What was tried and what came of it.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
@@ -33,8 +34,7 @@ LeftOut = Literal["accesses", "directives"]
 """Facts that a saved report may have been written without."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """One line on a kernel.
 
     Attributes:
@@ -48,8 +48,7 @@ class Verdict:
     rank: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """One way out.
 
     Attributes:
@@ -67,8 +66,7 @@ class Advice:
     is_none: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A cause judged: how bad it is, what it means and what removes it.
 
     Attributes:
@@ -112,8 +110,7 @@ class Finding:
     fix: ProvenFix | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Quotes:
+class Quotes(Struct, frozen=True):
     """Lines of a kernel's own artefacts, and what only a disassembler counts.
 
     Attributes:
@@ -133,8 +130,7 @@ class Quotes:
     sass_at: tuple[SourceLocation | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelReport:
+class KernelReport(Struct, frozen=True):
     """A kernel's facts and what follows from them; the rest where it was asked for.
 
     Attributes:
@@ -149,14 +145,13 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
     footprint: Footprint | None = None
-    work: Work | None = field(default=None, compare=False)
+    work: Work | None = None
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
 
 
-@dataclass(frozen=True, slots=True)
-class CleanKernel:
+class CleanKernel(Struct, frozen=True):
     """A kernel of a binary without local memory: all that a report holds of it.
 
     Attributes:
@@ -170,8 +165,7 @@ class CleanKernel:
     registers: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderTemplates:
+class HeaderTemplates(Struct, frozen=True):
     """The template kernels that a header defines, as one unit that includes it has them.
 
     Attributes:
@@ -187,8 +181,7 @@ class HeaderTemplates:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitReport:
+class UnitReport(Struct, frozen=True):
     """Everything known about one unit.
 
     Attributes:
@@ -228,13 +221,13 @@ class UnitReport:
     unknown_log_lines: tuple[str, ...] = ()
     directives: tuple[KernelDirective, ...] = ()
     source_lines: tuple[SourceLine, ...] = ()
-    headers: tuple[HeaderTemplates, ...] = field(default=(), compare=False)
-    cached: bool = field(default=False, compare=False)
-    others: tuple[str, ...] = field(default=(), compare=False)
+    headers: tuple[HeaderTemplates, ...] = ()
+    cached: bool = False
+    others: tuple[str, ...] = ()
     launches: tuple[Launch, ...] = ()
     clean: tuple[CleanKernel, ...] = ()
-    source_digest: str | None = field(default=None, compare=False)
-    sources: Mapping[str, str] | None = field(default=None, compare=False)
+    source_digest: str | None = None
+    sources: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
@@ -242,8 +235,7 @@ class UnitReport:
         return f"<UnitReport: {self.input} for {self.arch or 'no architecture'}, {what}{gaps}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The whole result: what every exporter reads.
 
     Attributes:
@@ -274,7 +266,7 @@ class Report:
     reservation: Reservation | None = None
     links: tuple[Link, ...] = ()
     paths: tuple[str, ...] | None = None
-    doubts: tuple[str, ...] = field(default=(), compare=False)
+    doubts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]

@@ -6,8 +6,9 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.model import Edit, KernelFacts, SourceLocation, is_library

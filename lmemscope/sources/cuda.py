@@ -11,7 +11,8 @@ other function definition is noted as what may be a kernel.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import CudaSource, KernelDefinition, base_name
 from lmemscope.sources.code import Code, Token

@@ -7,11 +7,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.changed import Grounds, Selection, since

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.fixing.fit import Lost, largest_block, loses_more, lost_blocks, with_caveat
 from lmemscope.model import KernelFacts, LaunchBounds, Rewriting, SourceLocation
@@ -21,13 +21,13 @@ def facts(registers: int, shared: int = 0, bounds: int | None = None) -> KernelF
     base = kernel_with("dynamic-index")
     assert base.ptxas is not None
     assert base.cubin is not None
-    return dataclasses.replace(
+    return replace(
         base,
         demangled="k(float*)",
         location=SourceLocation("a.cu", 1),
         launch_bounds=LaunchBounds(bounds, None) if bounds is not None else None,
-        ptxas=dataclasses.replace(base.ptxas, registers=registers, shared=shared),
-        cubin=dataclasses.replace(base.cubin, registers=registers),
+        ptxas=replace(base.ptxas, registers=registers, shared=shared),
+        cubin=replace(base.cubin, registers=registers),
     )
 
 

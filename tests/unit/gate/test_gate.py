@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.errors import UsageError
 from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
@@ -123,7 +123,7 @@ def test_what_is_gone_is_listed_and_can_be_removed() -> None:
 
 def test_files_that_were_not_scanned_are_not_gone() -> None:
     known = baseline.from_report(report(DIRTY))
-    elsewhere = dataclasses.replace(report(judged("k")).units[0], input="b.cu")
+    elsewhere = replace(report(judged("k")).units[0], input="b.cu")
     there = Inputs(present=frozenset({"a.cu"}))
     result = compare(Report("0.1.0", (), (elsewhere,)), Policy(), known, today=TODAY, inputs=there)
     assert result.gone == ()
@@ -164,11 +164,11 @@ def test_another_architecture_has_its_own_entries() -> None:
     ],
 )
 def test_each_limit(limit: Limit, fails: bool) -> None:
-    made = dataclasses.replace(
+    made = replace(
         DIRTY,
-        facts=dataclasses.replace(
+        facts=replace(
             DIRTY.facts,
-            ptxas=dataclasses.replace(facts().ptxas, stack_frame=80, registers=32),  # type: ignore[type-var]
+            ptxas=replace(facts().ptxas, stack_frame=80, registers=32),  # type: ignore[type-var]
         ),
     )
     result = gate(report(made), Policy((limit,)))
@@ -177,7 +177,7 @@ def test_each_limit(limit: Limit, fails: bool) -> None:
 
 def allowance(**changes: object) -> Allowance:
     base = Allowance("k", "dynamic-index", 80, "measured", None, "a.cu:1")
-    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_baseline_means_the_same_files_from_anywhere(
         ("/opt/k.cu", "/opt/k.cu"),
         ("-", "-"),
     ):
-        given = Report("0.1.0", (), (dataclasses.replace(unit, input=spelled),))
+        given = Report("0.1.0", (), (replace(unit, input=spelled),))
         known = baseline.from_report(given)
         kept = places.as_written(known, str(tmp_path))
         assert [entry.input for entry in kept.entries] == [written]
@@ -484,8 +484,8 @@ class TestWhatAMaintainerMet:
         assert text.endswith("Gate passed. 1 finding known or allowed.\n")
 
     def test_a_limit_that_is_exceeded_accepts_nothing(self) -> None:
-        framed = dataclasses.replace(
-            DIRTY, facts=dataclasses.replace(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
+        framed = replace(
+            DIRTY, facts=replace(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
         )
         found = gate(report(framed), Policy((Limit(max_frame=79),)))
         assert kinds(found) == ["limit"]
@@ -498,7 +498,7 @@ class TestWhatAMaintainerMet:
 
     def test_an_architecture_that_the_baseline_knows_has_to_be_looked_at(self) -> None:
         old = [report(judged("k", "volatile"), arch=arch) for arch in ("sm_80", "sm_90")]
-        both = dataclasses.replace(old[0], units=(*old[0].units, *old[1].units))
+        both = replace(old[0], units=(*old[0].units, *old[1].units))
         known = baseline.from_report(both)
         found = gate(old[1], known=known)
         assert found.verdict == "undecided"
