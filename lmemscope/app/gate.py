@@ -54,7 +54,7 @@ def settings_as(known: Baseline | None, settings: Settings) -> Settings:
     if known.archs:
         return replace(settings, archs=known.archs)
     # Earlier baselines say nothing of their own but what their findings do.
-    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.entries}
+    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.findings}
     return replace(settings, default_archs=tuple(sorted(default)))
 
 

@@ -50,7 +50,7 @@ def inputs_of(
     on_disk = any(identity is not None for identity in identities)
     present: set[str] = set()
     aliases: dict[str, str] = {}
-    for name in {entry.input for entry in known.entries} if known is not None else ():
+    for name in {entry.input for entry in known.findings} if known is not None else ():
         named = InputId.parse(name)
         file = named.file
         identity = _identity(file)

@@ -20,7 +20,7 @@ from lmemscope.model import (
     CleanKernel,
     CubinFacts,
     DisagreementReason,
-    EvidenceKind,
+    Evidence,
     Failure,
     Finding,
     Footprint,
@@ -103,30 +103,6 @@ class FunctionDocument(Struct, frozen=True, kw_only=True):
     sites: SiteSplit | None
 
 
-class EvidenceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One piece of evidence as data; what does not belong to its kind is absent.
-
-    Attributes:
-        kind: what was seen.
-        subject: the symbol it is about: a mangled function, a parameter, a table of the library.
-        ptx_line: line in the PTX text.
-        opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
-            child, from the start of the parameters.
-        limit: bytes per thread that were exceeded.
-        pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
-    """
-
-    kind: EvidenceKind
-    subject: str | None = None
-    ptx_line: int | None = None
-    opcode: str | None = None
-    bytes: int | None = None
-    limit: int | None = None
-    pc: int | None = None
-    sass: str | None = None
-
-
 class FrameRangeDocument(Struct, frozen=True, kw_only=True):
     """A range of the kernel's stack frame and who owns it; the ranges add up to ``stack_frame``.
 
@@ -175,19 +151,6 @@ class CauseDocument(Struct, frozen=True, kw_only=True):
     cost: float | None = None
 
 
-class InlineFrameDocument(Struct, frozen=True, kw_only=True):
-    """One level of an inline chain.
-
-    Attributes:
-        file, line: where.
-        function: mangled, or null where not known.
-    """
-
-    file: str
-    line: int
-    function: str | None
-
-
 class FindingDocument(Finding, frozen=True):
     """A cause judged: how bad it is, what it means and what removes it.
 
@@ -197,7 +160,7 @@ class FindingDocument(Finding, frozen=True):
     """
 
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
 
 
 class ObjectDocument(LocalObject, frozen=True):
@@ -209,7 +172,7 @@ class ObjectDocument(LocalObject, frozen=True):
     """
 
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
 
 
 class AccessDocument(LocalAccess, frozen=True):
@@ -222,9 +185,8 @@ class AccessDocument(LocalAccess, frozen=True):
             are in neither ledger. Absent in earlier documents, where the opcode tells.
     """
 
-    chain: tuple[InlineFrameDocument, ...]  # type: ignore[assignment]
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
     generic: bool | UnsetType = UNSET
 
 

@@ -16,16 +16,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import NODEFAULT, UNSET
 
 from lmemscope.errors import FormatError
 
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
-
-_ABSENT: Final = object()
 
 _SHOWN = 300
 _ESCAPED = re.compile("\x1a(001A|D[89A-F][0-9A-F]{2})")
@@ -93,7 +92,8 @@ def shaped(kind: type[S], *sources: object, **given: Any) -> S:
     """A document out of the model or the model out of a document, where the two are laid out alike.
 
     Every field of ``kind`` is in ``given`` or, by name, in one of the sources; a field that is in
-    none is an error, whether it has a default or not. So no field is lost on the way.
+    none is an error, whether it has a default or not. So no field is lost on the way. None is left
+    out of a document where the field may be absent; what is absent has its default in the model.
 
     Args:
         kind: a ``msgspec.Struct``.
@@ -103,11 +103,15 @@ def shaped(kind: type[S], *sources: object, **given: Any) -> S:
     Raises:
         AttributeError: nothing has a field.
     """
-    for name in kind.__struct_fields__:
+    first = len(kind.__struct_fields__) - len(kind.__struct_defaults__)
+    for place, name in enumerate(kind.__struct_fields__):
         if name not in given:
+            default = kind.__struct_defaults__[place - first] if place >= first else NODEFAULT
             for source in sources:
-                value = getattr(source, name, _ABSENT)
-                if value is not _ABSENT:
+                value = getattr(source, name, NODEFAULT)
+                if value is UNSET or (value is None and default is UNSET):
+                    value = default
+                if value is not NODEFAULT:
                     given[name] = value
                     break
             else:

@@ -15,7 +15,7 @@ from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
 from lmemscope.files import open_regular
 from lmemscope.formats.codec import decode, printable
 
-D = TypeVar("D")
+D = TypeVar("D", bound=Struct)
 R = TypeVar("R")
 
 LARGEST = 1 << 30
@@ -24,9 +24,10 @@ LARGEST = 1 << 30
 _CHUNK = 1 << 20
 
 
-def schema_of(structure: type[object]) -> str:
+def schema_of(structure: type[Struct]) -> str:
     """The schema that a document's structure carries, such as ``lmemscope.report/1``."""
-    (name,) = get_args(get_type_hints(structure)["schema"])
+    tag = structure.__struct_config__.tag
+    (name,) = (tag,) if tag else get_args(get_type_hints(structure)["schema"])
     return str(name)
 
 

@@ -67,7 +67,7 @@ def match(
         movable: inputs of the baseline whose file is gone: a finding elsewhere may be theirs. What
             is like that of a file that is still there is a copy.
     """
-    matcher = _Matcher(items, baseline.entries)
+    matcher = _Matcher(items, baseline.findings)
     kernels = {
         (unit.input, unit.arch, short_name(kernel.facts.demangled))
         for unit in report.units

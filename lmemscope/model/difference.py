@@ -43,10 +43,11 @@ class ToolChange(Struct, frozen=True):
     after: str | None
 
 
-class Difference(Struct, frozen=True):
+class Difference(Struct, frozen=True, tag_field="schema", tag="lmemscope.diff/1"):
     """Two reports compared.
 
     Attributes:
+        schema: of the document.
         toolchain: tools of both sides whose versions differ, by name.
         kernels: those that differ, worst first.
     """

@@ -95,8 +95,8 @@ report, where there is no code.
 """
 
 
-class Evidence(Struct, frozen=True):
-    """One piece of evidence; what does not belong to its kind is None.
+class Evidence(Struct, frozen=True, omit_defaults=True):
+    """One piece of evidence as data; documents leave out what does not belong to its kind.
 
     Attributes:
         kind: what was seen.

@@ -170,24 +170,27 @@ class BaselineEntry(Struct, frozen=True):
     fingerprint: str
 
 
-class Baseline(Struct, frozen=True):
-    """Known findings.
+class Baseline(Struct, frozen=True, kw_only=True):
+    """Known findings, one per line of the file, sorted.
 
     Attributes:
-        toolchain: that showed them, name to version.
-        entries: equal ones count.
-        fingerprints: how their fingerprints were made (`lmemscope.rules.base.FINGERPRINTS`).
+        schema: of the document.
+        toolchain: versions of the tools that showed the findings, by name.
+        fingerprints: how the fingerprints were made; absent in the earliest documents, where it
+            is 1.
         archs: architectures that were asked for; empty where builds or the default decided.
         default_arch: what inputs were compiled for that neither a user nor a build decided.
         filters: options that kept findings out, as they are typed.
+        findings: what `check` accepts; equal ones count.
     """
 
-    toolchain: tuple[tuple[str, str], ...]
-    entries: tuple[BaselineEntry, ...]
+    schema: Literal["lmemscope.baseline/1"]
+    toolchain: dict[str, str]
     fingerprints: int = 1
     archs: tuple[str, ...] = ()
     default_arch: str | None = None
     filters: tuple[str, ...] = ()
+    findings: tuple[BaselineEntry, ...]
 
 
 class Improvement(Struct, frozen=True):

@@ -54,10 +54,26 @@ class SourceLine(Struct, frozen=True, order=True):
 
 
 class InlineFrame(Struct, frozen=True):
-    """One level of an inline chain: ``function`` (mangled, if known) at ``location``."""
+    """One level of an inline chain.
 
-    location: SourceLocation
+    Attributes:
+        file, line: where.
+        function: mangled, or null where not known.
+    """
+
+    file: str
+    line: int
     function: str | None
+
+    @classmethod
+    def at(cls, place: SourceLocation, function: str | None) -> InlineFrame:
+        """A function's level at a line."""
+        return cls(place.file, place.line, function)
+
+    @property
+    def location(self) -> SourceLocation:
+        """The line."""
+        return SourceLocation(self.file, self.line)
 
 
 _RELOCATABLE = re.compile(

@@ -66,7 +66,7 @@ def reported(
     declared = SourceLocation("a.cu", DECLARED)
     table = local_object(cause, **{"declared": declared, "index": index, **changes})
     accesses = tuple(
-        access(cause, pc=16 * number, chain=(InlineFrame(SourceLocation("a.cu", line), None),))
+        access(cause, pc=16 * number, chain=(InlineFrame("a.cu", line, None),))
         for number, line in enumerate(lines)
     )
     sites = SiteClass.of(accesses)

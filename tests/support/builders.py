@@ -106,7 +106,7 @@ def access(cause: Cause = "dynamic-index", **changes: object) -> LocalAccess:
         width=4,
         function="k",
         ptx_line=9,
-        chain=(InlineFrame(HERE, None),),
+        chain=(InlineFrame.at(HERE, None),),
         loop_depth=0,
         cause=cause,
         object=0,
@@ -433,7 +433,7 @@ def layers(
 
 
 def _row(pc: int, *places: SourceLocation) -> InlinedLine:
-    return InlinedLine(pc, tuple(InlineFrame(place, None) for place in places))
+    return InlinedLine(pc, tuple(InlineFrame.at(place, None) for place in places))
 
 
 def line_of(ptx: PtxModule, beginning: str) -> int:

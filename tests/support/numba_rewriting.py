@@ -31,7 +31,7 @@ def numba_target(
     line = data[: data.index(b"local.array")].count(b"\n") + 1
     place = SourceLocation("a.py", line)
     own = local_object("dynamic-index", name="a", type="float32[24]", declared=place, size=96)
-    used = access("dynamic-index", chain=(InlineFrame(place, None),))
+    used = access("dynamic-index", chain=(InlineFrame.at(place, None),))
     made = replace(
         kernel_with("dynamic-index"), objects=(own,), accesses=(used,), launch_bounds=bounds
     )

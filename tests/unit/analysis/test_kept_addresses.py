@@ -72,7 +72,7 @@ class AtOnePlace(AsTheyAre):
     """Lines of a unit of which every instruction has the same."""
 
     def of_instruction(self, _: object) -> tuple[InlineFrame, ...]:
-        return (InlineFrame(SourceLocation("a.cu", 3), None),)
+        return (InlineFrame("a.cu", 3, None),)
 
 
 COMPARED = "setp.eq.s64 %p1, %rd2, %rd3;"

@@ -181,7 +181,7 @@ def test_the_error_fails_the_gate_and_the_launch_does_not() -> None:
     assert compare(good, Policy(), None).failures == ()
     assert [one.kind for one in compare(bad, Policy(), None).failures] == ["new"]
     known = baseline.from_report(bad)
-    assert len(known.entries) == 1
+    assert len(known.findings) == 1
     assert compare(bad, Policy(), known).failures == ()
 
 

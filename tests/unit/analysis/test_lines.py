@@ -34,7 +34,7 @@ from tests.support.builders import (
 
 
 def at(file: str, line: int) -> InlineFrame:
-    return InlineFrame(SourceLocation(file, line), None)
+    return InlineFrame(file, line, None)
 
 
 GUESSED = """{depot}

@@ -257,8 +257,8 @@ class TestGate:
 
     @pytest.mark.parametrize("name", ["a.cu", "a.cu[2]", "./a.cu[x/../y]"])
     def test_its_entries_are_not_gone(self, name: str) -> None:
-        (entry,) = self.KNOWN.entries
-        known = replace(self.KNOWN, entries=(replace(entry, input=name),))
+        (entry,) = self.KNOWN.findings
+        known = replace(self.KNOWN, findings=(replace(entry, input=name),))
         result = compare(self.NOTHING, Policy(), known, unchanged=("a.cu",))
         assert (result.exit_code, result.gone, result.notes) == (0, (), ())
         assert compare(self.NOTHING, Policy(), known).gone != ()

@@ -359,7 +359,7 @@ def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expec
         ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
     place = SourceLocation("/a.cu", line)
-    used = access(object=0, chain=(InlineFrame(place, None),))
+    used = access(object=0, chain=(InlineFrame.at(place, None),))
     left = replace(own, type="lmem_select<int, 20>")
     made = replace(
         before.facts,

@@ -520,6 +520,11 @@ class TestSchema:
         assert told == wanted
 
 
+def known_findings(*findings: BaselineEntry, **tools: str) -> Baseline:
+    tools = {"nvrtc": "13.5"} | tools
+    return Baseline(schema=baseline.SCHEMA, toolchain=tools, findings=findings)
+
+
 class TestBaseline:
     ENTRIES = (
         BaselineEntry("a.cu", "sm_90", "k<32>", "volatile", None, 80, "f0"),
@@ -527,7 +532,7 @@ class TestBaseline:
     )
 
     def test_the_file_is_one_line_per_finding(self) -> None:
-        known = Baseline((("nvrtc", "13.5"), ("ptxas", "?")), self.ENTRIES)
+        known = known_findings(*self.ENTRIES, ptxas="?")
         assert baseline.render(known) == (
             '{\n  "schema": "lmemscope.baseline/1",\n'
             '  "toolchain": {"nvrtc": "13.5", "ptxas": "?"},\n'
@@ -544,7 +549,7 @@ class TestBaseline:
 
     def test_round_trip_and_schema(self, tmp_path: Path) -> None:
         odd = replace(self.ENTRIES[0], input="b\udce9.cu", bytes=3)
-        known = Baseline((("nvrtc", "13.5"),), (self.ENTRIES[0], odd, self.ENTRIES[1]))
+        known = known_findings(self.ENTRIES[0], odd, self.ENTRIES[1])
         path = tmp_path / "b.json"
         path.write_text(baseline.render(known), encoding="ascii")
         assert baseline.load(str(path)) == known
@@ -564,7 +569,7 @@ class TestBaseline:
     )
     def test_damage_is_placed(self, tmp_path: Path, old: str, new: str, said: str) -> None:
         path = tmp_path / "b.json"
-        known = Baseline((("nvrtc", "13.5"),), self.ENTRIES)
+        known = known_findings(*self.ENTRIES)
         path.write_text(baseline.render(known).replace(old, new, 1))
         with pytest.raises(UsageError, match=said) as raised:
             baseline.load(str(path))

@@ -118,8 +118,8 @@ class TestWhatTheBaselineKnows:
 
     @pytest.mark.parametrize(("typed", "verdict"), [(True, "passed"), (False, "undecided")])
     def test_only_the_command_line_chooses_architectures(self, typed: bool, verdict: str) -> None:
-        entries = tuple(replace(one, arch="sm_80") for one in KNOWN.entries)
-        known = replace(KNOWN, entries=entries)
+        entries = tuple(replace(one, arch="sm_80") for one in KNOWN.findings)
+        known = replace(KNOWN, findings=entries)
         given = project(("a.cu", CLEAN), ("sub/b.cu", CLEAN))
         assert gate(given, known, archs_typed=typed).verdict == verdict
 

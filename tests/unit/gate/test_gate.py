@@ -110,7 +110,7 @@ def test_improvements_are_told_and_ratcheted() -> None:
     result = gate(smaller, known=known)
     assert result.failures == ()
     assert [(one.entry.bytes, one.bytes) for one in result.better] == [(80, 40)]
-    assert [entry.bytes for entry in baseline.ratcheted(known, result.better).entries] == [40]
+    assert [entry.bytes for entry in baseline.ratcheted(known, result.better).findings] == [40]
 
 
 def test_what_is_gone_is_listed_and_can_be_removed() -> None:
@@ -118,7 +118,7 @@ def test_what_is_gone_is_listed_and_can_be_removed() -> None:
     result = gate(report(judged("k")), known=known)
     assert result.failures == ()
     assert len(result.gone) == 1
-    assert baseline.without(known, result.gone).entries == ()
+    assert baseline.without(known, result.gone).findings == ()
 
 
 def test_files_that_were_not_scanned_are_not_gone() -> None:
@@ -245,7 +245,12 @@ def test_baseline_files_round_trip_and_are_one_line_per_finding(tmp_path: Path) 
     path.write_text(baseline.render(known))
     assert baseline.load(str(path)) == known
     assert sum('"kernel"' in line for line in path.read_text().splitlines()) == 2
-    assert json.loads(baseline.render(Baseline((), ())))["findings"] == []
+    assert (
+        json.loads(baseline.render(Baseline(schema=baseline.SCHEMA, toolchain={}, findings=())))[
+            "findings"
+        ]
+        == []
+    )
 
 
 def test_a_baseline_means_the_same_files_from_anywhere(
@@ -266,10 +271,10 @@ def test_a_baseline_means_the_same_files_from_anywhere(
         given = Report("0.1.0", (), (replace(unit, input=spelled),))
         known = baseline.from_report(given)
         kept = places.as_written(known, str(tmp_path))
-        assert [entry.input for entry in kept.entries] == [written]
+        assert [entry.input for entry in kept.findings] == [written]
         assert places.as_reported(kept, str(tmp_path), given) == known
         other = report(judged("other"))
-        shown = [entry.input for entry in places.as_reported(kept, str(tmp_path), other).entries]
+        shown = [entry.input for entry in places.as_reported(kept, str(tmp_path), other).findings]
         assert shown == [spelled if spelled[:2] in ("..", "/o", "-") else "k.cu"]
 
 

@@ -291,8 +291,8 @@ SCENARIOS = (
       project(a=(found("k", cause="register-spill"),)),
       known=known(project(version="13.4", a=(DIRTY,)))),
     S("upgrades lmemscope, whose fingerprints are others", "passed", DIRTY_PROJECT,
-      known=replace(known(DIRTY_PROJECT, fingerprints=1), entries=tuple(
-          replace(e, fingerprint="old") for e in known(DIRTY_PROJECT).entries)),
+      known=replace(known(DIRTY_PROJECT, fingerprints=1), findings=tuple(
+          replace(e, fingerprint="old") for e in known(DIRTY_PROJECT).findings)),
       said=("the baseline was written by another version", "lmemscope baseline")),
     S("upgrades lmemscope and adds an array", "failed",
       project(a=(DIRTY, found("other", 16))), known=known(DIRTY_PROJECT, fingerprints=1),

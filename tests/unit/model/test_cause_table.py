@@ -86,7 +86,7 @@ def test_the_worst_of_several_kinds_is_the_verdict() -> None:
 
 
 def test_baselines_hold_what_is_gated_and_nothing_else() -> None:
-    held = {entry.cause for entry in baseline.from_report(report(*get_args(Cause))).entries}
+    held = {entry.cause for entry in baseline.from_report(report(*get_args(Cause))).findings}
     assert held == {cause.name for cause in CAUSES if cause.gated}
     assert "dynamic-index" in held
     assert "promoted" not in held

@@ -83,7 +83,7 @@ def target(
         demangled=f"{kernel}(float*)",
         location=SourceLocation("a.cu", line_of(text, f"{kernel}(")),
         objects=(own,),
-        accesses=(access(cause, chain=(InlineFrame(place, None),)),),
+        accesses=(access(cause, chain=(InlineFrame.at(place, None),)),),
         launch_bounds=bounds,
         calls=calls or CallFacts((), (), False),
     )
@@ -1068,7 +1068,10 @@ def test_a_slow_path_of_calls_in_two_files_takes_edits_in_both(
     given = target(text, "math-slow-path", used="sinf", name=None, size=28)
     other = os.path.abspath("x.cuh")
     (hit,) = given.hits
-    there = (*hit.case.accesses, access("math-slow-path", chain=(InlineFrame(at("x.cuh"), None),)))
+    there = (
+        *hit.case.accesses,
+        access("math-slow-path", chain=(InlineFrame.at(at("x.cuh"), None),)),
+    )
     hit = replace(hit, case=replace(hit.case, accesses=there))
     trees = {other: Syntax(header.encode())} if header is not None else {}
     given = replace(given, hits=(hit,), tree=trees.get)

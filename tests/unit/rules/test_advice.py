@@ -243,7 +243,7 @@ def test_a_layout_holds_for_functions_that_get_the_array(
     call: str, kind: str, passed: bool
 ) -> None:
     made = array(kind, 64)
-    chain = (InlineFrame(HERE, None), InlineFrame(SourceLocation("a.cu", 9), None))
+    chain = (InlineFrame.at(HERE, None), InlineFrame("a.cu", 9, None))
     load = replace(made.accesses[0], chain=chain)
     text = said(replace(made, accesses=(load,)), "\n" * 8 + call)
     assert ("Functions that receive a pointer to it must use that layout too" in text) == passed
@@ -438,7 +438,7 @@ def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool
         n for n, text in enumerate(source.split("\n"), 1) if "[i]" in text or " [i]" in text
     )
     facts = array("float[8]", 32)
-    chain = (InlineFrame(SourceLocation("a.cu", line), None),)
+    chain = (InlineFrame("a.cu", line, None),)
     facts = replace(facts, accesses=(access(chain=chain, loop_depth=1),))
     text = said(facts, source)
     assert ("several variables share that name and stack slot (lines 3 and" in text) != meant
@@ -719,8 +719,7 @@ def test_an_access_that_is_inlined_counts_by_numbers() -> None:
     source = LOOKUP.replace("{statement}", "sum += table[x[i]];")
     assert "k < ROWS" in codes(facts, source)
     inlined = tuple(
-        replace(one, chain=(*one.chain, InlineFrame(SourceLocation("a.cu", 9), None)))
-        for one in facts.accesses
+        replace(one, chain=(*one.chain, InlineFrame("a.cu", 9, None))) for one in facts.accesses
     )
     assert "k < 20" in codes(replace(facts, accesses=inlined), source)
 
@@ -1127,7 +1126,7 @@ def test_all_calls_that_share_a_buffer_are_to_be_compiled_out() -> None:
     made = kernel("printf-args")
     (one,) = made.accesses
     lines = [SourceLocation("a.cu", number) for number in (9, 7, 9)]
-    sites = tuple(replace(one, chain=(InlineFrame(line, None),)) for line in lines)
+    sites = tuple(replace(one, chain=(InlineFrame.at(line, None),)) for line in lines)
     (found,) = advice(replace(made, accesses=sites), "\n" * 6 + 'printf("%d", n);\n')
     assert "every call that shares the buffer, at line 7 and line 9" in found.text
     assert found.code is None
@@ -1137,7 +1136,7 @@ def test_calls_are_where_they_are_known_and_not_where_a_store_seems_to_be() -> N
     """A store of what all calls print can have the line of the function's caller alone."""
     made = kernel("printf-args")
     (one,), (held,) = made.accesses, made.objects
-    caller = replace(one, chain=(InlineFrame(SourceLocation("a.cu", 20), None),))
+    caller = replace(one, chain=(InlineFrame("a.cu", 20, None),))
     known = replace(held, handed_at=(SourceLocation("a.cu", 7), SourceLocation("a.cu", 9)))
     facts = replace(made, accesses=(caller,), objects=(known,))
     (found,) = advice(facts, "\n" * 6 + 'printf("%d", n);\n')
@@ -1493,7 +1492,7 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
 def test_of_an_argument_made_of_a_power_nothing_is_promised(
     above: str, line: str, promised: bool
 ) -> None:
-    chain = (InlineFrame(HERE, None),)
+    chain = (InlineFrame.at(HERE, None),)
     source = f"\n\n\n\n\n{above}\n{line}\n"
     assert (promise(source, chain) is not None) == promised
 
@@ -1524,8 +1523,8 @@ def test_a_promise_in_a_loop_needs_it_rolled(lines: str, loops: bool) -> None:
 
 
 def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
-    own = InlineFrame(HERE, None)
-    library = InlineFrame(SourceLocation("/usr/include/cub/agent.cuh", 9), None)
+    own = InlineFrame.at(HERE, None)
+    library = InlineFrame("/usr/include/cub/agent.cuh", 9, None)
     source = "\n\n\n\n\n\ny = sinf(x);"
     assert promise(source, (library, own)) is not None
     assert promise(source, (library, own, library)) is None
@@ -1664,7 +1663,7 @@ CUB = SourceLocation("/venv/lib/python3.11/site-packages/nvidia/cu13/include/cub
 
 def test_an_installed_header_is_not_to_be_changed() -> None:
     facts = array("float[20]", 80)
-    there = replace(facts.accesses[0], chain=(InlineFrame(CUB, None),))
+    there = replace(facts.accesses[0], chain=(InlineFrame.at(CUB, None),))
     facts = replace(facts, accesses=(there,), location=CUB)
     assert said(facts).startswith("This is library code")
     (finding,) = find(facts)
@@ -2052,7 +2051,7 @@ def test_a_loop_of_a_librarys_has_the_line_of_the_users_that_calls_for_it(
     index = replace(indexed(COUNTER, expression="i"), loop=place)
     facts = kernel("rolled-loop", index=index)
     used = replace(
-        facts.accesses[0], chain=(InlineFrame(place, "curand_init"), InlineFrame(HERE, None))
+        facts.accesses[0], chain=(InlineFrame.at(place, "curand_init"), InlineFrame.at(HERE, None))
     )
     (finding,) = find(replace(facts, accesses=(used,)))
     assert finding.location is not None

@@ -171,7 +171,7 @@ def looped(
     index = IndexFacts("i / 2", sources, "uniform", loop, location=SourceLocation("a.cu", at))
     made = kernel_with(cause, index=index, depth=1, kind="float[40]")
     place = SourceLocation("a.cu", at)
-    load = access(cause, loop_depth=1, chain=(InlineFrame(place, None),))
+    load = access(cause, loop_depth=1, chain=(InlineFrame.at(place, None),))
     return only(replace(made, accesses=(load,)), source)
 
 

@@ -198,9 +198,11 @@ def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table
 @pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
 def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)
-    saves = access(cause, object=None, is_store=True, chain=(InlineFrame(entry, None),))
+    saves = access(cause, object=None, is_store=True, chain=(InlineFrame.at(entry, None),))
     # More bytes, in a loop, and of what was inlined before it.
-    restores = access(cause, object=None, width=16, loop_depth=2, chain=(InlineFrame(body, None),))
+    restores = access(
+        cause, object=None, width=16, loop_depth=2, chain=(InlineFrame.at(body, None),)
+    )
     facts = replace(kernel(cause, with_object=False), accesses=(saves, restores))
     assert only(find(facts)).location == entry
 
@@ -406,7 +408,7 @@ def test_spills_in_called_functions_are_told_from_those_that_ptxas_counts(
 def test_fingerprints_survive_moved_lines_and_offsets() -> None:
     def fingerprint(text: str, line: int, pc: int) -> str:
         base = kernel("dynamic-index")
-        place = InlineFrame(SourceLocation("a.cu", line), None)
+        place = InlineFrame("a.cu", line, None)
         moved = replace(base.accesses[0], chain=(place,), pc=pc)
         found = find(replace(base, accesses=(moved,)), {"a.cu": text})
         return only(found).fingerprint
@@ -434,7 +436,7 @@ def test_what_callers_hand_over_is_no_call_of_the_functions(subject: str, is_giv
 
 def test_a_call_frame_is_shown_at_the_call_and_not_in_what_is_called() -> None:
     def store(function: str, line: int, *, loads: bool = False) -> LocalAccess:
-        frame = InlineFrame(SourceLocation("a.cu", line), None)
+        frame = InlineFrame("a.cu", line, None)
         made = access("call-frame", object=None, is_store=not loads, chain=(frame,))
         return replace(made, function=function)
 
