@@ -63,7 +63,7 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
             stream.write(data)
     options = _redirected(unit.options, root)
     for edit in edits:
-        if edit.adds is not None:
+        if edit.adds:
             options = _with_parameter(options, *edit.adds)
     return replace(unit, path=_within(root, unit.path), options=options)
 

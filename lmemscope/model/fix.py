@@ -42,7 +42,7 @@ class Edit(Struct, frozen=True, order=True):
     end: int
     text: bytes
     counts: Literal["file", "place", "each"] = "place"
-    adds: tuple[str, str] | None = None
+    adds: tuple[str, str] | tuple[()] = ()
 
 
 class Rewriting(Struct, frozen=True):
