@@ -172,6 +172,15 @@ def hand_made() -> list[Report]:
     ]
 
 
+def as_saved(given: Report) -> Report:
+    """Without what no document holds."""
+    units = []
+    for unit in given.units:
+        kernels = tuple(replace(kernel, work=None) for kernel in unit.kernels)
+        units.append(replace(unit, kernels=kernels, headers=(), cached=False, others=()))
+    return replace(given, units=tuple(units), doubts=())
+
+
 class TestRoundTrip:
     @pytest.mark.parametrize("given", hand_made())
     def test_every_field_of_hand_made_reports(self, given: Report) -> None:
@@ -201,7 +210,7 @@ class TestRoundTrip:
     def test_every_field_of_every_kernel(self) -> None:
         given = lmemscope.scan(ROOT / "kernels", arch=["sm_90"])
         text = dumped(given)
-        assert parse_report(text) == given
+        assert parse_report(text) == as_saved(given)
         assert sum(len(kernel.facts.accesses) for u in given.units for kernel in u.kernels) > 500
         assert violations(json.loads(text)) == []
 
