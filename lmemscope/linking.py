@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.linked import ObjectFunctions, describe, with_link_time_figures
 from lmemscope.errors import InternalError, LmemscopeError

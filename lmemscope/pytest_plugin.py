@@ -18,10 +18,11 @@ an error of the test's set-up.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from lmemscope.model import GateFailure, Report

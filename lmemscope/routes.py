@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lmemscope.files import open_regular
 from lmemscope.model import Artifacts, Frontend, Gap, Unit
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What planning knows about an input beside its unit.
 
     Attributes:
@@ -34,8 +35,7 @@ class Asked:
     surveys: Mapping[str, Survey] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """The units that an input stands for, and what it does not stand for: notes and gaps."""
 
     units: tuple[Unit, ...]

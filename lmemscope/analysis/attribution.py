@@ -8,7 +8,9 @@ a function that is called, the frame of a call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.kernel_objects import find_objects

@@ -8,7 +8,9 @@ names of the driver's own functions do, because nobody else can define them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.library_buffers import ARGUMENT, PRINTING
@@ -44,8 +46,7 @@ _WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})
 """Sources of an index that stay unknown when a call is inlined."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProvenCause:
+class ProvenCause(Struct, frozen=True):
     """A cause with what shows it.
 
     Attributes:

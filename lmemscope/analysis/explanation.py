@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.attribution import attribute
 from lmemscope.analysis.endless import endless

@@ -10,7 +10,9 @@ import functools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.ranking import Row as Row
 from lmemscope.analysis.ranking import (

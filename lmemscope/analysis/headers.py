@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.formats.demangle import demangle

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.causes import ProvenCause, cause_of_turn, object_causes
 from lmemscope.analysis.handing import Handing

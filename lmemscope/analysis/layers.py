@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
@@ -18,8 +19,7 @@ from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
 from lmemscope.model import Artifacts, Disagreement, DisplayPaths, Gap
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """The three layers of one unit.
 
     Attributes:

@@ -266,7 +266,7 @@ class Lines:
     def shown_chain(self, chain: Chain) -> Chain:
         """A chain with its paths as a reader knows them."""
         if id(chain) not in self._shown:
-            shown = tuple(InlineFrame(self.shown(one.location), one.function) for one in chain)
+            shown = tuple(InlineFrame.at(self.shown(one.location), one.function) for one in chain)
             self._shown[id(chain)] = (chain, shown)
         return self._shown[id(chain)][1]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import LinkedGraph, linked_graph

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, bounded, cost
 from lmemscope.analysis.layers import Layers

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.analysis.layout import Part, arrays_at, parts_of
 from lmemscope.analysis.mentions import has_no_name
@@ -14,8 +16,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.model import Extent
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """What becomes an object: all of a variable, or an array in it, or what such arrays leave.
 
     Attributes:

@@ -416,7 +416,7 @@ def _comparable(chain: _Chain) -> _Chain:
     return tuple(
         frame
         if frame.function is None
-        else InlineFrame(frame.location, same_function(frame.function))
+        else InlineFrame.at(frame.location, same_function(frame.function))
         for frame in chain
     )
 

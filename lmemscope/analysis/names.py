@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
@@ -46,8 +48,7 @@ _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectName:
+class ObjectName(Struct, frozen=True):
     """What an object is called in the source.
 
     Attributes:
@@ -68,8 +69,7 @@ class ObjectName:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedObject:
+class NamedObject(Struct, frozen=True):
     """A stack object with its name, where it has one.
 
     Attributes:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.candidates import PADDING, is_begun_on
 from lmemscope.analysis.mentions import Mentions, same_function

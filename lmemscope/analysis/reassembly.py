@@ -29,7 +29,7 @@ from lmemscope.model import (
 _Table: TypeAlias = list[InlinedLine]
 _Moves: TypeAlias = tuple[str, bool, bool, int, int | None, int]
 """Which bytes an access moves: function, generic or not, direction, width, base, displacement."""
-_NO_LINE = (InlineFrame(SourceLocation("", 0), None),)
+_NO_LINE = (InlineFrame.at(SourceLocation("", 0), None),)
 
 
 @dataclass(frozen=True, slots=True)

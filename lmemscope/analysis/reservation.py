@@ -10,7 +10,8 @@ buffer for pending launches when it is loaded. Measured, with every number: docs
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import (
     DEVICES,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.app.plan import Plan

@@ -156,7 +156,7 @@ def without_architectures(
     if file is None or known is None:
         return
     default = {known.default_arch} if known.default_arch and not known.archs else set()
-    has = {*known.archs, *(entry.arch for entry in known.entries)} or default
+    has = {*known.archs, *(entry.arch for entry in known.findings)} or default
     new = {one.arch for one in failures if one.kind == "new"} - has
     if not new:
         return

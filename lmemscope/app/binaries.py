@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.ranking import arch_order
 from lmemscope.app.embedded_ptx import artifacts_of, compiled, without_ptx

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.app.checkout import BuildCopy, written_out
 from lmemscope.app.execute import run

@@ -11,7 +11,8 @@ import os
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, as_completed
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.app.assemble import assemble, results_of
 from lmemscope.app.plan import Narrow, links_of, make_plan

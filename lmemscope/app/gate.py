@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
 from lmemscope.app.gate_configuration import say_of
@@ -52,7 +54,7 @@ def settings_as(known: Baseline | None, settings: Settings) -> Settings:
     if known.archs:
         return replace(settings, archs=known.archs)
     # Earlier baselines say nothing of their own but what their findings do.
-    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.entries}
+    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.findings}
     return replace(settings, default_archs=tuple(sorted(default)))
 
 

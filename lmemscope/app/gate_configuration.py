@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.config.file import OWN
 from lmemscope.discover.locate import DATABASE, shown_path

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_build, is_saved
@@ -49,7 +50,7 @@ def inputs_of(
     on_disk = any(identity is not None for identity in identities)
     present: set[str] = set()
     aliases: dict[str, str] = {}
-    for name in {entry.input for entry in known.entries} if known is not None else ():
+    for name in {entry.input for entry in known.findings} if known is not None else ():
         named = InputId.parse(name)
         file = named.file
         identity = _identity(file)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.app.session import Session

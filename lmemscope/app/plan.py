@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
@@ -23,8 +24,7 @@ Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What paths stand for.
 
     Attributes:

@@ -10,8 +10,9 @@ import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.app.plan import found_by
 from lmemscope.discover.locate import is_saved, shown_path

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.discover.checkouts import upwards
 from lmemscope.files import digest_of
@@ -79,15 +81,15 @@ def _respelled(value: T, spell: Callable[[str], str]) -> T:
     made: Any = value
     if isinstance(value, tuple):
         made = tuple(_respelled(one, spell) for one in value)
-    elif is_dataclass(value) and not isinstance(value, type):
+    elif isinstance(value, Struct):
         changed: dict[str, Any] = {}
-        for field in fields(value):
-            held = getattr(value, field.name)
-            if field.name in ("file", "input") and isinstance(held, str):
-                changed[field.name] = spell(held)
-            elif field.name == "sources" and isinstance(held, Mapping):
-                changed[field.name] = {spell(name): digest for name, digest in held.items()}
-            elif isinstance(held, tuple) or is_dataclass(held):
-                changed[field.name] = _respelled(held, spell)
+        for name in value.__struct_fields__:
+            held = getattr(value, name)
+            if name in ("file", "input") and isinstance(held, str):
+                changed[name] = spell(held)
+            elif name == "sources" and isinstance(held, Mapping):
+                changed[name] = {spell(file): digest for file, digest in held.items()}
+            elif isinstance(held, (tuple, Struct)):
+                changed[name] = _respelled(held, spell)
         made = replace(value, **changed)
     return made  # type: ignore[no-any-return]

@@ -10,8 +10,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from types import ModuleType
+
+from msgspec.structs import replace
 
 from lmemscope import files
 from lmemscope.discover.project import Projects

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.commands.options import configured_options, is_typed, path_argument
 from lmemscope.commands.output import Sink
@@ -78,7 +78,7 @@ def command(
         report, archs=_compiled_for(report) if settings.archs else (), default_arch=DEFAULT_ARCH
     )
     sink.write(file.text(made))
-    known = count(len(made.entries), "known finding")
+    known = count(len(made.findings), "known finding")
     say(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
     if above is not None and above.found and path == DEFAULT_BASELINE:
         say(f"note: from here `check` takes this baseline now, and no more {above.path}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.commands.options import compile_options, is_typed, output_option, path_argument
 from lmemscope.commands.output import Sink

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.commands.options import compile_options, fix_options, path_argument
 from lmemscope.commands.output import color_wanted

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.analysis.selection import selected, settled
 from lmemscope.commands.options import compile_options, fix_options, group_options, path_argument

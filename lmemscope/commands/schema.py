@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 
 import click
+from msgspec import Struct
 
 from lmemscope.commands.say import say, show
 
 _EXIT_USAGE = 2
 SCHEMAS = {
-    "baseline": "lmemscope.gate.baseline:BaselineDocument",
-    "diff": "lmemscope.exporters.difference:DifferenceDocument",
+    "baseline": "lmemscope.model:Baseline",
+    "diff": "lmemscope.model:Difference",
     "fix": "lmemscope.exporters.fix_document:FixDocument",
     "gate": "lmemscope.exporters.gate_document:GateDocument",
     "report": "lmemscope.exporters.report_document:ReportDocument",
@@ -44,8 +45,8 @@ def command(name: str | None) -> None:
     show(document(json_schema(structure(name))))
 
 
-def structure(name: str) -> type[object]:
+def structure(name: str) -> type[Struct]:
     """The structure of a document of `SCHEMAS`."""
     module, _, attribute = SCHEMAS[name].partition(":")
-    found: type[object] = getattr(importlib.import_module(module), attribute)
+    found: type[Struct] = getattr(importlib.import_module(module), attribute)
     return found

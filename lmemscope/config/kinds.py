@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
+
+from msgspec import Struct
 
 from lmemscope.errors import UsageError
 from lmemscope.formats.depths import parse_depth
@@ -66,13 +68,18 @@ class Kind:
     bounds: str = ""
 
 
+def is_structure(hint: Any) -> bool:
+    """Whether a type holds fields of its own."""
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
 def kind_of_field(hint: Any, option: Option) -> Kind:
     """The kind of an option, from the type of its field and what its declaration adds."""
     if get_origin(hint) in (Union, UnionType):
         hint = next(one for one in get_args(hint) if one is not NoneType)
     if get_origin(hint) is tuple:
         item = get_args(hint)[0]
-        return _tables() if is_dataclass(item) else _listed(_item(item, option))
+        return _tables() if is_structure(item) else _listed(_item(item, option))
     return _item(hint, option)
 
 

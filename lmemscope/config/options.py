@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, Struct, field
 
 from lmemscope import files
-from lmemscope.config.kinds import Kind, kind_of_field
+from lmemscope.config.kinds import Kind, is_structure, kind_of_field
 from lmemscope.model import (
     DEFAULT_PENDING_LAUNCHES,
     DEFAULT_STACK_LIMIT,
@@ -45,8 +47,7 @@ def _of_device(help_: str, flag: str, metavar: str, unit: str = "", least: int =
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What a command was asked to do, beyond its inputs.
 
     Attributes:
@@ -273,8 +274,7 @@ class Settings:
         return tuple(sorted({*(f"--kernel {glob}" for glob in self.kernels), *self.narrowed}))
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """Everything that a command was told, read once.
 
     Attributes:
@@ -307,8 +307,7 @@ class Configuration:
     written: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row(Option):
+class Row(Option, frozen=True, kw_only=True):
     """A declared option with what its field says.
 
     Attributes:
@@ -339,48 +338,47 @@ class Row(Option):
         return self.flags[-1].partition("/")[0]
 
 
-_DECLARED = tuple(one.name for one in fields(Option))
+_DECLARED = Option.__struct_fields__
 
 
 def rows_of(declaring: Any) -> Iterator[Row]:
-    """The options that a dataclass and those in it declare, in the order of their fields."""
-    for own, hint in _fields(declaring):
-        declared = _declared(hint)
+    """The options that a structure and those in it declare, in the order of their fields."""
+    for own in _fields(declaring):
+        declared = _declared(own.type)
         if declared is None:
-            if is_dataclass(hint):
-                yield from rows_of(hint)
+            if is_structure(own.type):
+                yield from rows_of(own.type)
             continue
-        type_ = get_args(hint)[0]
-        of_tables = get_origin(type_) is tuple and is_dataclass(get_args(type_)[0])
+        type_ = get_args(own.type)[0]
+        of_tables = get_origin(type_) is tuple and is_structure(get_args(type_)[0])
         said = {name: getattr(declared, name) for name in _DECLARED}
         said["key"] = declared.key or own.name.replace("_", "-")
         if declared.default is ...:
-            said["default"] = None if own.default is MISSING else own.default
+            said["default"] = None if own.default is NODEFAULT else own.default
         yield Row(
             **said,
             field=own.name,
             kind=kind_of_field(type_, declared),
-            required=own.default is MISSING and declared.default is ...,
+            required=own.default is NODEFAULT and declared.default is ...,
             rows=tuple(rows_of(get_args(type_)[0])) if of_tables else (),
         )
 
 
 def filled(declaring: Callable[..., T], values: Mapping[str, Any], **more: Any) -> T:
-    """A dataclass with the values of its options, those in it included.
+    """A structure with the values of its options, those in it included.
 
     Args:
-        declaring: the dataclass.
+        declaring: the structure.
         values: by the option's name.
         more: other fields, and those that hold something else than the option's value.
     """
     given: dict[str, Any] = {}
-    for own, hint in _fields(declaring):
-        declared = _declared(hint)
+    for own in _fields(declaring):
+        declared = _declared(own.type)
         if declared is not None:
             given[own.name] = values[declared.key or own.name]
-        elif is_dataclass(hint) and own.name not in more:
-            made: Any = hint
-            given[own.name] = filled(made, values)
+        elif is_structure(own.type) and own.name not in more:
+            given[own.name] = filled(own.type, values)
     return declaring(**given | more)
 
 
@@ -390,10 +388,7 @@ def _declared(hint: Any) -> Option | None:
     return next((one for one in get_args(hint) if isinstance(one, Option)), None)
 
 
-@functools.cache
-def _fields(declaring: Any) -> tuple[tuple[Field[Any], Any], ...]:
-    hints = get_type_hints(declaring, include_extras=True)
-    return tuple((own, hints[own.name]) for own in fields(declaring))
+_fields = functools.cache(msgspec.structs.fields)
 
 
 OPTIONS = tuple(rows_of(Configuration))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.discover.build_flags import is_arch_list
 from lmemscope.discover.including import naming

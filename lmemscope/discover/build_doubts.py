@@ -10,7 +10,8 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.discover import option_tables as tables
 from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags

@@ -10,7 +10,8 @@ import os
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.discover.build_database import Compiler
 from lmemscope.discover.checkouts import upwards

@@ -5,7 +5,9 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import Entry, read_database

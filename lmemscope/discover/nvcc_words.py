@@ -8,7 +8,8 @@ the place of both where it can, so each has to be told. nvcc gets the arguments 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.discover.build_flags import read_flags
 from lmemscope.model import CompileOptions

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from msgspec import Struct
+
 from lmemscope.discover.build_database import ObjectCommand
 from lmemscope.discover.locate import shown_path
 from lmemscope.files import read_beside, read_input
@@ -37,8 +39,7 @@ _UNSHOWN: Doubt = ("unknown", "nothing shows which command made it")
 _UNREADABLE = (OSError, ValueError, RecursionError)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What is noted of an object.
 
     Attributes:

@@ -13,9 +13,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.locate import shown_path

@@ -10,8 +10,10 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.config import file
 from lmemscope.config.file import ConfigurationFile
@@ -20,8 +22,7 @@ from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools.git import LINK, MODULE, Entry, Repository
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """What git says; every path absolute and, but for its last part, without symbolic links.
 
     Attributes:

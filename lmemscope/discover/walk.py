@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.discover import build_account
 from lmemscope.discover.checkouts import is_own
@@ -56,8 +59,7 @@ _NAMED = 5
 """Files that are named of those that globs leave out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """An input and how it is to be compiled.
 
     Attributes:
@@ -78,7 +80,7 @@ class Found:
     variant: str = ""
     walked: bool = False
     responses: tuple[str, ...] = ()
-    entry: Entry | None = field(default=None, compare=False)
+    entry: Entry | None = None
 
 
 @dataclass(slots=True)

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Literal
-
-from msgspec import Struct
 
 from lmemscope.exporters import escape_json, escape_terminal
 from lmemscope.exporters.escape_markdown import code, constant, document, line, table
 from lmemscope.exporters.escape_terminal import Part
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import number
-from lmemscope.formats.codec import shaped
 from lmemscope.model import Difference, KernelDifference, ToolChange, count
 
-SCHEMA: Final = "lmemscope.diff/1"
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
-
-
-class DifferenceDocument(Struct, frozen=True, kw_only=True):
-    """Two reports compared.
-
-    Attributes:
-        schema: of the document.
-        toolchain: tools of both sides whose versions differ, by name.
-        kernels: those that differ, worst first.
-    """
-
-    schema: Literal["lmemscope.diff/1"]
-    toolchain: tuple[ToolChange, ...]
-    kernels: tuple[KernelDifference, ...]
 
 
 def text(difference: Difference, how: Presentation) -> str:
@@ -44,7 +25,7 @@ def text(difference: Difference, how: Presentation) -> str:
 def json(difference: Difference, how: Presentation) -> str:
     """The document ``lmemscope.diff/1``."""
     del how
-    return escape_json.document(shaped(DifferenceDocument, difference, schema=SCHEMA))
+    return escape_json.document(difference)
 
 
 def _tools(tools: Sequence[ToolChange]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lmemscope.exporters import gate_text
 from lmemscope.exporters.accounts import left_out

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar, get_args
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from lmemscope.errors import FormatError
 from lmemscope.exporters import escape_json
@@ -19,11 +19,9 @@ from lmemscope.exporters.report_document import (
     AccessDocument,
     CauseDocument,
     DisagreementDocument,
-    EvidenceDocument,
     FindingDocument,
     FrameRangeDocument,
     FunctionDocument,
-    InlineFrameDocument,
     KernelDocument,
     ObjectDocument,
     ReportDocument,
@@ -42,7 +40,6 @@ from lmemscope.model import (
     Finding,
     FrameRange,
     FunctionFacts,
-    InlineFrame,
     KernelFacts,
     KernelReport,
     LeftOut,
@@ -50,13 +47,13 @@ from lmemscope.model import (
     LocalObject,
     Report,
     SiteClass,
-    SourceLocation,
     Tool,
     UnitReport,
     evidence_text,
 )
 from lmemscope.rules import RULES
 
+S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 SCHEMA: Final = "lmemscope.report/1"
 _PTXAS_ALONE = ("shared", "barriers", "linked_stack")
@@ -106,6 +103,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocumen
     left_out = {*report.left_out, *(() if with_accesses else ("accesses",))}
     return shaped(
         ReportDocument,
+        SassDocument,
         report,
         schema=SCHEMA,
         toolchain=_toolchain(report.toolchain),
@@ -200,9 +198,7 @@ def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
         kernels=tuple(
             _kernel_of(kernel, f"{place}.kernels[{n}]") for n, kernel in enumerate(unit.kernels)
         ),
-        clean=_given(unit.clean),
         built=None if unit.built is UNSET else unit.built,
-        directives=_given(unit.directives),
         headers=(),  # What follows from these is among the report's gaps and notes.
         cached=False,
         others=(),
@@ -228,20 +224,14 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
         causes=tuple(_cause(share, facts.objects) for share in facts.causes),
         findings=tuple(_shown(FindingDocument, finding) for finding in kernel.findings),
         objects=tuple(_shown(ObjectDocument, found) for found in facts.objects),
-        quotes=UNSET if kernel.quotes is None else kernel.quotes,
         accesses=UNSET
         if "accesses" in left_out
         else (
-            *(_access(access, generic=False) for access in facts.accesses),
-            *(_access(access, generic=True) for access in facts.generic),
+            *(_shown(AccessDocument, one, generic=False) for one in facts.accesses),
+            *(_shown(AccessDocument, one, generic=True) for one in facts.generic),
         ),
         disagreements=tuple(
-            shaped(
-                DisagreementDocument,
-                found,
-                values=dict(found.values),
-                reason=UNSET if found.reason is None else found.reason,
-            )
+            shaped(DisagreementDocument, found, values=dict(found.values))
             for found in facts.disagreements
         ),
     )
@@ -261,7 +251,6 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
                 share,
                 object=share.object_index,
                 sites=shaped(SiteClass, share),
-                location=None if share.location is UNSET else share.location,
             )
             for share in kernel.causes
         ),
@@ -270,22 +259,18 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
         callees=tuple(
             shaped(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
         ),
-        accesses=tuple(_access_of(access) for access in accesses if not _is_generic(access)),
-        generic=tuple(_access_of(access) for access in accesses if _is_generic(access)),
+        accesses=tuple(
+            _known(LocalAccess, access) for access in accesses if not _is_generic(access)
+        ),
+        generic=tuple(_known(LocalAccess, access) for access in accesses if _is_generic(access)),
         disagreements=tuple(
-            shaped(
-                Disagreement,
-                found,
-                values=tuple(found.values.items()),
-                reason=None if found.reason is UNSET else found.reason,
-            )
+            shaped(Disagreement, found, values=tuple(found.values.items()))
             for found in kernel.disagreements
         ),
     )
     findings = tuple(_known(Finding, finding) for finding in kernel.findings)
-    quotes = None if kernel.quotes is UNSET else kernel.quotes
     # What a warp does is what costs were computed from, and is not saved.
-    return shaped(KernelReport, kernel, facts=facts, findings=findings, quotes=quotes, work=None)
+    return shaped(KernelReport, kernel, facts=facts, findings=findings, work=None)
 
 
 def _sass(sites: SiteClass | None) -> SassDocument | None:
@@ -308,6 +293,7 @@ def _frame_range(part: FrameRange, objects: Sequence[LocalObject]) -> FrameRange
     found = objects[part.object] if part.object is not None else None
     return shaped(
         FrameRangeDocument,
+        FunctionDocument,
         part,
         object=found.name if found is not None else None,
         object_index=part.object,
@@ -323,38 +309,22 @@ def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
         share.sites,
         object=objects[share.object].name if share.object is not None else None,
         object_index=share.object,
-        location=UNSET if share.location is None else share.location,
     )
 
 
-def _access(access: LocalAccess, *, generic: bool) -> AccessDocument:
-    chain = tuple(shaped(InlineFrameDocument, one, one.location) for one in access.chain)
-    return _shown(AccessDocument, access, chain=chain, generic=generic)
-
-
-def _access_of(access: AccessDocument) -> LocalAccess:
-    chain = tuple(
-        shaped(InlineFrame, one, location=shaped(SourceLocation, one)) for one in access.chain
-    )
-    return _known(LocalAccess, access, chain=chain)
-
-
-def _shown(kind: type[T], value: Finding | LocalObject | LocalAccess, **given: Any) -> T:
+def _shown(kind: type[S], value: Finding | LocalObject | LocalAccess, **given: Any) -> S:
     """With the evidence in words, and as data beside them."""
     texts = tuple(evidence_text(one, symbol_text) for one in value.evidence)
-    facts = tuple(shaped(EvidenceDocument, one) for one in value.evidence)
-    return shaped(kind, value, evidence=texts, evidence_facts=facts, **given)
+    return shaped(kind, value, evidence=texts, evidence_facts=value.evidence, **given)
 
 
-def _known(
-    kind: type[T], value: FindingDocument | ObjectDocument | AccessDocument, **given: Any
-) -> T:
+def _known(kind: type[S], value: FindingDocument | ObjectDocument | AccessDocument) -> S:
     """With the evidence as data; of earlier documents, the words."""
     if value.evidence_facts is UNSET:
         evidence = tuple(Evidence("text", subject=text) for text in value.evidence)
     else:
-        evidence = tuple(shaped(Evidence, fact) for fact in value.evidence_facts)
-    return shaped(kind, value, evidence=evidence, **given)
+        evidence = value.evidence_facts
+    return shaped(kind, value, evidence=evidence)
 
 
 def _is_generic(access: AccessDocument) -> bool:

@@ -1,6 +1,6 @@
 """The document ``lmemscope.report/1``: how a `Report` is laid out in JSON.
 
-Most of the model is in the document as it is: a field that is added to such a dataclass needs
+Most of the model is in the document as it is: a field that is added to such a structure needs
 nothing here. The structures below are those that the contract lays out in another way than the
 model does: figures chosen among several sources, places and counts beside what they belong to,
 names beside the numbers of objects. Their fields are in the contract's order, and their docstrings
@@ -10,7 +10,6 @@ lmemscope has a default here; the others are required.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -22,7 +21,7 @@ from lmemscope.model import (
     CleanKernel,
     CubinFacts,
     DisagreementReason,
-    EvidenceKind,
+    Evidence,
     Failure,
     Finding,
     Footprint,
@@ -105,30 +104,6 @@ class FunctionDocument(Struct, frozen=True, kw_only=True):
     sites: SiteSplit | None
 
 
-class EvidenceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One piece of evidence as data; what does not belong to its kind is absent.
-
-    Attributes:
-        kind: what was seen.
-        subject: the symbol it is about: a mangled function, a parameter, a table of the library.
-        ptx_line: line in the PTX text.
-        opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
-            child, from the start of the parameters.
-        limit: bytes per thread that were exceeded.
-        pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
-    """
-
-    kind: EvidenceKind
-    subject: str | None = None
-    ptx_line: int | None = None
-    opcode: str | None = None
-    bytes: int | None = None
-    limit: int | None = None
-    pc: int | None = None
-    sass: str | None = None
-
-
 class FrameRangeDocument(Struct, frozen=True, kw_only=True):
     """A range of the kernel's stack frame and who owns it; the ranges add up to ``stack_frame``.
 
@@ -177,21 +152,7 @@ class CauseDocument(Struct, frozen=True, kw_only=True):
     cost: float | None = None
 
 
-class InlineFrameDocument(Struct, frozen=True, kw_only=True):
-    """One level of an inline chain.
-
-    Attributes:
-        file, line: where.
-        function: mangled, or null where not known.
-    """
-
-    file: str
-    line: int
-    function: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class FindingDocument(Finding):
+class FindingDocument(Finding, frozen=True):
     """A cause judged: how bad it is, what it means and what removes it.
 
     Attributes:
@@ -200,11 +161,10 @@ class FindingDocument(Finding):
     """
 
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectDocument(LocalObject):
+class ObjectDocument(LocalObject, frozen=True):
     """A variable, or what the compiler made like one, in a function's stack frame.
 
     Attributes:
@@ -213,11 +173,10 @@ class ObjectDocument(LocalObject):
     """
 
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class AccessDocument(LocalAccess):
+class AccessDocument(LocalAccess, frozen=True):
     """One access of local memory with its cause.
 
     Attributes:
@@ -227,9 +186,8 @@ class AccessDocument(LocalAccess):
             are in neither ledger. Absent in earlier documents, where the opcode tells.
     """
 
-    chain: tuple[InlineFrameDocument, ...]  # type: ignore[assignment]
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
     generic: bool | UnsetType = UNSET
 
 

@@ -7,8 +7,10 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
@@ -92,8 +94,7 @@ def _is_alone(unit: Unit) -> bool:
     return not own
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One unit with a rewriting: its report, or why there is none.
 
     Attributes:
@@ -107,8 +108,7 @@ class Outcome:
     is_late: bool = False
 
 
-@dataclass
-class Attempt:
+class Attempt(Struct, dict=True):
     """A rewriting tried on a target, in every unit that it concerns.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.fixing.attempts import Attempt
 from lmemscope.fixing.edits import together

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.occupancy import resident_warps
 from lmemscope.fixing.attempts import Attempt

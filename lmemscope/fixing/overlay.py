@@ -13,7 +13,8 @@ import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.files import read_input
 from lmemscope.model import CompileOptions, Edit, Unit, is_library
@@ -62,7 +63,7 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
             stream.write(data)
     options = _redirected(unit.options, root)
     for edit in edits:
-        if edit.adds is not None:
+        if edit.adds:
             options = _with_parameter(options, *edit.adds)
     return replace(unit, path=_within(root, unit.path), options=options)
 

@@ -13,7 +13,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.fixing.overlay import by_file

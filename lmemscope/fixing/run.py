@@ -6,7 +6,9 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.app.execute import run_whole

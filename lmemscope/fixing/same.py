@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.cost import DEFAULT_BLOCK
 from lmemscope.files import read_input

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.app.worker import analyse_unit
 from lmemscope.fixing.overlay import overlay

@@ -1,6 +1,6 @@
 """JSON of our own, typed and checked: reports, baselines, the records of the store.
 
-A document's structure is a dataclass or a ``msgspec.Struct``; its fields in their order are the
+A document's structure is a ``msgspec.Struct``; its fields in their order are the
 document. What is read is checked against it field by field: a wrong type, a missing field or a word
 that is none of the vocabulary is refused, naming the place; a field that the structure does not
 have is passed over, so that fields can be added.
@@ -9,8 +9,6 @@ Strings: JSON is UTF-8, but the name of a file may be no UTF-8, and Python holds
 surrogates. A surrogate is written as U+001A (SUBSTITUTE) and the four hexadecimal digits of its
 code point, ``\\u001aDCE9`` for the byte E9; a U+001A that would read as one is written
 ``\\u001a001A``. Nothing else is changed, and reading undoes it.
-
-msgspec is imported when something is read or written: most runs do neither.
 """
 
 from __future__ import annotations
@@ -18,13 +16,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import NODEFAULT, UNSET
 
 from lmemscope.errors import FormatError
 
+S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
-
-_ABSENT: Final = object()
 
 _SHOWN = 300
 _ESCAPED = re.compile("\x1a(001A|D[89A-F][0-9A-F]{2})")
@@ -44,8 +44,6 @@ _JSON_ESCAPE = re.compile(
 
 def encode(value: object) -> bytes:
     """A structure as JSON, in one line without spaces."""
-    import msgspec
-
     try:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -62,15 +60,11 @@ def pretty(value: object) -> str:
 
 def indented(data: bytes) -> str:
     """JSON as a file for people."""
-    import msgspec
-
     return msgspec.json.format(data, indent=2).decode() + "\n"
 
 
 def ascii_line(value: object) -> str:
     """A structure in one line of ASCII, for files that are compared line by line."""
-    import msgspec
-
     # msgspec writes UTF-8 only.
     return json.dumps(msgspec.json.decode(encode(value)))
 
@@ -81,8 +75,6 @@ def decode(data: bytes, structure: type[T]) -> T:
     Raises:
         FormatError: it is no JSON, or not of this structure; the message names the place.
     """
-    import msgspec
-
     try:
         if _ODD.search(data) is None and _MANY_DIGITS not in data.translate(_DIGITS_AS_ZEROS):
             return msgspec.json.decode(data, type=structure)
@@ -96,25 +88,30 @@ def decode(data: bytes, structure: type[T]) -> T:
         raise FormatError("json", printable(str(error))) from error
 
 
-def shaped(kind: type[T], *sources: object, **given: Any) -> T:
+def shaped(kind: type[S], *sources: object, **given: Any) -> S:
     """A document out of the model or the model out of a document, where the two are laid out alike.
 
     Every field of ``kind`` is in ``given`` or, by name, in one of the sources; a field that is in
-    none is an error, whether it has a default or not. So no field is lost on the way.
+    none is an error, whether it has a default or not. So no field is lost on the way. None is left
+    out of a document where the field may be absent; what is absent has its default in the model.
 
     Args:
-        kind: a dataclass or a ``msgspec.Struct``.
+        kind: a ``msgspec.Struct``.
         sources: the first that has a field counts.
         given: fields that are laid out in another way.
 
     Raises:
         AttributeError: nothing has a field.
     """
-    for name in getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]:
+    first = len(kind.__struct_fields__) - len(kind.__struct_defaults__)
+    for place, name in enumerate(kind.__struct_fields__):
         if name not in given:
+            default = kind.__struct_defaults__[place - first] if place >= first else NODEFAULT
             for source in sources:
-                value = getattr(source, name, _ABSENT)
-                if value is not _ABSENT:
+                value = getattr(source, name, NODEFAULT)
+                if value is UNSET or (value is None and default is UNSET):
+                    value = default
+                if value is not NODEFAULT:
                     given[name] = value
                     break
             else:

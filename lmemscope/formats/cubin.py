@@ -12,9 +12,10 @@ import struct
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.barriers import callers_barriers
@@ -76,8 +77,7 @@ class Head(NamedTuple):
     stack_known: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CubinFunction:
+class CubinFunction(Struct, frozen=True):
     """A body of code: the kernel's own, or a function that was not inlined into it.
 
     Attributes:

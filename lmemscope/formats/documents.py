@@ -6,15 +6,16 @@ Whatever a file holds, reading it ends in a document or in an error that names t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+from msgspec import Struct
 
 from lmemscope import __version__
 from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
 from lmemscope.files import open_regular
 from lmemscope.formats.codec import decode, printable
 
-D = TypeVar("D")
+D = TypeVar("D", bound=Struct)
 R = TypeVar("R")
 
 LARGEST = 1 << 30
@@ -23,14 +24,14 @@ LARGEST = 1 << 30
 _CHUNK = 1 << 20
 
 
-def schema_of(structure: type[object]) -> str:
+def schema_of(structure: type[Struct]) -> str:
     """The schema that a document's structure carries, such as ``lmemscope.report/1``."""
-    (name,) = get_args(get_type_hints(structure)["schema"])
+    tag = structure.__struct_config__.tag
+    (name,) = (tag,) if tag else get_args(get_type_hints(structure)["schema"])
     return str(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Saved(Generic[D, R]):
+class Saved(Struct, Generic[D, R], frozen=True):
     """A kind of document that is kept in files and read again.
 
     Attributes:
@@ -112,8 +113,7 @@ class Saved(Generic[D, R]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """What every document begins with."""
 
     schema: str

@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from dataclasses import replace
 from typing import Any
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct.core import ConstructError
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
+from msgspec.structs import replace
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.demangle import demangle

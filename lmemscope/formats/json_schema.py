@@ -9,6 +9,8 @@ import inspect
 import re
 from typing import Any, get_type_hints
 
+import msgspec
+
 from lmemscope.formats.documents import schema_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -17,10 +19,8 @@ _PYTHON = re.compile(r"\b(?:None|True|False)\b")
 _JSON = {"None": "null", "True": "true", "False": "false"}
 
 
-def json_schema(structure: type[object]) -> dict[str, Any]:
+def json_schema(structure: type[msgspec.Struct]) -> dict[str, Any]:
     """The schema of a document; every structure in it is under ``$defs`` by its name."""
-    import msgspec
-
     name, _, version = schema_of(structure).partition("/")
     (_,), parts = msgspec.json.schema_components((structure,), ref_template="#/$defs/{name}")
     for kind in _structures(structure, {}).values():
@@ -37,7 +37,7 @@ def json_schema(structure: type[object]) -> dict[str, Any]:
 
 def _structures(kind: Any, found: dict[str, type[object]]) -> dict[str, type[object]]:
     """The structures that a type is made of, by name."""
-    is_structure = inspect.isclass(kind) and hasattr(kind, "__annotations__")
+    is_structure = inspect.isclass(kind) and issubclass(kind, msgspec.Struct)
     if is_structure and kind.__name__ not in found:
         found[kind.__name__] = kind
         for hint in get_type_hints(kind).values():

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from lmemscope.errors import FormatError
 from lmemscope.formats.elf import ElfFile, Strings
 from lmemscope.formats.file_names import joined
-from lmemscope.model import InlineFrame, SourceLocation
+from lmemscope.model import InlineFrame
 
 _DEEPEST = 200
 """Calls inlined into each other; compilers stop long before."""
@@ -194,7 +194,7 @@ class _LineProgram:
             chain = known.get(key)
             if chain is None:
                 file = self._files[row.file] if row.file < len(self._files) else ""
-                frame = InlineFrame(SourceLocation(file, row.line), row.function)
+                frame = InlineFrame(file, row.line, row.function)
                 outer = chains[context - 1] if context else ()
                 if len(outer) >= _DEEPEST:
                     raise FormatError("cubin", f"calls are inlined more than {_DEEPEST} deep")

@@ -357,7 +357,7 @@ class PtxModule:
         while loc is not None:
             name = self.strings.get(loc.function) if loc.function is not None else None
             place = SourceLocation(self.files.get(loc.file, ""), loc.line)
-            frames.append(InlineFrame(place, name))
+            frames.append(InlineFrame.at(place, name))
             loc = loc.inlined_at
         return tuple(frames)
 

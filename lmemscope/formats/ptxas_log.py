@@ -8,7 +8,7 @@ twelve versions print, and the script that records more. A line of no known shap
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from lmemscope.model import KernelKind, PtxasFacts
@@ -102,7 +102,7 @@ class PtxasFunction:
     @property
     def facts(self) -> PtxasFacts:
         """The figures under the names that `PtxasFacts` has for them."""
-        return PtxasFacts(**{own.name: getattr(self, own.name) for own in fields(PtxasFacts)})
+        return PtxasFacts(*(getattr(self, name) for name in PtxasFacts.__struct_fields__))
 
 
 @dataclass

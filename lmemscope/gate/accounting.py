@@ -107,7 +107,7 @@ def account(
         inputs: of the command.
         unchanged: files that ``--changed`` left out.
     """
-    known = () if baseline is None else baseline.entries
+    known = () if baseline is None else baseline.findings
     judge = _Judge(report, inputs, frozenset(map(os.path.abspath, unchanged)))
     of_baseline = [judge.of(name) for name in sorted({entry.input for entry in known})]
     of_architectures = list(_architectures(report, known, typed=inputs.archs_typed))

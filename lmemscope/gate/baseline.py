@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
+
+from msgspec.structs import asdict, replace
 
 from lmemscope.errors import UsageError
 from lmemscope.formats import codec, documents
@@ -22,42 +23,9 @@ def is_ignored(finding: Finding) -> bool:
     return finding.cause in IGNORED and finding.severity != "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineDocument:
-    """Known findings, one per line of the file, sorted.
-
-    Attributes:
-        schema: of the document.
-        toolchain: versions of the tools that showed the findings, by name.
-        fingerprints: how the fingerprints were made; absent in the earliest documents, where it
-            is 1.
-        archs: architectures that were asked for; empty where builds or the default decided.
-        default_arch: what inputs were compiled for that neither a user nor a build decided.
-        filters: options that kept findings out, as they are typed.
-        findings: what `check` accepts; equal ones count.
-    """
-
-    schema: Literal["lmemscope.baseline/1"]
-    toolchain: dict[str, str]
-    fingerprints: int = 1
-    archs: tuple[str, ...] = ()
-    default_arch: str | None = None
-    filters: tuple[str, ...] = ()
-    findings: tuple[BaselineEntry, ...]
-
-
-def _meaning(document: BaselineDocument) -> Baseline:
-    return codec.shaped(
-        Baseline,
-        document,
-        toolchain=tuple(sorted(document.toolchain.items())),
-        entries=document.findings,
-    )
-
-
 SAVED = documents.Saved(
-    structure=BaselineDocument,
-    meaning=_meaning,
+    structure=Baseline,
+    meaning=lambda baseline: baseline,
     stage="baseline",
     noun="baseline",
     missing="write it with: lmemscope baseline … -o {path}",
@@ -92,36 +60,31 @@ def from_report(
         if not is_ignored(finding)
     ]
     return Baseline(
-        toolchain_of(report),
-        tuple(sorted(entries, key=_order)),
-        FINGERPRINTS,
-        tuple(archs),
-        default_arch,
-        report.filters,
+        schema=SCHEMA,
+        toolchain=toolchain_of(report),
+        fingerprints=FINGERPRINTS,
+        archs=tuple(archs),
+        default_arch=default_arch,
+        filters=report.filters,
+        findings=tuple(sorted(entries, key=_order)),
     )
 
 
-def toolchain_of(report: Report) -> tuple[tuple[str, str], ...]:
-    """Names and versions of the tools behind a report."""
-    return tuple(sorted({(tool.name, tool.version or "?") for tool in report.toolchain}))
+def toolchain_of(report: Report) -> dict[str, str]:
+    """Versions of the tools behind a report, by name."""
+    return dict(sorted({(tool.name, tool.version or "?") for tool in report.toolchain}))
 
 
 def render(baseline: Baseline) -> str:
     """The file's text: JSON with one entry per line, so that a diff shows what changed."""
-    lines = [codec.ascii_line(entry) for entry in sorted(baseline.entries, key=_order)]
-    body = ",\n    ".join(lines)
-    filters = f'  "filters": {codec.ascii_line(baseline.filters)},\n' if baseline.filters else ""
-    return (
-        "{\n"
-        f'  "schema": "{SCHEMA}",\n'
-        f'  "toolchain": {codec.ascii_line(dict(baseline.toolchain))},\n'
-        f'  "fingerprints": {baseline.fingerprints},\n'
-        f'  "archs": {codec.ascii_line(baseline.archs)},\n'
-        f'  "default_arch": {codec.ascii_line(baseline.default_arch)},\n'
-        f"{filters}"
-        f'  "findings": [{chr(10) + "    " + body + chr(10) + "  " if lines else ""}]\n'
-        "}\n"
-    )
+    fields = asdict(baseline) | {"toolchain": dict(sorted(baseline.toolchain.items()))}
+    del fields["findings"]
+    if not baseline.filters:
+        del fields["filters"]
+    head = "".join(f'  "{name}": {codec.ascii_line(field)},\n' for name, field in fields.items())
+    lines = [codec.ascii_line(entry) for entry in sorted(baseline.findings, key=_order)]
+    body = "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
+    return f'{{\n{head}  "findings": [{body}]\n}}\n'
 
 
 def load(path: str) -> Baseline:
@@ -136,10 +99,10 @@ def load(path: str) -> Baseline:
 
 def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
     """A baseline less some of its entries, each removed once."""
-    left = list(baseline.entries)
+    left = list(baseline.findings)
     for entry in gone:
         left.remove(entry)
-    return replace(baseline, entries=tuple(left))
+    return replace(baseline, findings=tuple(left))
 
 
 def _order(entry: BaselineEntry) -> tuple[str, ...]:
@@ -155,8 +118,8 @@ def _order(entry: BaselineEntry) -> tuple[str, ...]:
 
 def ratcheted(baseline: Baseline, better: Iterable[Improvement]) -> Baseline:
     """A baseline with the figures of findings that have become smaller."""
-    entries = list(baseline.entries)
+    entries = list(baseline.findings)
     for one in better:
         if one.entry in entries:
             entries[entries.index(one.entry)] = replace(one.entry, bytes=one.bytes)
-    return replace(baseline, entries=tuple(entries))
+    return replace(baseline, findings=tuple(entries))

@@ -10,9 +10,10 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
+
+from msgspec.structs import replace
 
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
@@ -87,8 +88,8 @@ def compare(
     accounts = account(report, baseline, inputs, unchanged)
     if baseline is not None and unchanged:
         files = frozenset(map(os.path.abspath, unchanged))
-        entries = tuple(one for one in baseline.entries if not is_part_of(one.input, files))
-        baseline = replace(baseline, entries=entries)
+        entries = tuple(one for one in baseline.findings if not is_part_of(one.input, files))
+        baseline = replace(baseline, findings=entries)
     check_directives(report.units, every_kernel=not (unchanged or kernels or report.filters))
     gate = _Gate(
         report, policy, today or date.today(), partial=bool(unchanged), chosen=bool(kernels)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import toolchain_of
@@ -89,7 +91,7 @@ def ask(
             better.append(Improvement(entry, bytes_))
         known.append(item)
     notes += (f"{old} is treated as moved to {new}" for old, new in moved)
-    others = replace(baseline, entries=tuple(found.left))
+    others = replace(baseline, findings=tuple(found.left))
     left = match(report, settled, others, by_cause=bool(changed), movable=movable).left
     seen = {(unit.input, unit.arch) for unit in report.units if unit.failure is None}
     left_over = sorted(
@@ -136,7 +138,7 @@ def _differences(baseline: Baseline, changed: str, drift: Drift) -> list[str]:
 
 def _toolchain_change(report: Report, baseline: Baseline) -> str:
     """Versions that differ, in words; empty where none does."""
-    before, now = dict(baseline.toolchain), dict(toolchain_of(report))
+    before, now = baseline.toolchain, toolchain_of(report)
     return ", ".join(
         f"{name} {before[name]} → {version}"
         for name, version in sorted(now.items())

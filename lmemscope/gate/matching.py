@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
 from lmemscope.rules.base import FINGERPRINTS
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A finding and where it is.
 
     ``asked_by``: a limit that would decide if the cause were known, in words; else empty.
@@ -34,8 +34,7 @@ class Item:
         return short_name(self.kernel.facts.demangled)
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """What was found.
 
     Attributes:
@@ -68,7 +67,7 @@ def match(
         movable: inputs of the baseline whose file is gone: a finding elsewhere may be theirs. What
             is like that of a file that is still there is a copy.
     """
-    matcher = _Matcher(items, baseline.entries)
+    matcher = _Matcher(items, baseline.findings)
     kernels = {
         (unit.input, unit.arch, short_name(kernel.facts.demangled))
         for unit in report.units

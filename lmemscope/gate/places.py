@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import STANDARD_INPUT, Baseline, InputId, Report
 
@@ -45,7 +46,7 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
         path = InputId.parse(unit.input).file
         spelled.setdefault(os.path.abspath(path), path)
     linked = {os.path.realpath(own): path for own, path in spelled.items()}
-    places = (InputId.parse(entry.input).file for entry in baseline.entries)
+    places = (InputId.parse(entry.input).file for entry in baseline.findings)
     known = {os.path.normpath(os.path.join(directory, path)) for path in places}
 
     def reported(path: str) -> str:
@@ -65,11 +66,11 @@ def _respelled(baseline: Baseline, spell: Callable[[str], str]) -> Baseline:
     """With other paths."""
     known: dict[str, str] = {}
     entries = []
-    for entry in baseline.entries:
+    for entry in baseline.findings:
         named = InputId.parse(entry.input)
         if named.file != STANDARD_INPUT:
             if named.file not in known:
                 known[named.file] = spell(named.file)
             entry = replace(entry, input=str(replace(named, file=known[named.file])))
         entries.append(entry)
-    return replace(baseline, entries=tuple(entries))
+    return replace(baseline, findings=tuple(entries))

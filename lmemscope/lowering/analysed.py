@@ -16,7 +16,9 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.files import read_beside
 from lmemscope.formats import codec
@@ -63,8 +65,7 @@ def lowered(unit: Unit, wanted: Wanted, along: Along | None = None) -> Artifacts
     return replace(artifacts, key=None if slot is None else slot.key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """A stored report.
 
     Attributes:

@@ -6,8 +6,10 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from lmemscope.errors import FormatError, InputError
 from lmemscope.files import open_regular

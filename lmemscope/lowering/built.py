@@ -7,7 +7,8 @@ one without the PTX that its machine code was made of, does not tell what a repo
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.formats.cubin import Cubin, release
 from lmemscope.lowering.binary import images

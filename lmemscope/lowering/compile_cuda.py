@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
 from lmemscope.files import UnreadableFileError

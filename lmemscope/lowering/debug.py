@@ -8,7 +8,8 @@ at all of its debug information again would take a third of a cached run.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.errors import CompileError, LmemscopeError
 from lmemscope.formats.dwarf import read_variables

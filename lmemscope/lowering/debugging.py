@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.errors import WorkerCrashError
 from lmemscope.model import Artifacts, Variable

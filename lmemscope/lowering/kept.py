@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.lowering.store import Outputs, Slot, slot_for
 from lmemscope.model import Artifacts, CudaSource, Unit

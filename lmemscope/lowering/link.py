@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope import files
 from lmemscope.errors import InputError, LmemscopeError, ToolMissingError
@@ -28,8 +30,7 @@ _EXECUTABLE = 2
 """ET_EXEC: a cubin that is no part of another program."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputCode:
+class InputCode(Struct, frozen=True):
     """Device code of an input before linking.
 
     Attributes:
@@ -46,8 +47,7 @@ class InputCode:
     is_other: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedArtifacts:
+class LinkedArtifacts(Struct, frozen=True):
     """What the tools made of a link.
 
     Attributes:
@@ -75,8 +75,7 @@ class LinkedArtifacts:
     unread: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """A stored link: nvlink's words beside the image."""
 
     log: str

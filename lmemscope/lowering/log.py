@@ -9,7 +9,8 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular

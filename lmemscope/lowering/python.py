@@ -7,9 +7,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
 from lmemscope.formats.ptx import PtxModule

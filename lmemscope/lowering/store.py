@@ -22,8 +22,10 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from lmemscope import __version__, files, whole
 from lmemscope.errors import FormatError
@@ -57,8 +59,7 @@ _NOT_READ = re.compile(r"nvidia_(?:nvjitlink|ml_py)\b", re.IGNORECASE)
 _ENTRY = ".entry"
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(Struct, frozen=True):
     """What the compilers made of a unit, as it is stored beside its PTX and cubin.
 
     Attributes:
@@ -73,8 +74,7 @@ class Outputs:
     gaps: tuple[Gap, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """The place of one unit's outputs: a directory and a key."""
 
     directory: str
@@ -173,8 +173,7 @@ def slot_at(directory: str | None, key: str | None) -> Slot | None:
     return None if directory is None or key is None else Slot(directory, key)
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """How much a store holds: entries, and their bytes on disk."""
 
     entries: int
@@ -246,8 +245,7 @@ def _names_path(directory: str, header: str, directories: Sequence[str]) -> str:
     return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """The first line of an entry's body; the record follows in the second, then the blobs.
 
     Attributes:

@@ -187,9 +187,7 @@ from lmemscope.model.request import (
     Unit,
     Wanted,
 )
-from lmemscope.model.sites import (
-    SiteClass,
-)
+from lmemscope.model.sites import SiteClass
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from lmemscope.model.cuda_source import CudaSource
 from lmemscope.model.request import Frontend, Gap, Tool, Unit
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A data member: its place in the record, in bytes.
 
     Attributes:
@@ -28,8 +27,7 @@ class Member:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A variable or parameter of a function.
 
     Attributes:
@@ -55,8 +53,7 @@ class Variable:
     referent: Variable | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Artifacts:
+class Artifacts(Struct, frozen=True):
     """What the toolchain made of a unit.
 
     Attributes:

@@ -7,7 +7,8 @@ names and directives that mean nothing. Whoever matches brackets or looks for na
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _PIECE = re.compile(
     r"(?:/(?:/(?P<line>(?:\\\r?\n|[^\n])*)|\*(?P<block>.*?(?:\*/|\Z)))"
@@ -58,8 +59,7 @@ _BRACKET = re.compile(
 _PAIRS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
-@dataclass(frozen=True, slots=True)
-class Blanked:
+class Blanked(Struct, frozen=True):
     """A text without what is no code.
 
     Attributes:
@@ -139,8 +139,7 @@ def is_balanced(text: bytes) -> bool:
     return not opened and not branches
 
 
-@dataclass(slots=True)
-class _Chain:
+class _Chain(Struct):
     """An open condition: the branches from ``#if`` to ``#endif``.
 
     Attributes:

@@ -6,8 +6,9 @@ a record that leaves one out, or a cause without a record, fails when this modul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 Cause = Literal[
     "register-spill",
@@ -34,8 +35,7 @@ VerdictName = Literal[
 FrameOwner = Literal["object", "spill slots", "saved registers", "padding", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictKind:
+class VerdictKind(Struct, frozen=True, kw_only=True):
     """What a verdict can be, and how it is shown.
 
     Attributes:
@@ -57,8 +57,7 @@ class VerdictKind:
     mark: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CauseTraits:
+class CauseTraits(Struct, frozen=True, kw_only=True):
     """What holds of a cause wherever it is met.
 
     Attributes:

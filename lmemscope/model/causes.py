@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.cause_table import Cause, FrameOwner
 from lmemscope.model.evidence import Evidence
@@ -28,8 +29,7 @@ Extent = Literal["whole", "part", "rest"]
 """
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSource:
+class IndexSource(Struct, frozen=True):
     """A leaf of an index: where it comes from, and under which name an author knows it.
 
     Attributes:
@@ -45,8 +45,7 @@ class IndexSource:
     constant_trip: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexFacts:
+class IndexFacts(Struct, frozen=True):
     """How an object is indexed at run time.
 
     Attributes:
@@ -92,8 +91,7 @@ class IndexFacts:
         return self.other_uniformity or self.uniformity
 
 
-@dataclass(frozen=True, slots=True)
-class LocalObject:
+class LocalObject(Struct, frozen=True):
     """A variable, or what the compiler made like one, in a function's stack frame.
 
     Attributes:
@@ -138,8 +136,7 @@ class LocalObject:
         return max(self.size, self.type_size or 0) if self.extent == "rest" else self.size
 
 
-@dataclass(frozen=True, slots=True)
-class LocalAccess:
+class LocalAccess(Struct, frozen=True):
     """One ``LDL``/``STL`` with its cause.
 
     Attributes:
@@ -195,8 +192,7 @@ class LocalAccess:
         return self.others if self.object is None else (self.object, *self.others)
 
 
-@dataclass(frozen=True, slots=True)
-class FrameRange:
+class FrameRange(Struct, frozen=True):
     """A range of the kernel's stack frame and who owns it.
 
     Attributes:
@@ -213,8 +209,7 @@ class FrameRange:
     object: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CauseShare:
+class CauseShare(Struct, frozen=True):
     """One line of the ledgers: frame bytes and site bytes of a cause and object.
 
     Attributes:

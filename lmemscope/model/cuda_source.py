@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from lmemscope.model.launches import WrittenLaunch
 from lmemscope.model.request import Form, KernelDirective
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDefinition:
+class KernelDefinition(Struct, frozen=True):
     """A ``__global__`` function as written.
 
     Attributes:
@@ -40,7 +40,7 @@ class KernelDefinition:
     parameters: tuple[str | None, ...] | None = None
     enclosed: bool = False
     head: tuple[str, ...] = ()
-    name_line: int = field(default=0, compare=False)
+    name_line: int = 0
 
     def may_be(self, other: KernelDefinition) -> bool:
         """Whether both may declare one function, or a template and a specialization of it."""
@@ -52,8 +52,7 @@ class KernelDefinition:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """A ``// lmemscope: WORD rest`` comment.
 
     Attributes:
@@ -78,8 +77,7 @@ class Directive:
     namesakes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderSource:
+class HeaderSource(Struct, frozen=True):
     """A header that a source includes, and what it says about itself.
 
     Attributes:
@@ -91,8 +89,7 @@ class HeaderSource:
     source: CudaSource
 
 
-@dataclass(frozen=True, slots=True)
-class CudaSource:
+class CudaSource(Struct, frozen=True):
     """What the source says about itself.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 DEFAULT_STACK_LIMIT = 1024
 """``cudaLimitStackSize`` of a new context, in bytes per thread."""
@@ -10,8 +10,7 @@ DEFAULT_PENDING_LAUNCHES = 2048
 """``cudaLimitDevRuntimePendingLaunchCount`` of a new context."""
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A GPU, as far as the driver's reservation goes.
 
     Attributes:
@@ -32,8 +31,7 @@ class Device:
         return self.multiprocessors * self.threads
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
+class Footprint(Struct, frozen=True):
     """Device memory that the driver reserves so that a kernel can run.
 
     Attributes:
@@ -52,8 +50,7 @@ class Footprint:
     is_least: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """What the driver reserves for a set of kernels that one context runs.
 
     Attributes:

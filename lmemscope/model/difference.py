@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Change = Literal["added", "removed", "worse", "better", "changed"]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDifference:
+class KernelDifference(Struct, frozen=True):
     """One kernel that is not the same in both reports.
 
     Attributes:
@@ -30,8 +30,7 @@ class KernelDifference:
     why: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChange:
+class ToolChange(Struct, frozen=True):
     """A tool that has another version on the newer side.
 
     Attributes:
@@ -44,11 +43,11 @@ class ToolChange:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True, tag_field="schema", tag="lmemscope.diff/1"):
     """Two reports compared.
 
     Attributes:
+        schema: of the document.
         toolchain: tools of both sides whose versions differ, by name.
         kernels: those that differ, worst first.
     """

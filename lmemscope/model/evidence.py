@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 EvidenceKind = Literal[
     "spill-mark",
@@ -94,9 +96,8 @@ report, where there is no code.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One piece of evidence; what does not belong to its kind is None.
+class Evidence(Struct, frozen=True, omit_defaults=True):
+    """One piece of evidence as data; documents leave out what does not belong to its kind.
 
     Attributes:
         kind: what was seen.

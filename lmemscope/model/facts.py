@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.cause_table import traits_of
 from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
@@ -13,16 +14,14 @@ from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
 from lmemscope.model.sites import SiteClass
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchBounds:
+class LaunchBounds(Struct, frozen=True):
     """``__launch_bounds__``: threads per block at most, blocks per multiprocessor at least."""
 
     max_threads: int | None
     min_blocks: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PtxFacts:
+class PtxFacts(Struct, frozen=True):
     """What the PTX of a function shows. ptxas may keep all of it in registers in the end.
 
     Attributes:
@@ -43,8 +42,7 @@ class PtxFacts:
     only_prints: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LineUse:
+class LineUse(Struct, frozen=True):
     """Local-memory instructions that one source line is responsible for.
 
     Attributes:
@@ -86,8 +84,7 @@ class LineUse:
         return SiteClass(self.load_sites, self.store_sites, self.load_bytes, self.store_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteSplit:
+class SiteSplit(Struct, frozen=True):
     """Every ``LDL``/``STL`` site of a function in exactly one class; the classes add up to all.
 
     Attributes:
@@ -109,8 +106,7 @@ class SiteSplit:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PtxasFacts:
+class PtxasFacts(Struct, frozen=True):
     """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites.
 
     ``shared`` is static shared memory; of code that is linked later, what the PTX has of it, for
@@ -130,8 +126,7 @@ class PtxasFacts:
     linked_stack: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CubinFacts:
+class CubinFacts(Struct, frozen=True):
     """What the cubin's ``.nv.info`` records say.
 
     ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
@@ -148,8 +143,7 @@ class CubinFacts:
     code_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionFacts:
+class FunctionFacts(Struct, frozen=True):
     """A non-inlined function inside a kernel's section; ``sass`` counts its own sites."""
 
     name: str
@@ -159,8 +153,7 @@ class FunctionFacts:
     sites: SiteSplit | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallFacts:
+class CallFacts(Struct, frozen=True):
     """Functions that a kernel reaches, and what makes the stack depth unknowable.
 
     Attributes:
@@ -201,8 +194,7 @@ _WHY: dict[DisagreementReason, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """Two sources that should say the same and do not: shown, never forced to agree.
 
     Attributes:
@@ -224,8 +216,7 @@ class Disagreement:
         return f" ({_WHY[self.reason]})" if self.reason is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(Struct, frozen=True):
     """One kernel, every source side by side.
 
     Attributes:

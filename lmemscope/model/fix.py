@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.request import Failure, SourceLocation, Tool
 from lmemscope.model.work import Cost
@@ -22,8 +23,7 @@ NOTICED = 1.03
 """Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(Struct, frozen=True, order=True):
     """Bytes of a file to put in the place of others.
 
     Attributes:
@@ -42,11 +42,10 @@ class Edit:
     end: int
     text: bytes
     counts: Literal["file", "place", "each"] = "place"
-    adds: tuple[str, str] | None = None
+    adds: tuple[str, str] | tuple[()] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRoom:
+class ThreadRoom(Struct, frozen=True):
     """Shared memory with a part for each thread of a block.
 
     Attributes:
@@ -58,8 +57,7 @@ class ThreadRoom:
     kernels: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriting:
+class Rewriting(Struct, frozen=True):
     """One rewrite at one place, not yet tried.
 
     Attributes:
@@ -90,8 +88,7 @@ class Rewriting:
     room: ThreadRoom | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """A kernel's figures before or after a rewrite; None: not known.
 
     Attributes:
@@ -116,8 +113,7 @@ class Figures:
     occupancy: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """What came of an advice that was compiled.
 
     Attributes:
@@ -134,8 +130,7 @@ class Verified:
     speed_up: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProvenFix:
+class ProvenFix(Struct, frozen=True):
     """The best rewrite of a finding.
 
     Attributes:
@@ -151,8 +146,7 @@ class ProvenFix:
     patch: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRun:
+class ProgramRun(Struct, frozen=True):
     """The user's program on a copy of the tree, as it is and rewritten.
 
     Attributes:
@@ -165,8 +159,7 @@ class ProgramRun:
     seconds_after: float
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A rewriting of one object, tried, as it is for one kernel.
 
     Attributes:
@@ -247,8 +240,7 @@ class Trial:
         return gained is None or gained >= 1 / NOTICED
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(Struct, frozen=True):
     """Why rewrites do not apply to a finding.
 
     Attributes:
@@ -265,8 +257,7 @@ class Declined:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Untried:
+class Untried(Struct, frozen=True):
     """A finding for which no rewrite is known, and why.
 
     Attributes:
@@ -286,8 +277,7 @@ class Untried:
     declined: tuple[Declined, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeclinedRewrite:
+class DeclinedRewrite(Struct, frozen=True):
     """A rewrite that is tried on a finding's cause and has nothing to propose for the finding.
 
     Attributes:
@@ -311,8 +301,7 @@ class DeclinedRewrite:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """Rewritings that are taken together, compiled once more as one patch.
 
     Attributes:
@@ -328,8 +317,7 @@ class Chosen:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileContent:
+class FileContent(Struct, frozen=True):
     """A file as it was read.
 
     Attributes:
@@ -341,8 +329,7 @@ class FileContent:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class TriedUnit:
+class TriedUnit(Struct, frozen=True):
     """What trials of a unit's findings hold for: another program may be another thing.
 
     Attributes:
@@ -359,8 +346,7 @@ class TriedUnit:
     files: tuple[FileContent, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class FailedInput:
+class FailedInput(Struct, frozen=True):
     """An input that could not be analysed.
 
     Attributes:
@@ -372,8 +358,7 @@ class FailedInput:
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
-class FixReport:
+class FixReport(Struct, frozen=True):
     """What was tried and what came of it.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from lmemscope.model.cause_table import Cause
 from lmemscope.model.judgement import Finding, Report
@@ -25,8 +26,7 @@ def _limit(help_: str, flag: str, metavar: str, unit: str = "bytes") -> Option:
     return GateOption(help_, flag, metavar, unit=unit)
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """What kernels may have at most; None limits nothing.
 
     ``forbid`` None forbids all causes that ``allow`` does not name, and that no limit on the frame,
@@ -90,8 +90,7 @@ class Limit:
     ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceComment:
+class SourceComment(Struct, frozen=True):
     """A comment of a unit's own file, or of a header; it holds for the units that read the file.
 
     Attributes:
@@ -103,8 +102,7 @@ class SourceComment:
     directive: KernelDirective
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """A finding that is accepted, and why.
 
     Attributes:
@@ -142,8 +140,7 @@ class Allowance:
     ] = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Everything a project says about its gate."""
 
     limits: Annotated[tuple[Limit, ...], GateOption("What kernels may have at most.")] = ()
@@ -168,8 +165,7 @@ class Policy:
     ] = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineEntry:
+class BaselineEntry(Struct, frozen=True):
     """A known finding; ``bytes`` as in the finding."""
 
     input: str
@@ -181,37 +177,37 @@ class BaselineEntry:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Known findings.
+class Baseline(Struct, frozen=True, kw_only=True):
+    """Known findings, one per line of the file, sorted.
 
     Attributes:
-        toolchain: that showed them, name to version.
-        entries: equal ones count.
-        fingerprints: how their fingerprints were made (`lmemscope.rules.base.FINGERPRINTS`).
+        schema: of the document.
+        toolchain: versions of the tools that showed the findings, by name.
+        fingerprints: how the fingerprints were made; absent in the earliest documents, where it
+            is 1.
         archs: architectures that were asked for; empty where builds or the default decided.
         default_arch: what inputs were compiled for that neither a user nor a build decided.
         filters: options that kept findings out, as they are typed.
+        findings: what `check` accepts; equal ones count.
     """
 
-    toolchain: tuple[tuple[str, str], ...]
-    entries: tuple[BaselineEntry, ...]
+    schema: Literal["lmemscope.baseline/1"]
+    toolchain: dict[str, str]
     fingerprints: int = 1
     archs: tuple[str, ...] = ()
     default_arch: str | None = None
     filters: tuple[str, ...] = ()
+    findings: tuple[BaselineEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Improvement:
+class Improvement(Struct, frozen=True):
     """A known finding that has become smaller: to ``bytes``."""
 
     entry: BaselineEntry
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class GateFailure:
+class GateFailure(Struct, frozen=True):
     """One reason why the gate fails.
 
     Attributes:
@@ -238,8 +234,7 @@ class GateFailure:
     is_bounded: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """A finding that does not fail the gate.
 
     Attributes:
@@ -259,8 +254,7 @@ class Accepted:
     in_source: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MissingEvidence:
+class MissingEvidence(Struct, frozen=True):
     """What the gate needs to know and does not.
 
     Attributes:
@@ -280,8 +274,7 @@ class MissingEvidence:
         return f"{where}[{self.stage}] {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """What became of something that the gate was given.
 
     Attributes:
@@ -305,8 +298,7 @@ class Account:
         return f"{lead}{named}{self.reason or self.state}"
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """The gate's answer.
 
     Attributes:
@@ -346,8 +338,7 @@ class GateResult:
         return self.allow_incomplete or not self.missing
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """What was done to the baseline.
 
     Attributes:
@@ -359,8 +350,7 @@ class Written:
     ratchet: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A report and the gate's answer to it.
 
     Attributes:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 LinkInputKind = Literal["source", "ptx", "cubin", "object", "archive"]
 STANDARD_INPUT = "-"
 """As a path: a compiler's output, piped in."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputKind:
+class InputKind(Struct, frozen=True):
     """A kind of input.
 
     Attributes:
@@ -149,8 +149,7 @@ def _ending(path: str) -> str:
     return os.path.splitext(path)[1].lower()
 
 
-@dataclass(frozen=True, slots=True)
-class InputId:
+class InputId(Struct, frozen=True):
     """The name of an input in reports.
 
     Attributes:

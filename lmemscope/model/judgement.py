@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
@@ -34,8 +35,7 @@ LeftOut = Literal["accesses", "directives"]
 """Facts that a saved report may have been written without."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """One line on a kernel.
 
     Attributes:
@@ -49,8 +49,7 @@ class Verdict:
     rank: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """One way out.
 
     Attributes:
@@ -68,8 +67,7 @@ class Advice:
     is_none: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A cause judged: how bad it is, what it means and what removes it.
 
     Attributes:
@@ -113,8 +111,7 @@ class Finding:
     fix: ProvenFix | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Quotes:
+class Quotes(Struct, frozen=True):
     """Lines of a kernel's own artefacts, and what only a disassembler counts.
 
     Attributes:
@@ -134,8 +131,7 @@ class Quotes:
     sass_at: tuple[SourceLocation | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelReport:
+class KernelReport(Struct, frozen=True):
     """A kernel's facts and what follows from them; the rest where it was asked for.
 
     Attributes:
@@ -150,14 +146,13 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
     footprint: Footprint | None = None
-    work: Work | None = field(default=None, compare=False)
+    work: Work | None = None
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
 
 
-@dataclass(frozen=True, slots=True)
-class CleanKernel:
+class CleanKernel(Struct, frozen=True):
     """A kernel of a binary without local memory: all that a report holds of it.
 
     Attributes:
@@ -171,8 +166,7 @@ class CleanKernel:
     registers: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderTemplates:
+class HeaderTemplates(Struct, frozen=True):
     """The template kernels that a header defines, as one unit that includes it has them.
 
     Attributes:
@@ -188,8 +182,7 @@ class HeaderTemplates:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitReport:
+class UnitReport(Struct, frozen=True):
     """Everything known about one unit.
 
     Attributes:
@@ -231,14 +224,14 @@ class UnitReport:
     unknown_log_lines: tuple[str, ...] = ()
     directives: tuple[KernelDirective, ...] = ()
     source_lines: tuple[SourceLine, ...] = ()
-    headers: tuple[HeaderTemplates, ...] = field(default=(), compare=False)
-    cached: bool = field(default=False, compare=False)
-    others: tuple[str, ...] = field(default=(), compare=False)
+    headers: tuple[HeaderTemplates, ...] = ()
+    cached: bool = False
+    others: tuple[str, ...] = ()
     launches: tuple[Launch, ...] = ()
     clean: tuple[CleanKernel, ...] = ()
-    source_digest: str | None = field(default=None, compare=False)
-    sources: Mapping[str, str] | None = field(default=None, compare=False)
-    built: BuiltObject | None = field(default=None, compare=False)
+    source_digest: str | None = None
+    sources: Mapping[str, str] | None = None
+    built: BuiltObject | None = None
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
@@ -246,8 +239,7 @@ class UnitReport:
         return f"<UnitReport: {self.input} for {self.arch or 'no architecture'}, {what}{gaps}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The whole result: what every exporter reads.
 
     Attributes:
@@ -278,7 +270,7 @@ class Report:
     reservation: Reservation | None = None
     links: tuple[Link, ...] = ()
     paths: tuple[str, ...] | None = None
-    doubts: tuple[str, ...] = field(default=(), compare=False)
+    doubts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]

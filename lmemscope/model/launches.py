@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from lmemscope.model.request import SourceLocation
 
@@ -20,8 +21,7 @@ Dimensions = tuple[int | None, int | None, int | None]
 UNKNOWN_DIMENSIONS: Dimensions = (None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class HandedPointer:
+class HandedPointer(Struct, frozen=True):
     """A pointer to memory that the child cannot see, among the arguments of a launch.
 
     Attributes:
@@ -47,8 +47,7 @@ class HandedPointer:
     through: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """One launch in device code; one of several kernels it may launch has an entry for each.
 
     Attributes:
@@ -87,8 +86,7 @@ class Launch:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLaunch:
+class WrittenLaunch(Struct, frozen=True):
     """A launch as the text of a source has it, in a function that runs on the device.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from lmemscope.model.facts import Disagreement
 from lmemscope.model.inputs import LinkInputKind
@@ -18,8 +19,7 @@ IndirectKind = Literal["pointer", "virtual", "unknown"]
 virtual tables alone, or nowhere, because there are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkGroup:
+class LinkGroup(Struct, frozen=True):
     """Inputs that a configuration calls one program."""
 
     name: Annotated[str, Option("The program's name in reports.", accepts="a name")]
@@ -36,8 +36,7 @@ class LinkGroup:
     ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRequest:
+class LinkRequest(Struct, frozen=True):
     """A link to make, for a worker.
 
     Attributes:
@@ -65,16 +64,14 @@ class LinkRequest:
     time_limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkInput:
+class LinkInput(Struct, frozen=True):
     """An input of a link; ``name`` is what the report calls it."""
 
     name: str
     kind: LinkInputKind
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedFunction:
+class LinkedFunction(Struct, frozen=True):
     """A function of the linked image.
 
     Attributes:
@@ -102,8 +99,7 @@ class LinkedFunction:
     from_object: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PathStep:
+class PathStep(Struct, frozen=True):
     """A function on a path of calls.
 
     Attributes:
@@ -119,8 +115,7 @@ class PathStep:
     by: CallKind
 
 
-@dataclass(frozen=True, slots=True)
-class CallChain:
+class CallChain(Struct, frozen=True):
     """The deepest path of calls below a kernel; ``bytes`` is the sum of its steps' frames.
 
     In a recursion's cycle each function stands once, or as often as the stated depth allows.
@@ -130,8 +125,7 @@ class CallChain:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A function that an indirect call may reach.
 
     Attributes:
@@ -147,8 +141,7 @@ class Candidate:
     held_in: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IndirectCall:
+class IndirectCall(Struct, frozen=True):
     """Calls of one function through pointers of one signature.
 
     Attributes:
@@ -167,8 +160,7 @@ class IndirectCall:
     candidates: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CycleCall:
+class CycleCall(Struct, frozen=True):
     """One call of a recursion's cycle: ``caller`` calls the next entry's caller.
 
     Attributes:
@@ -184,8 +176,7 @@ class CycleCall:
     kind: Literal["direct", "indirect"]
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownStack:
+class UnknownStack(Struct, frozen=True):
     """What makes a kernel's stack unknown: functions that reach themselves.
 
     Attributes:
@@ -201,8 +192,7 @@ class UnknownStack:
     bounded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedKernel:
+class LinkedKernel(Struct, frozen=True):
     """A kernel of a linked program.
 
     Attributes:
@@ -249,8 +239,7 @@ class LinkedKernel:
         return self.linked_stack if self.stack_known else self.bound
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTimeFigures:
+class LinkTimeFigures(Struct, frozen=True):
     """A kernel after link-time optimisation.
 
     Attributes:
@@ -267,8 +256,7 @@ class LinkTimeFigures:
     store_sites: int
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A linked program.
 
     Attributes:

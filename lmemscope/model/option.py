@@ -8,8 +8,9 @@ their checks, the help and docs/configuration.md follow in `lmemscope.config.opt
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 Merge = Literal["replace", "before", "after"]
 """What a flag does to the file's value: replace it, or stand before or after it in one list."""
@@ -23,8 +24,7 @@ Group = Literal["compile", "facts", "gate", "view"]
 """The commands that have a flag: all that compile, `scan`, `check`, or `scan` and `report`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """What is said of an option beside the name, type and default of its field.
 
     Attributes:

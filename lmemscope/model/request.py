@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.model.inputs import InputId
 from lmemscope.model.option import Option
@@ -36,16 +38,14 @@ Severity = Literal["error", "warning", "note"]
 Confidence = Literal["certain", "likely", "possible"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SourceLocation:
+class SourceLocation(Struct, frozen=True, order=True):
     """A line of a source file, as the line tables name it (1-based; line 0 means "no line")."""
 
     file: str
     line: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SourceLine:
+class SourceLine(Struct, frozen=True, order=True):
     """A line of a source file with its text, so that reports need the file no more."""
 
     file: str
@@ -53,12 +53,27 @@ class SourceLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class InlineFrame:
-    """One level of an inline chain: ``function`` (mangled, if known) at ``location``."""
+class InlineFrame(Struct, frozen=True):
+    """One level of an inline chain.
 
-    location: SourceLocation
+    Attributes:
+        file, line: where.
+        function: mangled, or null where not known.
+    """
+
+    file: str
+    line: int
     function: str | None
+
+    @classmethod
+    def at(cls, place: SourceLocation, function: str | None) -> InlineFrame:
+        """A function's level at a line."""
+        return cls(place.file, place.line, function)
+
+    @property
+    def location(self) -> SourceLocation:
+        """The line."""
+        return SourceLocation(self.file, self.line)
 
 
 _RELOCATABLE = re.compile(
@@ -77,8 +92,7 @@ def _passed(tool: str) -> Option:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
+class CompileOptions(Struct, frozen=True):
     """Everything a user can say about a compilation, in the terms of nvcc's options.
 
     What the user's arguments for nvcc say to the other tools is part of theirs.
@@ -193,8 +207,7 @@ def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
     return words if word in words else (*words, word)
 
 
-@dataclass(frozen=True, slots=True)
-class LogExcerpt:
+class LogExcerpt(Struct, frozen=True):
     """A unit's part of a build log.
 
     Attributes:
@@ -216,8 +229,7 @@ ObjectState = Literal["current", "compiled", "stale", "unknown"]
 because it is not, or because that cannot be shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltObject:
+class BuiltObject(Struct, frozen=True):
     """What a build has compiled a unit to.
 
     Attributes:
@@ -231,8 +243,7 @@ class BuiltObject:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """One thing to analyse: input x front end x architecture x options.
 
     Attributes:
@@ -256,7 +267,7 @@ class Unit:
     path: str
     frontend: Frontend
     arch: str
-    options: CompileOptions = field(default_factory=CompileOptions)
+    options: CompileOptions = CompileOptions()
     toolkit: str | None = None
     launched: tuple[str, ...] = ()
     program: str | None = None
@@ -271,8 +282,7 @@ class Unit:
         return str(InputId(self.input, self.variant))
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """Where another revision's files are, and where they would be in the working tree.
 
     Attributes:
@@ -291,8 +301,7 @@ class Moved:
         return self.live + path[len(self.tree) :] if is_below else path
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What an analysis of a unit is to give; it travels with the unit.
 
     Attributes:
@@ -317,8 +326,7 @@ class Wanted:
     largest: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool or library of the toolchain, as it was used or found."""
 
     name: str
@@ -326,8 +334,7 @@ class Tool:
     path: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """What is not known of a unit, and why; never expressed as a zero.
 
     Attributes:
@@ -343,8 +350,7 @@ class Gap:
     input: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why a unit could not be analysed.
 
     Attributes:
@@ -365,8 +371,7 @@ Form = Literal["plain", "template", "specialization"]
 """What a definition of a kernel is."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDirective:
+class KernelDirective(Struct, frozen=True):
     """A ``// lmemscope:`` comment that speaks of a kernel.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class Counted(Protocol):
@@ -19,8 +20,7 @@ class Counted(Protocol):
         """Bytes accessed per thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class SiteClass:
+class SiteClass(Struct, frozen=True):
     """``LDL``/``STL`` instructions that belong together: how many, and bytes at those sites."""
 
     load_sites: int = 0

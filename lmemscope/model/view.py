@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from lmemscope.model.cause_table import Cause
 from lmemscope.model.option import Option
@@ -18,8 +19,7 @@ def _shown(help_: str, flags: str, metavar: str | None = None, least: int = 0) -
     )
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A reader's choice among the kernels of a report.
 
     ``top`` None shows as many rows as fit the format, ``group`` None merges where there are many,

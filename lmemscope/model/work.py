@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Pipe = Literal["fp32", "integer", "fp64", "special", "conversion", "memory", "none"]
 """Where an instruction executes, as the rows of "Arithmetic Instructions" in the CUDA C++
@@ -25,8 +26,7 @@ PIPES: tuple[Pipe, ...] = (
 STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local", "global")
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What one warp executes, loops weighted by how often they run (docs/fix.md).
 
     Attributes:
@@ -80,8 +80,7 @@ class Work:
         return self.stalls[STALLS.index(stall)]
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """A kernel's modelled cost with what it is made of, in cycles that a multiprocessor spends on a
     warp.
 

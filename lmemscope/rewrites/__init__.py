@@ -7,7 +7,8 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import Declined, Edit, Rewriting
 from lmemscope.rewrites import (

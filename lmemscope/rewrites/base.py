@@ -6,8 +6,10 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.model import Cause, Declined, Edit, Finding, KernelFacts, Rewriting, SourceLocation
 from lmemscope.rewrites.meanings import Meanings
@@ -39,8 +41,7 @@ def declined_by(error: DeclinedError, *names: str) -> Declined:
     return Declined(reason, names, isinstance(error, RuledOutError), line)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One kernel's finding."""
 
     facts: KernelFacts
@@ -48,8 +49,7 @@ class Hit:
     case: Case
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True, dict=True):
     """What is to leave local memory: a variable, or what a line does, for the kernels that have it.
 
     Attributes:
@@ -139,8 +139,7 @@ class Target:
         return Edit(self.path, start, end, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """A way to rewrite a program.
 
     Attributes:
@@ -167,8 +166,7 @@ class Rewrite:
         return _page(self.module)
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
+class Addition(Struct, frozen=True):
     """What is done beside a rewrite that removes an object, for its speed.
 
     Attributes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.words import last_word

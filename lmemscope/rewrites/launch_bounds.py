@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.statements import parts_of

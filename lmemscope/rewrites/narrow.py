@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.accessors import accessor_edits, joined

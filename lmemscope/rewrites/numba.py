@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import Cause, Declined, Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, declined_by

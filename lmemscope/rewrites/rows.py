@@ -7,7 +7,8 @@ the rows follow each other, as they do in memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.rewrites.arrays import Elements
 from lmemscope.rewrites.base import DeclinedError, Target

@@ -23,8 +23,9 @@ fails at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.accessors import joined

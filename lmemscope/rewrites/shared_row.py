@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites import shared_memory

@@ -8,8 +8,9 @@ not evaluated and no macro can tell the two apart. What is not known to take a v
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
 
 from lmemscope.rewrites.arrays import is_reference
 from lmemscope.rewrites.base import Target

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.model import Edit, KernelFacts, SourceLocation, is_library

@@ -6,8 +6,9 @@ Facts in, findings out. The causes are listed in `lmemscope.model.cause_table`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
+
+from msgspec.structs import replace
 
 from lmemscope.model import (
     CAUSES,

@@ -37,7 +37,9 @@ When to leave it. Calls of large functions that are rarely executed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.formats.demangle import demangle
 from lmemscope.model import (

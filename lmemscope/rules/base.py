@@ -8,7 +8,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
@@ -53,8 +55,7 @@ _BY_INDEX: frozenset[Cause] = frozenset(
 """Causes whose objects would not be in memory, or not cost as much, without that index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One line of a kernel's ledgers, with everything a rule needs to judge it.
 
     Attributes:
@@ -267,8 +268,7 @@ def certain(case: Case) -> Confidence:
     return "certain"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule: one cause, judged.
 
     Attributes:

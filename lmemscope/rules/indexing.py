@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import Advice, IndexSource, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.formats.demangle import demangle, original_name, short_name
 from lmemscope.formats.kernel_names import stable_name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.model import KernelFacts, SourceLocation, SourceText, count
@@ -26,8 +27,7 @@ LARGEST_BLOCK = 1024
 _WARP = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The threads of a block.
 
     Attributes:
@@ -66,8 +66,7 @@ def block_of(case: Case) -> Block | None:
     return launched
 
 
-@dataclass(frozen=True, slots=True)
-class _Launch:
+class _Launch(Struct, frozen=True):
     """A launch of the kernel's own instance.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.occupancy import may_limit
 from lmemscope.formats.demangle import plain_name, short_name

@@ -12,15 +12,17 @@ Scheduling, and repeating what a lost worker had, are Dask's business.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import os
 import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.errors import UsageError, WorkerCrashError
@@ -173,12 +175,8 @@ def _without(base: str, value: Any) -> Any:
         return tuple(_without(base, item) for item in value)
     if isinstance(value, dict):
         return {_without(base, key): _without(base, item) for key, item in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        changed = {
-            field.name: _without(base, getattr(value, field.name))
-            for field in dataclasses.fields(value)
-            if field.init
-        }
+    if isinstance(value, Struct):
+        changed = {name: _without(base, getattr(value, name)) for name in value.__struct_fields__}
         return replace(value, **changed)
     return value
 

@@ -12,7 +12,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lmemscope.files import read_beside
 from lmemscope.model import CompileOptions, CudaSource, Directive, KernelDefinition, base_name

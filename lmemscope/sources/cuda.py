@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import CudaSource, KernelDefinition, base_name
 from lmemscope.sources.code import Code, Token

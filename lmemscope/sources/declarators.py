@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.formats.parameters import split, types_of
 from lmemscope.model import Form, KernelDefinition, base_name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.model import KernelDefinition
 from lmemscope.sources.code import ATTRIBUTES_WITH_ARGUMENTS, Code

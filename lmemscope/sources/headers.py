@@ -10,7 +10,8 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lmemscope.files import UnreadableFileError, read_beside
 from lmemscope.model import CompileOptions, CudaSource, HeaderSource

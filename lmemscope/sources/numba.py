@@ -12,13 +12,13 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lmemscope.sources.python_places import assigned
 
 
-@dataclass(frozen=True, slots=True)
-class LocalArray:
+class LocalArray(Struct, frozen=True):
     """A ``cuda.local.array`` call.
 
     Attributes:
@@ -35,8 +35,7 @@ class LocalArray:
     refusal: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NumbaKernel:
+class NumbaKernel(Struct, frozen=True):
     """A ``@cuda.jit`` function that is no device function.
 
     Attributes:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from docs.generate_rules import page
@@ -173,7 +173,7 @@ def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
     place = SourceLocation("a.cu", 7)
     made = kernel_with("dynamic-index", depth=1)
     sites = SiteClass(2, 1, 8, 4)
-    made = dataclasses.replace(
+    made = replace(
         made,
         lines=(LineUse.of(place, "local-object", sites),),
         causes=(CauseShare("dynamic-index", 0, 80, sites),),
@@ -204,7 +204,7 @@ def test_a_line_names_a_cause_only_where_one_alone_can_be_meant() -> None:
 def test_long_names_are_shortened_to_the_width_and_stay_apart_from_figures(width: int) -> None:
     scopes = "cub::" + "detail::" * 9
     long = f"{scopes}Kernel<{', '.join(f'policy_{n}' for n in range(100))}>"
-    made = dataclasses.replace(
+    made = replace(
         kernel_with("param-copy"),
         demangled=f"void {long}(int)",
         ptxas=PtxasFacts(32, 80, 0, 0, 80, None, 0),

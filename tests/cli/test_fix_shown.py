@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pty
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from lmemscope.app import worker
@@ -48,7 +48,7 @@ from tests.support.program import ROOT, Here, run_program
 
 T = TypeVar("T")
 BEFORE = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)
-AFTER = dataclasses.replace(BEFORE, stack_frame=0, ldl=0, stl=0)
+AFTER = replace(BEFORE, stack_frame=0, ldl=0, stl=0)
 
 RINGS = """\
 template <int N>
@@ -86,7 +86,7 @@ def rings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.toolchain
 def test_each_unit_is_analysed_once(rings: Path) -> None:
     settings = from_flags({"arch": ("sm_90",), "kernels": ("*<20>",)}).settings
-    settings = dataclasses.replace(settings, quotes=("ptx",))
+    settings = replace(settings, quotes=("ptx",))
     fixes = Fixes(tries=True, saved=None, block=None)
     with Counting() as workers:
         report, _ = gathered_with_fixes(["ring.cu"], Session(settings, workers), fixes)
@@ -276,10 +276,10 @@ def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(
         *("LM101", "register-spill", "warning", "certain", "register-spill"),
         *(None, None, 8, None, (), None, "It spills.", advice, (), "f"),
     )
-    kernel = dataclasses.replace(kernel, findings=(finding,))
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    kernel = replace(kernel, findings=(finding,))
+    report = replace(report, units=(replace(unit, kernels=(kernel,)),))
     tried = a_trial(kernel.facts.demangled, 7, verdict)
-    tried = dataclasses.replace(tried, rank=rank, fingerprint=finding.fingerprint)
+    tried = replace(tried, rank=rank, fingerprint=finding.fingerprint)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     assert [one.text for one in found.units[0].kernels[0].findings[0].advice] == texts
 
@@ -293,9 +293,9 @@ def test_what_is_as_accurate_is_told_beside_a_fix_that_is_not(
     (kernel,) = unit.kernels
     (finding,) = kernel.findings
     advice = (Advice("Half turns.", rewrite="half-turns"), Advice("Another way."))
-    finding = dataclasses.replace(finding, advice=advice)
-    kernel = dataclasses.replace(kernel, findings=(finding,))
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    finding = replace(finding, advice=advice)
+    kernel = replace(kernel, findings=(finding,))
+    report = replace(report, units=(replace(unit, kernels=(kernel,)),))
     way = Rewriting("fast-math", applicability, (), "fast functions", "less accurate")
     tried = a_trial(kernel.facts.demangled, 7, rewriting=way, rank=1, fingerprint="f")
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
@@ -315,8 +315,8 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left(
         *("LM101", "register-spill", "warning", "certain", "register-spill"),
         *(None, None, 8, None, (), None, "It spills.", (none,), (), "f"),
     )
-    kernel = dataclasses.replace(kernel, findings=(finding,))
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    kernel = replace(kernel, findings=(finding,))
+    report = replace(report, units=(replace(unit, kernels=(kernel,)),))
     slower = {"rank": None, "fingerprint": "f", "cost_before": 10.0, "cost_after": 20.0}
     tried = a_trial(kernel.facts.demangled, 7, "removed", **slower)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
@@ -333,8 +333,8 @@ def spills_once() -> Report:
         *("LM101", "register-spill", "warning", "certain", "register-spill"),
         *(None, None, 8, None, (), None, "It spills.", (), (), "f"),
     )
-    kernel = dataclasses.replace(kernel, findings=(finding,))
-    return dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    kernel = replace(kernel, findings=(finding,))
+    return replace(report, units=(replace(unit, kernels=(kernel,)),))
 
 
 def test_what_is_as_fast_as_before_is_said_to_be_left(snapshot: SnapshotAssertion) -> None:
@@ -349,7 +349,7 @@ def test_what_is_as_fast_as_before_is_said_to_be_left(snapshot: SnapshotAssertio
     assert finding.fix is not None
     assert finding.advice[0].is_none
     assert finding.advice[0].text == snapshot
-    faster = dataclasses.replace(tried, cost_after=5.0)
+    faster = replace(tried, cost_after=5.0)
     found = with_fixes(report, FixReport("0", (faster,), (), Chosen((), (), "")))
     assert not any(one.is_none for one in found.units[0].kernels[0].findings[0].advice)
 
@@ -377,10 +377,10 @@ def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
     assert said(nothing, is_cut=True)
     assert not said(nothing, is_cut=False)
     why = Untried(unit.input, unit.arch, "k", None, "register-spill", None, "it is too large")
-    assert not said(dataclasses.replace(nothing, untried=(why,)), is_cut=True)
+    assert not said(replace(nothing, untried=(why,)), is_cut=True)
     tried = a_trial(kernel.facts.demangled, 7, "no-effect", rank=None, fingerprint="f")
-    assert said(dataclasses.replace(nothing, trials=(tried,)), is_cut=True)
-    assert not said(dataclasses.replace(nothing, trials=(tried,)), is_cut=False)
+    assert said(replace(nothing, trials=(tried,)), is_cut=True)
+    assert not said(replace(nothing, trials=(tried,)), is_cut=False)
 
 
 def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
@@ -396,8 +396,8 @@ def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
         )
         for line in (240, 542)
     )
-    kernel = dataclasses.replace(kernel, findings=findings)
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    kernel = replace(kernel, findings=findings)
+    report = replace(report, units=(replace(unit, kernels=(kernel,)),))
     more = {"fingerprint": "f", "object": "r", "declared": SourceLocation("a.cu", 542)}
     tried = a_trial(kernel.facts.demangled, 90, **more)
     (ranked_first,) = ranked([tried])
@@ -421,15 +421,15 @@ def test_advice_that_the_machine_rules_out_is_not_shown() -> None:
     (unit,) = report.units
     (kernel,) = unit.kernels
     advice = (Advice("Fits.", rewrite="select"), Advice("Does not.", rewrite="shared-memory"))
-    finding = dataclasses.replace(kernel.findings[0], advice=advice)
-    kernel = dataclasses.replace(kernel, findings=(finding,))
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    finding = replace(kernel.findings[0], advice=advice)
+    kernel = replace(kernel, findings=(finding,))
+    report = replace(report, units=(replace(unit, kernels=(kernel,)),))
     declined = (
         Declined("a class may do something else", ("select",)),
         Declined("64 KB do not fit", ("shared-memory",), True),
     )
     why = Untried(unit.input, unit.arch, "k", None, "register-spill", None, said_of(declined))
-    tried = FixReport("0", (), (dataclasses.replace(why, declined=declined),), Chosen((), (), ""))
+    tried = FixReport("0", (), (replace(why, declined=declined),), Chosen((), (), ""))
     (shown,) = with_fixes(report, tried).units[0].kernels[0].findings
     assert [one.rewrite for one in shown.advice] == ["select", None]
 
@@ -444,7 +444,7 @@ def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program(
         Declined("512 bytes for each of 1024 threads do not fit", ("shared-row",), True),
     )
     why = Untried(unit.input, unit.arch, "k", None, "register-spill", None, said_of(declined))
-    tried = FixReport("0", (), (dataclasses.replace(why, declined=declined),), Chosen((), (), ""))
+    tried = FixReport("0", (), (replace(why, declined=declined),), Chosen((), (), ""))
     (shown,) = with_fixes(report, tried).units[0].kernels[0].findings
     assert shown.advice[-1].text == snapshot
     assert "select" not in shown.advice[-1].text
@@ -452,15 +452,11 @@ def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program(
     # Where it is said already that nothing does, that is enough.
     (kernel,) = unit.kernels
     nothing = (Advice("Nothing removes it without a rewrite.", is_none=True),)
-    finding = dataclasses.replace(kernel.findings[0], advice=nothing)
-    left = dataclasses.replace(
-        unit, kernels=(dataclasses.replace(kernel, findings=(finding, *kernel.findings[1:])),)
-    )
-    (shown,) = (
-        with_fixes(dataclasses.replace(report, units=(left,)), tried).units[0].kernels[0].findings
-    )
+    finding = replace(kernel.findings[0], advice=nothing)
+    left = replace(unit, kernels=(replace(kernel, findings=(finding, *kernel.findings[1:])),))
+    (shown,) = with_fixes(replace(report, units=(left,)), tried).units[0].kernels[0].findings
     assert shown.advice == nothing
-    earlier = dataclasses.replace(tried, untried=(why,))
+    earlier = replace(tried, untried=(why,))
     (shown,) = with_fixes(report, earlier).units[0].kernels[0].findings
     assert "do not fit" not in shown.advice[-1].text
 

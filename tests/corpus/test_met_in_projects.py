@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.rules.register_cap import spilling_threads
 from tests.support.builders import kernel_with
@@ -179,8 +179,8 @@ def test_a_table_of_a_function_that_is_the_hosts_too_stays_in_it(tmp_path: Path)
 def test_spills_have_room_for_the_threads_that_find_registers(registers: int, threads: int) -> None:
     facts = kernel_with("register-spill")
     assert facts.ptxas is not None
-    ptxas = dataclasses.replace(facts.ptxas, registers=registers)
-    assert spilling_threads(dataclasses.replace(facts, ptxas=ptxas)) == threads
+    ptxas = replace(facts.ptxas, registers=registers)
+    assert spilling_threads(replace(facts, ptxas=ptxas)) == threads
 
 
 PICKS = """__global__ void k(const double *x, double *out, int n) {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import (
     Cause,
@@ -66,7 +66,7 @@ def reported(
     declared = SourceLocation("a.cu", DECLARED)
     table = local_object(cause, **{"declared": declared, "index": index, **changes})
     accesses = tuple(
-        access(cause, pc=16 * number, chain=(InlineFrame(SourceLocation("a.cu", line), None),))
+        access(cause, pc=16 * number, chain=(InlineFrame("a.cu", line, None),))
         for number, line in enumerate(lines)
     )
     sites = SiteClass.of(accesses)
@@ -78,7 +78,7 @@ def reported(
         sass=sites,
     )
     (finding,) = find(made)
-    shown = dataclasses.replace(finding, location=SourceLocation("a.cu", primary))
+    shown = replace(finding, location=SourceLocation("a.cu", primary))
     return KernelReport(made, judge(made), (shown,))
 
 
@@ -109,10 +109,10 @@ def test_all_that_is_right_counts(written: Path) -> None:
         ({"declared": SourceLocation("b.cu", DECLARED)}, {"declaration"}),
         ({"lines": (READ,)}, {"lines"}),
         ({"primary": WRITE}, {"primary"}),
-        ({"index": dataclasses.replace(INDEX, expression="i")}, {"expression"}),
-        ({"index": dataclasses.replace(INDEX, expression=None)}, {"expression"}),
-        ({"index": dataclasses.replace(INDEX, sources=())}, {"missing"}),
-        ({"index": dataclasses.replace(INDEX, uniformity="unknown")}, {"uniformity"}),
+        ({"index": replace(INDEX, expression="i")}, {"expression"}),
+        ({"index": replace(INDEX, expression=None)}, {"expression"}),
+        ({"index": replace(INDEX, sources=())}, {"missing"}),
+        ({"index": replace(INDEX, uniformity="unknown")}, {"uniformity"}),
     ],
 )
 def test_each_column_sees_its_own_mistake(
@@ -123,8 +123,8 @@ def test_each_column_sees_its_own_mistake(
 
 def test_a_source_that_is_neither_required_nor_optional_is_false(written: Path) -> None:
     counter = IndexSource("loop-counter", None, constant_trip=True)
-    more = (*INDEX.sources, counter, dataclasses.replace(counter, constant_trip=False))
-    items = scored(written, reported(index=dataclasses.replace(INDEX, sources=more)))
+    more = (*INDEX.sources, counter, replace(counter, constant_trip=False))
+    items = scored(written, reported(index=replace(INDEX, sources=more)))
     assert [i.got for i in items if not i.right] == ["loop-counter run-time"]
     assert tallies(items)["false", "sm_90"].total == 3
 
@@ -132,7 +132,7 @@ def test_a_source_that_is_neither_required_nor_optional_is_false(written: Path) 
 def test_a_source_may_have_two_spellings(written: Path) -> None:
     written.write_text(SOURCE.replace('"parameter n"', '"parameter m | parameter n"'))
     assert wrong(scored(written, reported())) == set()
-    other = dataclasses.replace(INDEX, sources=(IndexSource("parameter", "k", 1),))
+    other = replace(INDEX, sources=(IndexSource("parameter", "k", 1),))
     assert wrong(scored(written, reported(index=other))) == {"missing", "false"}
 
 
@@ -150,7 +150,7 @@ def test_a_finding_that_no_label_expects_is_a_wrong_cause(written: Path) -> None
     one = reported()
     spill = access("register-spill", object=None)
     share = CauseShare("register-spill", None, 4, SiteClass.of([spill]))
-    more = dataclasses.replace(
+    more = replace(
         one.facts,
         accesses=(*one.facts.accesses, spill),
         causes=(*one.facts.causes, share),
@@ -158,8 +158,8 @@ def test_a_finding_that_no_label_expects_is_a_wrong_cause(written: Path) -> None
     (finding,) = (found for found in find(more) if found.cause == "register-spill")
     items = scored(written, KernelReport(more, judge(more), (finding, *one.findings)))
     assert [(i.column, i.got) for i in items if not i.right] == [("cause", "register-spill")]
-    unknown = dataclasses.replace(share, cause="unattributed")
-    more = dataclasses.replace(more, causes=(*one.facts.causes, unknown))
+    unknown = replace(share, cause="unattributed")
+    more = replace(more, causes=(*one.facts.causes, unknown))
     items = scored(written, KernelReport(more, judge(more), find(more)))
     assert "unattributed" in wrong(items)
 
@@ -196,11 +196,11 @@ def test_two_variables_of_one_name_are_told_apart_by_their_lines(tmp_path: Path)
         reported("const-table", (at + 1,), declared=SourceLocation("a.cu", at)).facts
         for at in (start, start + 2)
     )
-    both = dataclasses.replace(
+    both = replace(
         one,
         objects=(*two.objects, *one.objects),
-        accesses=(*two.accesses, *(dataclasses.replace(a, object=1) for a in one.accesses)),
-        causes=(*two.causes, dataclasses.replace(one.causes[0], object=1)),
+        accesses=(*two.accesses, *(replace(a, object=1) for a in one.accesses)),
+        causes=(*two.causes, replace(one.causes[0], object=1)),
     )
     items = scored(file, KernelReport(both, judge(both), find(both)))
     assert wrong(items) == set()

@@ -15,8 +15,10 @@ import os
 import struct
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from lmemscope.analysis import headers
 from lmemscope.analysis.explanation import explain_facts

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.analysis.explanation import explain_facts
@@ -93,7 +94,7 @@ def facts(name: str = "clean_kernel", **changes: object) -> KernelFacts:
         callees=(),
         disagreements=(),
     )
-    return dataclasses.replace(kernel, **changes)  # type: ignore[arg-type]
+    return replace(kernel, **changes)  # type: ignore[arg-type]
 
 
 def access(cause: Cause = "dynamic-index", **changes: object) -> LocalAccess:
@@ -105,7 +106,7 @@ def access(cause: Cause = "dynamic-index", **changes: object) -> LocalAccess:
         width=4,
         function="k",
         ptx_line=9,
-        chain=(InlineFrame(HERE, None),),
+        chain=(InlineFrame.at(HERE, None),),
         loop_depth=0,
         cause=cause,
         object=0,
@@ -114,7 +115,7 @@ def access(cause: Cause = "dynamic-index", **changes: object) -> LocalAccess:
         requests=1,
         evidence=(),
     )
-    return dataclasses.replace(load, **changes)  # type: ignore[arg-type]
+    return replace(load, **changes)  # type: ignore[arg-type]
 
 
 def local_object(cause: Cause = "dynamic-index", **changes: object) -> LocalObject:
@@ -131,7 +132,7 @@ def local_object(cause: Cause = "dynamic-index", **changes: object) -> LocalObje
         index=None,
         evidence=(Evidence("address-passed", "_Z4leafPf"),) if cause == "address-taken" else (),
     )
-    return dataclasses.replace(table, **changes)  # type: ignore[arg-type]
+    return replace(table, **changes)  # type: ignore[arg-type]
 
 
 def kernel_with(
@@ -166,10 +167,10 @@ def judged(name: str, *causes: Cause, bytes_: int = 80, object_: str = "table") 
         return KernelReport(base, judge(base))
     findings = []
     for cause in causes:
-        made = dataclasses.replace(kernel_with(cause), name=name, demangled=name)
+        made = replace(kernel_with(cause), name=name, demangled=name)
         (finding,) = find(made)
-        findings.append(dataclasses.replace(finding, bytes=bytes_, object=object_))
-    shown = dataclasses.replace(kernel_with(causes[0]), name=name, demangled=name)
+        findings.append(replace(finding, bytes=bytes_, object=object_))
+    shown = replace(kernel_with(causes[0]), name=name, demangled=name)
     return KernelReport(shown, judge(shown), tuple(findings))
 
 
@@ -372,7 +373,7 @@ def cubin_function(
     made = CubinFunction(
         name, kind, ".text.k", start, end, 32, frame, frame, True, 255, 0, sites, callees
     )
-    return dataclasses.replace(made, **changes)
+    return replace(made, **changes)
 
 
 def layers(
@@ -442,7 +443,7 @@ def layers(
 
 
 def _row(pc: int, *places: SourceLocation) -> InlinedLine:
-    return InlinedLine(pc, tuple(InlineFrame(place, None) for place in places))
+    return InlinedLine(pc, tuple(InlineFrame.at(place, None) for place in places))
 
 
 def line_of(ptx: PtxModule, beginning: str) -> int:
@@ -469,7 +470,7 @@ def attributed(
 def variable(name: str, type_: str, size: int, line: int = 1, **changes: Any) -> Variable:
     """A local variable of the kernel, declared in ``a.cu``."""
     made = Variable("k", name, type_, size, "a.cu", line, False, (), line)
-    return dataclasses.replace(made, **changes)
+    return replace(made, **changes)
 
 
 def ptxas_report(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
+
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.model import Rewriting, SourceLocation
@@ -21,7 +22,7 @@ def array_target(text: str, name: str, type_: str) -> Target:
     at = next(n for n, line in enumerate(text.splitlines(), 1) if pattern.match(line))
     declared = SourceLocation(PATH, at)
     found = local_object("dynamic-index", name=name, type=type_, declared=declared, size=80)
-    facts = dataclasses.replace(
+    facts = replace(
         kernel_with("dynamic-index", kind=type_),
         objects=(found,),
         location=SourceLocation(PATH, 1),

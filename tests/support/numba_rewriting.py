@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.model import InlineFrame, LaunchBounds, Rewriting, SourceLocation
@@ -31,8 +31,8 @@ def numba_target(
     line = data[: data.index(b"local.array")].count(b"\n") + 1
     place = SourceLocation("a.py", line)
     own = local_object("dynamic-index", name="a", type="float32[24]", declared=place, size=96)
-    used = access("dynamic-index", chain=(InlineFrame(place, None),))
-    made = dataclasses.replace(
+    used = access("dynamic-index", chain=(InlineFrame.at(place, None),))
+    made = replace(
         kernel_with("dynamic-index"), objects=(own,), accesses=(used,), launch_bounds=bounds
     )
     ((case, finding),) = rules.cases(made, source_text({"a.py": data.decode()}))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.model import Cause, SourceLocation
@@ -35,7 +36,7 @@ def target(
     found = local_object(cause, name=name, type=type_, declared=declared, size=80)
     place = SourceLocation("/p/a.cu", 1)
     changed: dict[str, object] = {"location": place, **changes}
-    facts = dataclasses.replace(base, objects=(found,), **changed)  # type: ignore[arg-type]
+    facts = replace(base, objects=(found,), **changed)  # type: ignore[arg-type]
     case, finding = next(iter(rules.cases(facts, source_text(known))))
     trees = {path: Syntax(one.encode()) for path, one in known.items()}
     return Target(

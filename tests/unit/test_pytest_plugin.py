@@ -10,8 +10,8 @@ pytest_plugins = ["pytester"]
 
 # In place of a scan: one kernel with one LDL, and a clean one.
 STAND_IN = """
-    import dataclasses
     import lmemscope.api
+    from msgspec.structs import replace
     from lmemscope.model import Gap
     from tests.support.builders import facts, judged, kernel_with, report, report_of
 
@@ -23,7 +23,7 @@ STAND_IN = """
             return report()
         made = report(judged("k", "dynamic-index"), judged("clean"))
         broken = report_of(failure=True).units[1:] if "broken.cu" in paths else ()
-        return dataclasses.replace(made, units=(*made.units, *broken))
+        return replace(made, units=(*made.units, *broken))
 
     lmemscope.api.scan = scan
 """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from lmemscope.analysis.ptx.choices import Choices
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
@@ -21,8 +22,7 @@ from lmemscope.model import Uniformity
 _MEMORY = frozenset({"ld", "ldu", "st"})
 
 
-@dataclass(frozen=True, slots=True)
-class PtxAccess:
+class PtxAccess(Struct, frozen=True):
     """A ``ld``/``st`` of local memory in PTX.
 
     Attributes:
@@ -47,8 +47,7 @@ class PtxAccess:
     is_choice: bool = False
 
 
-@dataclass(slots=True)
-class StackObject:
+class StackObject(Struct):
     """A stack object as PTX delimits it.
 
     Attributes:

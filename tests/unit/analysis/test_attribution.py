@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.kernel_objects import KernelObjects
 from lmemscope.model import Cause, Evidence, LocalAccess, SourceLocation, SourceText
@@ -257,7 +256,7 @@ def test_a_function_of_a_table_is_called_through_it(table: str, kind: str) -> No
     ptx = program("add.u32 %r9, %r8, 1;\nret;", variables=(table,) if table else ())
     fact = attributed(layers(ptx, SAVE, kind="function"))
     assert [(one.cause, one.evidence[0].kind) for one in fact.accesses] == [("callee-save", kind)]
-    (finding,) = find(dataclasses.replace(fact, kind="function"), SourceText(lambda _: ()))
+    (finding,) = find(replace(fact, kind="function"), SourceText(lambda _: ()))
     assert ("indirect calls" in finding.message) == bool(table)
     assert ("template parameter or a switch" in finding.advice[0].text) == bool(table)
 

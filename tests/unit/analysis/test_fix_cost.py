@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.cost import Grid, cost, cost_of
 from lmemscope.analysis.leaving import leave_reason
@@ -56,7 +56,7 @@ def costs(
     shared: int = 0,
     **changes: Any,
 ) -> Cost:
-    changed = dataclasses.replace(work, **changes)
+    changed = replace(work, **changes)
     made = cost(changed, arch, Grid(threads, blocks), registers, shared)
     assert made is not None
     return made
@@ -87,7 +87,7 @@ def test_more_of_anything_costs_more(changes: dict[str, Any]) -> None:
 
 
 def test_equal_kernels_cost_the_same() -> None:
-    assert costs() == costs(dataclasses.replace(PLAIN))
+    assert costs() == costs(replace(PLAIN))
 
 
 def test_lines_cost_what_bytes_behind_the_cache_do() -> None:
@@ -119,7 +119,7 @@ def test_shared_memory_takes_from_the_cache() -> None:
 
 def test_what_is_read_again_is_near_where_l1_holds_what_is_read_in_between() -> None:
     loads = tuple(1000.0 if stall == "global" else 0.0 for stall in STALLS)
-    reading = dataclasses.replace(PLAIN, frame=0, stalls=loads, repeated_sectors=9000.0)
+    reading = replace(PLAIN, frame=0, stalls=loads, repeated_sectors=9000.0)
     # 64 warps read 64 * 32 bytes for each sector of one: 100 fit 256 KB, 1000 do not.
     near = costs(reading, streamed_sectors=100.0).waiting
     far = costs(reading, streamed_sectors=1000.0).waiting
@@ -129,7 +129,7 @@ def test_what_is_read_again_is_near_where_l1_holds_what_is_read_in_between() -> 
 
 
 def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
-    waiting = dataclasses.replace(PLAIN, frame=0, stalls=tuple(1000.0 for _ in STALLS))
+    waiting = replace(PLAIN, frame=0, stalls=tuple(1000.0 for _ in STALLS))
     many, few = costs(waiting, registers=32), costs(waiting, registers=128)
     assert few.waiting == pytest.approx(4 * many.waiting)
     assert few.total > 3 * many.total
@@ -139,13 +139,13 @@ def test_what_other_sources_do_has_no_cost() -> None:
     base = facts("k", calls=CallFacts((), (), False))
     report = KernelReport(base, judge(base), work=PLAIN)
     assert cost_of(report, "sm_90", Grid(64)) is not None
-    called = dataclasses.replace(base, calls=CallFacts((), (), False, external=("_Z3hit",)))
-    assert cost_of(dataclasses.replace(report, facts=called), "sm_90", Grid(64)) is None
+    called = replace(base, calls=CallFacts((), (), False, external=("_Z3hit",)))
+    assert cost_of(replace(report, facts=called), "sm_90", Grid(64)) is None
 
 
 def test_a_launch_of_few_blocks_waits_more_and_misses_less() -> None:
     """One block of 64 threads is two warps of a multiprocessor, and 640 bytes of each fit L1."""
-    waiting = dataclasses.replace(PLAIN, frame=640, stalls=tuple(1000.0 for _ in STALLS))
+    waiting = replace(PLAIN, frame=640, stalls=tuple(1000.0 for _ in STALLS))
     full, few = costs(waiting, threads=64), costs(waiting, threads=64, blocks=132)
     assert few.fits
     assert not full.fits
@@ -543,7 +543,7 @@ BEHIND = "add.f32 %f, %f, %f;\n" * 3
 
 def test_code_outside_of_loops_runs_once() -> None:
     given = layers(program(LOOP.format(inside="add.f32 %f, %f, %f;", bound=9, behind=BEHIND)))
-    facts = dataclasses.replace(attributed(given), cubin=CubinFacts(16, 0, 0, 255, 0, 1800))
+    facts = replace(attributed(given), cubin=CubinFacts(16, 0, 0, 255, 0, 1800))
     found = work_of(given, facts)
     assert found is not None
     assert found.looped_code == 1800 * 4 / 9
@@ -609,7 +609,7 @@ def test_what_is_safe_is_before_what_is_as_good() -> None:
 def test_of_what_costs_the_same_the_one_with_less_beside_memory_is_first() -> None:
     def costing(name: str, issue: float) -> Trial:
         made = Cost(50.0, issue, 49.0, 1.0, 0.0, fits=True, is_uniform=True, is_looped=True)
-        return dataclasses.replace(trial(name, 50.0), made=made)
+        return replace(trial(name, 50.0), made=made)
 
     assert order(costing("more", 30.0), costing("less", 20.0)) == [("less", 1), ("more", 2)]
 
@@ -618,7 +618,7 @@ def test_of_what_costs_the_same_the_one_with_less_shared_memory_is_first() -> No
     def taking(name: str, shared: int, cost: float = 50.0) -> Trial:
         one = trial(name, cost)
         assert one.after is not None
-        return dataclasses.replace(one, after=dataclasses.replace(one.after, shared=shared))
+        return replace(one, after=replace(one.after, shared=shared))
 
     more, less, none = taking("more", 4096), taking("less", 1024), taking("none", 0, 60.0)
     assert order(more, less, none) == [("less", 1), ("more", 2), ("none", 3)]
@@ -647,10 +647,10 @@ def test_an_addition_is_behind_what_it_adds_nothing_to(
 ) -> None:
     base, one = trial("base", 50.0), trial("more", cost)
     assert one.after is not None
-    more = dataclasses.replace(
+    more = replace(
         one,
-        after=dataclasses.replace(one.after, **changes),
-        rewriting=dataclasses.replace(one.rewriting, base=base.rewriting.edits),
+        after=replace(one.after, **changes),
+        rewriting=replace(one.rewriting, base=base.rewriting.edits),
     )
     assert order(more, base)[0] == (first, 1)
     assert order(base, more)[0] == (first, 1)
@@ -668,7 +668,7 @@ def test_leaving_it_is_best_where_nothing_gains() -> None:
     assert leave_reason([trial("a", 50, "failed", modelled=given)]) is None
 
     def reason(after: float, **changes: Any) -> str | None:
-        return leave_reason([trial("a", after, modelled=dataclasses.replace(given, **changes))])
+        return leave_reason([trial("a", after, modelled=replace(given, **changes))])
 
     assert reason(100, is_looped=False) == "all of it is executed once per thread"
     assert "2%" in str(reason(100, local=2.0, total=100.0))
@@ -826,7 +826,7 @@ def test_each_kernel_has_a_launch(fix_times: Any) -> None:
 def test_of_what_costs_the_same_the_simplest_is_first() -> None:
     def editing(name: str, lines: int, cost: float = 50.0) -> Trial:
         patch = "--- a\n+++ b\n@@ -1 +1 @@\n" + "+x\n" * lines
-        return dataclasses.replace(trial(name, cost), patch=patch)
+        return replace(trial(name, cost), patch=patch)
 
     assert order(editing("long", 9), editing("short", 2)) == [("short", 1), ("long", 2)]
     assert order(editing("long", 9, 40.0), editing("short", 2)) == [("long", 1), ("short", 2)]

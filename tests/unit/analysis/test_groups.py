@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.groups import Span, distinct_kernels, groups, template_name
 from lmemscope.analysis.ranking import arch_order
@@ -30,7 +29,7 @@ def instance(
         made = facts(name)
     else:
         sites = SiteClass(1, 0, bytes_, 0)
-        made = dataclasses.replace(
+        made = replace(
             kernel_with(cause),
             name=name,
             demangled=name,
@@ -71,13 +70,13 @@ def test_what_differs_is_another_group(other: KernelReport) -> None:
 
 def test_a_template_of_another_file_is_another_group() -> None:
     moved = instance("k<2>")
-    elsewhere = dataclasses.replace(moved.facts, location=SourceLocation("b.cu", 3))
-    there = dataclasses.replace(moved, facts=elsewhere)
+    elsewhere = replace(moved.facts, location=SourceLocation("b.cu", 3))
+    there = replace(moved, facts=elsewhere)
     assert [one.file for one in groups(report(instance("k<1>"), there))] == ["a.cu", "b.cu"]
 
 
 def both(first: Report, second: Report) -> Report:
-    return dataclasses.replace(first, units=(*first.units, *second.units))
+    return replace(first, units=(*first.units, *second.units))
 
 
 def test_architectures_do_not_make_more_instances() -> None:
@@ -111,9 +110,7 @@ def test_what_moves_most_in_one_kernel_comes_first_and_the_clean_last() -> None:
     found = groups(made)
     assert [one.name for one in found] == ["large", "many", "spills", "small", "clean"]
     assert [one.uses_memory for one in found] == [True, True, True, True, False]
-    shuffled = dataclasses.replace(
-        made, units=(dataclasses.replace(made.units[0], kernels=made.units[0].kernels[::-1]),)
-    )
+    shuffled = replace(made, units=(replace(made.units[0], kernels=made.units[0].kernels[::-1]),))
     assert [one.name for one in groups(shuffled)] == [one.name for one in found]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.causes import ProvenCause
 from lmemscope.analysis.kept_addresses import compared_address, kept_address
@@ -72,7 +72,7 @@ class AtOnePlace(AsTheyAre):
     """Lines of a unit of which every instruction has the same."""
 
     def of_instruction(self, _: object) -> tuple[InlineFrame, ...]:
-        return (InlineFrame(SourceLocation("a.cu", 3), None),)
+        return (InlineFrame("a.cu", 3, None),)
 
 
 COMPARED = "setp.eq.s64 %p1, %rd2, %rd3;"
@@ -101,7 +101,7 @@ def test_what_else_compares_it_is_told_from_ptx() -> None:
     assert found is not None
     (shown,) = found[0].evidence
     assert (shown.kind, shown.opcode) == ("address-compared", "setp.eq.s64")
-    assert found == (found[0], dataclasses.replace(HERE, line=3))
+    assert found == (found[0], replace(HERE, line=3))
 
 
 def compared(text: str, test: str) -> tuple[ProvenCause, SourceLocation] | None:

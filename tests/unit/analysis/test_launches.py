@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.launch_tree import trees
 from lmemscope.exporters.html import render_html
@@ -46,7 +46,7 @@ def launch(child: str | None, line: int = 5, **changes: Any) -> Launch:
         block=(64, 2, 1),
         shared=0,
     )
-    return dataclasses.replace(made, **changes)
+    return replace(made, **changes)
 
 
 def parent(*launches: Launch, name: str = "parent", **changes: Any) -> KernelFacts:
@@ -57,7 +57,7 @@ def pointer(**changes: Any) -> HandedPointer:
     made = HandedPointer(
         "local", 8, "parent", "own", "float[32]", SourceLocation("a.cu", 3), 128, 40
     )
-    return dataclasses.replace(made, **changes)
+    return replace(made, **changes)
 
 
 def lines(*kernels: KernelFacts) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_tree_has_the_child_with_its_threads_and_figures() -> None:
 
 def test_what_is_not_constant_is_quoted() -> None:
     unknown = launch("child", grid=(None, 1, 1), written="n / 2, block", stream="tail", shared=64)
-    (_, line) = lines(parent(dataclasses.replace(unknown, loop_depth=1)))
+    (_, line) = lines(parent(replace(unknown, loop_depth=1)))
     assert line == (
         "└─ child: ? × 64x2 threads from <<<n / 2, block>>>, 64 B dynamic shared, tail launch, "
         "in a loop, line 5"
@@ -144,7 +144,7 @@ def test_a_launch_alone_is_no_local_memory() -> None:
 
 
 def test_a_launch_with_bytes_is() -> None:
-    share = dataclasses.replace(SHARE, frame_bytes=16)
+    share = replace(SHARE, frame_bytes=16)
     assert judge(facts(causes=(share,))).kind == "minor"
 
 
@@ -174,16 +174,14 @@ def test_the_error_fails_the_gate_and_the_launch_does_not() -> None:
     def judged(kernel: KernelFacts) -> Report:
         (unit,) = report_of(kernel).units
         found = KernelReport(kernel, judge(kernel), find(kernel))
-        return dataclasses.replace(
-            report_of(), units=(dataclasses.replace(unit, kernels=(found,)),)
-        )
+        return replace(report_of(), units=(replace(unit, kernels=(found,)),))
 
     good = judged(parent(launch("child")))
     bad = judged(parent(launch("child", handed=(pointer(),))))
     assert compare(good, Policy(), None).failures == ()
     assert [one.kind for one in compare(bad, Policy(), None).failures] == ["new"]
     known = baseline.from_report(bad)
-    assert len(known.entries) == 1
+    assert len(known.findings) == 1
     assert compare(bad, Policy(), known).failures == ()
 
 
@@ -343,7 +341,7 @@ def test_a_source_that_is_refused_still_shows_its_launches(tmp_path: Any) -> Non
 
 
 def test_an_object_that_is_handed_over_twice_is_named_once() -> None:
-    twice = parent(launch("child", handed=(pointer(), dataclasses.replace(pointer(), offset=8))))
+    twice = parent(launch("child", handed=(pointer(), replace(pointer(), offset=8))))
     assert sum(line.count("RECEIVES A POINTER") for line in drawn(report_of(twice))) == 1
     assert judge(twice).text.count("in its local memory") == 1
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.formats.statements import Statement, leading, statement_at
 from lmemscope.model import (
@@ -34,7 +34,7 @@ from tests.support.builders import (
 
 
 def at(file: str, line: int) -> InlineFrame:
-    return InlineFrame(SourceLocation(file, line), None)
+    return InlineFrame(file, line, None)
 
 
 GUESSED = """{depot}
@@ -121,14 +121,14 @@ def test_a_slow_path_is_at_the_users_call_wherever_that_stands() -> None:
     fact = kernel_with("math-slow-path")
     library, call, outer = at("/usr/include/m.h", 9), at("ring.cuh", 5), at("a.cu", 7)
     inlined = access("math-slow-path", chain=(library, call, outer), object=0)
-    (finding,) = find(dataclasses.replace(fact, accesses=(inlined,)))
+    (finding,) = find(replace(fact, accesses=(inlined,)))
     assert finding.location == SourceLocation("ring.cuh", 5)
 
 
 def test_lines_of_number_zero_are_no_place_of_a_finding() -> None:
     fact = kernel_with("address-taken")
     nowhere = access("address-taken", chain=(at("a.cu", 0),), loop_depth=3)
-    (finding,) = find(dataclasses.replace(fact, accesses=(*fact.accesses, nowhere)))
+    (finding,) = find(replace(fact, accesses=(*fact.accesses, nowhere)))
     assert finding.location == SourceLocation("a.cu", 7)
 
 
@@ -150,7 +150,7 @@ def test_a_volatile_parameter_is_where_its_name_is(used: str, line: int) -> None
     fact = kernel_with("volatile")
     stored = access("volatile", chain=(at("a.cu", 2),), is_store=True, width=8)
     loaded = access("volatile", chain=(at("a.cu", 9),))
-    (finding,) = find(dataclasses.replace(fact, accesses=(stored, loaded)), {"a.cu": source})
+    (finding,) = find(replace(fact, accesses=(stored, loaded)), {"a.cu": source})
     assert finding.location == SourceLocation("a.cu", line)
 
 
@@ -159,8 +159,8 @@ def test_a_finding_shows_the_index_that_would_do_too() -> None:
     fact = kernel_with("address-taken", index=index)
     (finding,) = find(fact)
     assert finding.index is None
-    also = dataclasses.replace(fact.objects[0], also=("dynamic-index",))
-    (finding,) = find(dataclasses.replace(fact, objects=(also,)))
+    also = replace(fact.objects[0], also=("dynamic-index",))
+    (finding,) = find(replace(fact, objects=(also,)))
     assert finding.index == index
 
 
@@ -178,10 +178,8 @@ def test_a_verdict_names_the_file_of_lines_elsewhere() -> None:
     inside = access(chain=(at("a.cu", 9),))
     outside = access(chain=(at("lib/h.cuh", 2),))
     fact = kernel_with("dynamic-index")
-    assert judge(dataclasses.replace(fact, accesses=(outside, inside))).text.endswith(
-        ", lines 9, h.cuh:2"
-    )
-    assert judge(dataclasses.replace(fact, accesses=(outside,))).text.endswith(", h.cuh:2")
+    assert judge(replace(fact, accesses=(outside, inside))).text.endswith(", lines 9, h.cuh:2")
+    assert judge(replace(fact, accesses=(outside,))).text.endswith(", h.cuh:2")
 
 
 # Statements.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.linked import Described, ObjectFunctions, describe, with_link_time_figures
 from lmemscope.analysis.linked_depth import bounded, deepest_paths

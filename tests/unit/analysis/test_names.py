@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.candidates import Shape
 from lmemscope.analysis.declared_type import declared_type
@@ -89,7 +89,7 @@ def test_the_line_decides_between_arrays_of_one_size() -> None:
     ],
 )
 def test_each_line_of_an_initialiser_is_its_variables(declared: str, name: str | None) -> None:
-    bins = dataclasses.replace(ARRAY, line=1)
+    bins = replace(ARRAY, line=1)
     other = variable("sums", "float[16]", 64, 9)
     found = named(64, {0: 2}, f"{declared}\n", bins, other)
     assert found.get(0, (None,))[0] == name

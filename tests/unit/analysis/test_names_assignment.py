@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.assignment import assign
 from lmemscope.analysis.candidates import Candidate
@@ -67,9 +67,9 @@ def test_a_whole_variable_comes_before_its_members() -> None:
         # The other one's type fits better.
         ([one(KINDS, 0.0), one(BOXES, 0.0, fit=0.5)], None),
         # It may be another copy of an inlined function's.
-        ([one(dataclasses.replace(KINDS, function="inlined"), 0.3), one(BOXES, 0.1)], None),
+        ([one(replace(KINDS, function="inlined"), 0.3), one(BOXES, 0.1)], None),
         # Two are left.
-        ([one(BOXES, 0.3), one(dataclasses.replace(BOXES, name="more"), 0.3)], None),
+        ([one(BOXES, 0.3), one(replace(BOXES, name="more"), 0.3)], None),
     ],
 )
 def test_what_is_left_over_has_the_last_variable_that_its_lines_name(
@@ -80,7 +80,7 @@ def test_what_is_left_over_has_the_last_variable_that_its_lines_name(
 
 
 def test_what_a_compiler_may_have_copied_is_not_the_last_of_its_size() -> None:
-    first = dataclasses.replace(BODY, name="first")
+    first = replace(BODY, name="first")
     known = [one(first, 0.3), one(BODY, 0.1)]
     assert decided((144, [one(first, 1.0)]), (144, known)) == ["first", None]
 

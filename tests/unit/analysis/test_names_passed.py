@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -42,7 +41,7 @@ ret;"""
     text = (
         f"Vector side;\n  return target{call[call.index('(') :]};\n\nx = s.support({argument});\n"
     )
-    variables = [SIDE, dataclasses.replace(WAY, referent=BOUND)]
+    variables = [SIDE, replace(WAY, referent=BOUND)]
     names = Names(variables, ptx, source_text({"a.cu": text}))
     (one,) = names.of_objects(objects, objects.objects.values())
     return None if one.name is None else one.name.name
@@ -115,7 +114,7 @@ ret;"""
     objects = ModuleFlow(ptx).objects("k")
     assert objects is not None
     text = f"Vector side;\n{first}\n{second}\n"
-    vector = dataclasses.replace(SIDE, members=(Member("x", 0, 4, "float"),))
+    vector = replace(SIDE, members=(Member("x", 0, 4, "float"),))
     names = Names([vector], ptx, source_text({"a.cu": text}))
     (one,) = names.of_objects(objects, objects.objects.values())
     return None if one.name is None else one.name.name, [
@@ -437,7 +436,7 @@ def test_a_number_is_not_what_takes_an_object(
     found = StackObject(0, 12)
     found.passed_to.append((Call(1, callee, arguments, ()), position))
     variables = [
-        dataclasses.replace(SIDE, members=(Member("x", 0, 4, "float"),)),
+        replace(SIDE, members=(Member("x", 0, 4, "float"),)),
         variable("t", "const double", 8),
         variable("n", "size_t", 8),
         variable("p", "double *", 8),

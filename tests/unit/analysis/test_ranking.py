@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.groups import groups, templates
 from lmemscope.analysis.ranking import cost_of, is_negligible, worst_first
@@ -47,14 +47,14 @@ def kernel(
     with_object = cause not in ("register-spill", "printf-args")
     base = kernel_with(cause, with_object=with_object)
     number = 0 if with_object else None
-    made = dataclasses.replace(
+    made = replace(
         base,
         name=name,
         demangled=f"void {name}(float*)",
         location=SourceLocation(file, 3),
         sass=share,
         causes=(CauseShare(cause, number, size, share, cost=cost),),
-        objects=tuple(dataclasses.replace(one, size=size) for one in base.objects),
+        objects=tuple(replace(one, size=size) for one in base.objects),
         ptxas=PtxasFacts(32, size, 0, 0, size, None, 0),
         ptx=PtxFacts(size, 1, 1, 0, 0),
     )
@@ -64,8 +64,8 @@ def kernel(
 def plain(name: str, cost: float) -> KernelReport:
     """A kernel that is no template."""
     made = kernel(name, cost)
-    named = dataclasses.replace(made.facts, demangled=f"{name}(float*)")
-    return dataclasses.replace(made, facts=named)
+    named = replace(made.facts, demangled=f"{name}(float*)")
+    return replace(made, facts=named)
 
 
 def clean(count: int) -> list[KernelReport]:
@@ -94,7 +94,7 @@ def test_messages_cost_nothing_whatever_their_sites() -> None:
     assert cost_of(printing.facts) == 0
     assert is_negligible(printing)
     assert not is_negligible(kernel("k", 0.0, "math-slow-path"))
-    both = dataclasses.replace(
+    both = replace(
         printing.facts,
         causes=(*printing.facts.causes, CauseShare("alloca", None, 0, SiteClass(), cost=1.0)),
     )
@@ -261,7 +261,7 @@ def test_the_line_to_look_at_comes_first_with_its_own_file() -> None:
     header = SourceLocation("include/inner.cuh", 12)
     made = kernel("k", 9.0)
     (finding,) = made.findings
-    moved = dataclasses.replace(made, findings=(dataclasses.replace(finding, location=header),))
+    moved = replace(made, findings=(replace(finding, location=header),))
     (text,) = explained(report(moved))
     first = text.index("include/inner.cuh:12")
     assert first < text.index("Local memory is private")
@@ -270,17 +270,13 @@ def test_the_line_to_look_at_comes_first_with_its_own_file() -> None:
 def test_the_verdict_names_the_line_to_look_at_before_those_that_store() -> None:
     made = kernel_with("address-taken")
     culprit = SourceLocation("a.cu", 90)
-    stored = dataclasses.replace(
+    stored = replace(
         made,
         objects=(local_object("address-taken", escape=culprit),),
         accesses=tuple(
-            dataclasses.replace(
+            replace(
                 made.accesses[0],
-                chain=(
-                    dataclasses.replace(
-                        made.accesses[0].chain[0], location=SourceLocation("a.cu", line)
-                    ),
-                ),
+                chain=(replace(made.accesses[0].chain[0], location=SourceLocation("a.cu", line)),),
             )
             for line in range(10, 20)
         ),

@@ -94,7 +94,7 @@ def test_a_line_with_accesses_in_a_loop_and_outside_tells_both(
 
 def test_what_a_library_prints_or_reduces_is_shown_at_the_call() -> None:
     inner, outer = SourceLocation("waves.cuh", 3), SourceLocation("a.cu", 10)
-    chain = (InlineFrame(inner, "wave"), InlineFrame(outer, None))
+    chain = (InlineFrame.at(inner, "wave"), InlineFrame.at(outer, None))
     assert access("math-slow-path", chain=chain).line("a.cu") == inner
     assert access("dynamic-index", chain=chain).line("a.cu") == outer
 

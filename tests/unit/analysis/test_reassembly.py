@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from lmemscope.analysis.reassembly import reassembly
 from lmemscope.formats.line_table import line_at

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -20,8 +20,8 @@ LIBRARY = "/usr/local/cuda/include/api.h"
 def reference(name: str, referent: Variable, **changes: Any) -> Variable:
     """A parameter ``referent &name``."""
     kind = f"{referent.type} &"
-    target = dataclasses.replace(referent, name=name, is_parameter=True, **changes)
-    return dataclasses.replace(target, type=kind, size=8, referent=target)
+    target = replace(referent, name=name, is_parameter=True, **changes)
+    return replace(target, type=kind, size=8, referent=target)
 
 
 def names(body: str, text: str, *variables: Variable) -> list[tuple[str, int] | None]:
@@ -51,7 +51,7 @@ st.local.f32 [%rd1], %f1;
 .loc 1 2 0, function_name $L__info_string0, inlined_at 1 6 0
 ld.local.f32 %f2, [%rd1];"""
     changes = {"function": "step", "line": 1}
-    value = dataclasses.replace(PAIR, name="v", is_parameter=True, **changes)
+    value = replace(PAIR, name="v", is_parameter=True, **changes)
     parameters = [value, reference("first", PAIR, **changes)]
     found = names(body, STEP.replace("ARGUMENT", argument), PAIR, *parameters)
     assert found == expected

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from itertools import groupby
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.reservation import (
     find_device,
@@ -173,7 +173,7 @@ def test_without_a_gpu_nothing_of_it_is_said() -> None:
 
 
 def chosen(**given: object) -> Device | None:
-    return chosen_device(dataclasses.replace(Settings(), **given))  # type: ignore[arg-type]
+    return chosen_device(replace(Settings(), **given))  # type: ignore[arg-type]
 
 
 def test_the_gpu_is_the_one_that_is_named() -> None:

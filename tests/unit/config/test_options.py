@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from docs import generate_options
 from lmemscope.api import scan
@@ -368,9 +368,8 @@ def test_every_field_that_is_set_has_an_option() -> None:
     # What `explain` quotes follows from its own flags; `check` takes the baseline's defaults.
     names |= {"quotes", "default_archs", "narrowed", "left_out", "arguments_as_written", "moved"}
     for kind in (Settings, CompileOptions, View):
-        assert {field.name for field in dataclasses.fields(kind)} <= names
-    limits = {field.name for field in dataclasses.fields(Limit)}
-    assert {row.name for row in LIMIT} == limits
+        assert set(kind.__struct_fields__) <= names
+    assert {row.name for row in LIMIT} == set(Limit.__struct_fields__)
 
 
 def test_the_documentation_is_the_table() -> None:
@@ -565,8 +564,8 @@ def test_an_option_of_a_build_and_the_users(row: Row) -> None:
     """Lists are joined as a flag is with the file's; else the user's wins."""
     value = GOOD[row.key][2]
     other = ("other",) if isinstance(value, tuple) else value
-    build = dataclasses.replace(CompileOptions(), **{row.field: value})
-    own = dataclasses.replace(CompileOptions(), **{row.field: other})
+    build = replace(CompileOptions(), **{row.field: value})
+    own = replace(CompileOptions(), **{row.field: other})
     assert getattr(combined(build, CompileOptions()), row.field) == value
     assert getattr(combined(None, own), row.field) == other
     if isinstance(value, tuple):

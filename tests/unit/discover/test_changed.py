@@ -7,11 +7,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.changed import Grounds, Selection, since
@@ -277,8 +278,8 @@ class TestGate:
 
     @pytest.mark.parametrize("name", ["a.cu", "a.cu[2]", "./a.cu[x/../y]"])
     def test_its_entries_are_not_gone(self, name: str) -> None:
-        (entry,) = self.KNOWN.entries
-        known = replace(self.KNOWN, entries=(replace(entry, input=name),))
+        (entry,) = self.KNOWN.findings
+        known = replace(self.KNOWN, findings=(replace(entry, input=name),))
         result = compare(self.NOTHING, Policy(), known, unchanged=("a.cu",))
         assert (result.exit_code, result.gone, result.notes) == (0, (), ())
         assert compare(self.NOTHING, Policy(), known).gone != ()

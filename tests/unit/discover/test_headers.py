@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis import headers as of_unit
 from lmemscope.discover.headers import uninstantiated, unseen

@@ -7,10 +7,10 @@ import os
 import struct
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.config.options import Settings
 from lmemscope.discover.build_database import read_database

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_flags import read_flags

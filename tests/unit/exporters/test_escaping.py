@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.exporters import escape_html, escape_markdown, render
 from lmemscope.exporters.escape import visible
@@ -63,18 +63,18 @@ def hostile_report(text: str) -> Report:
     place = SourceLocation(text, 7)
     kernel = judged("k", "dynamic-index", object_=text)
     facts = kernel.facts
-    found = dataclasses.replace(facts.objects[0], name=text, type=text, declared=place)
-    facts = dataclasses.replace(
+    found = replace(facts.objects[0], name=text, type=text, declared=place)
+    facts = replace(
         facts,
         name=text,
         demangled=text,
         location=place,
         objects=(found,),
         lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),),
-        ptxas=dataclasses.replace(facts.ptxas, stack_frame=80) if facts.ptxas else None,
+        ptxas=replace(facts.ptxas, stack_frame=80) if facts.ptxas else None,
         disagreements=(Disagreement(text, ((text, 1),)),),
     )
-    finding = dataclasses.replace(
+    finding = replace(
         kernel.findings[0],
         object=text,
         type=text,
@@ -85,16 +85,16 @@ def hostile_report(text: str) -> Report:
     )
     shown = KernelReport(
         facts,
-        dataclasses.replace(kernel.verdict, text=text),
+        replace(kernel.verdict, text=text),
         (finding,),
         Quotes(sass=(text, text), sass_at=(place, None)),
     )
     clean = judged("clean")
-    quiet = dataclasses.replace(clean, facts=dataclasses.replace(clean.facts, demangled=text))
+    quiet = replace(clean, facts=replace(clean.facts, demangled=text))
     made = report(shown, quiet, gaps=(Gap("ptx", text),))
-    unit = dataclasses.replace(made.units[0], input=text, source_lines=(SourceLine(text, 7, text),))
+    unit = replace(made.units[0], input=text, source_lines=(SourceLine(text, 7, text),))
     failed = UnitReport(text, "nvrtc", text, (), Failure("compile", text, text, None, text))
-    return dataclasses.replace(made, units=(unit, failed), notes=(text,), version=text)
+    return replace(made, units=(unit, failed), notes=(text,), version=text)
 
 
 class Page(HTMLParser):

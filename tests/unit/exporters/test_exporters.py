@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from lmemscope.exporters import layout, render
@@ -131,8 +131,8 @@ def test_machine_code_without_accesses_spills_nothing() -> None:
 def test_failures_disagreements_and_gaps_follow_the_table(snapshot: SnapshotAssertion) -> None:
     odd = facts(disagreements=(Disagreement("spill_stores", (("ptxas", 144), ("sass", 160))),))
     given = report_of(odd, failure=True)
-    gap = dataclasses.replace(given.units[0], gaps=(Gap("ptx", "no PTX text"),))
-    text = table(dataclasses.replace(given, units=(gap, given.units[1])))
+    gap = replace(given.units[0], gaps=(Gap("ptx", "no PTX text"),))
+    text = table(replace(given, units=(gap, given.units[1])))
     assert text == snapshot
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.exporters import render
 from lmemscope.exporters.explanation import Explainer
@@ -59,8 +59,8 @@ def made(text: str, variant: int = 0) -> Report:
 
 def gate(report: Report) -> GateResult:
     """What the gate says, without expectations: hostile ones are refused before."""
-    units = tuple(dataclasses.replace(unit, directives=()) for unit in report.units)
-    return compare.compare(dataclasses.replace(report, units=units), Policy(), None)
+    units = tuple(replace(unit, directives=()) for unit in report.units)
+    return compare.compare(replace(report, units=units), Policy(), None)
 
 
 def outputs(report: Report) -> Iterator[tuple[str, str]]:

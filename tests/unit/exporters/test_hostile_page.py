@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.exporters import render
 from lmemscope.model import Report
@@ -132,7 +133,7 @@ def attacks(server: Server) -> list[str]:
 def together(texts: list[str]) -> Report:
     """The units of one hostile report for each text."""
     reports = [hostile(text, number) for number, text in enumerate(texts)]
-    return dataclasses.replace(
+    return replace(
         reports[0],
         units=tuple(unit for one in reports for unit in one.units),
         notes=tuple(note for one in reports for note in one.notes),

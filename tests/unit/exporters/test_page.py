@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import json
 import math
@@ -10,6 +9,7 @@ import re
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.groups import grouped, groups
 from lmemscope.exporters import layout, render
@@ -49,7 +49,7 @@ def using(name: str, bytes_: int = 4) -> KernelReport:
     made = judged(name, "dynamic-index")
     sites = SiteClass(1, 0, bytes_, 0)
     share = CauseShare("dynamic-index", 0, 80, sites)
-    facts = dataclasses.replace(
+    facts = replace(
         made.facts, causes=(share,), sass=sites, ptxas=PtxasFacts(32, 80, 0, 0, 80, None, 0)
     )
     return KernelReport(facts, judge(facts), made.findings)
@@ -139,13 +139,11 @@ def test_boxes_are_as_large_as_their_sizes(sizes: list[int]) -> None:
 def test_machine_code_stands_beside_its_source_line() -> None:
     kernel = using("k")
     place = SourceLocation("a.cu", 7)
-    facts = dataclasses.replace(
-        kernel.facts, lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),)
-    )
+    facts = replace(kernel.facts, lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),))
     quotes = Quotes(sass=("0x0010  LDL R1,[R2]", "… 3 more"), sass_at=(place, None))
-    made = report(dataclasses.replace(kernel, facts=facts, quotes=quotes))
-    unit = dataclasses.replace(made.units[0], source_lines=(SourceLine("a.cu", 7, "x = t[i];"),))
-    page = page_of(dataclasses.replace(made, units=(unit,)))
+    made = report(replace(kernel, facts=facts, quotes=quotes))
+    unit = replace(made.units[0], source_lines=(SourceLine("a.cu", 7, "x = t[i];"),))
+    page = page_of(replace(made, units=(unit,)))
     line = page.index("x = t[i];")
     code = page.index("0x0010  LDL R1,[R2]")
     assert line < code < page.index("elsewhere") < page.index("… 3 more")
@@ -192,10 +190,10 @@ def test_what_fails_alike_for_two_architectures_is_said_once_and_its_log_folded(
     failure = Failure("compile", "refused", "mend it", None, "a.cu(1): error\n" * 50)
     made = report(using("k"), failure=None)
     failed = tuple(
-        UnitReport("b.cu", "nvrtc", arch, (), dataclasses.replace(failure, command=arch))
+        UnitReport("b.cu", "nvrtc", arch, (), replace(failure, command=arch))
         for arch in ("sm_80", "sm_90")
     )
-    both = dataclasses.replace(made, units=(*made.units, *failed))
+    both = replace(made, units=(*made.units, *failed))
     page = page_of(both)
     assert page.count("[compile] refused") == 1
     assert "b.cu, sm_80, sm_90" in page
@@ -208,8 +206,8 @@ def test_what_fails_alike_for_two_architectures_is_said_once_and_its_log_folded(
 
 def test_missing_evidence_names_an_input_and_counts_the_others() -> None:
     made = report(using("k"), gaps=(Gap("link", "what the linker adds is not known"),))
-    three = [dataclasses.replace(made.units[0], input=f"{name}.cu") for name in "abc"]
-    several = dataclasses.replace(made, units=tuple(three))
+    three = [replace(made.units[0], input=f"{name}.cu") for name in "abc"]
+    several = replace(made, units=tuple(three))
     said = " and 2 more: what the linker adds is not known (link)"
     assert f"<li><code>a.cu</code>{said}</li>" in page_of(several)
     assert f"- `a.cu`{said}" in markdown_of(several)
@@ -217,8 +215,8 @@ def test_missing_evidence_names_an_input_and_counts_the_others() -> None:
 
 def caused(kernel: KernelReport, cause: Cause) -> KernelReport:
     """The kernel with its bytes put down to another cause, and to no variable."""
-    share = dataclasses.replace(kernel.facts.causes[0], cause=cause, object=None)
-    return dataclasses.replace(kernel, facts=dataclasses.replace(kernel.facts, causes=(share,)))
+    share = replace(kernel.facts.causes[0], cause=cause, object=None)
+    return replace(kernel, facts=replace(kernel.facts, causes=(share,)))
 
 
 def cells_of(text: str) -> list[list[str]]:
@@ -244,7 +242,7 @@ def test_groups_of_one_template_are_told_apart_by_the_worst_instance() -> None:
 def routes(made: Report) -> Report:
     """The same unit by NVRTC and by nvcc."""
     (unit,) = made.units
-    return dataclasses.replace(made, units=(unit, dataclasses.replace(unit, frontend="nvcc")))
+    return replace(made, units=(unit, replace(unit, frontend="nvcc")))
 
 
 def test_the_route_is_named_where_it_alone_differs() -> None:
@@ -258,25 +256,25 @@ def test_the_route_is_named_where_it_alone_differs() -> None:
 
 def test_the_program_of_a_file_stays_in_brackets() -> None:
     kernel = using("k")
-    placed = dataclasses.replace(kernel.facts, location=SourceLocation("all.py", 3))
-    made = report(dataclasses.replace(kernel, facts=placed))
-    unit = dataclasses.replace(made.units[0], input="all.py[medians]")
-    named = dataclasses.replace(made, units=(unit,))
+    placed = replace(kernel.facts, location=SourceLocation("all.py", 3))
+    made = report(replace(kernel, facts=placed))
+    unit = replace(made.units[0], input="all.py[medians]")
+    named = replace(made, units=(unit,))
     assert '<small title="all.py[medians]">all.py[medians]</small>' in page_of(named)
     assert '<code title="all.py[medians]:3">' in page_of(named)
     (row,) = cells_of(markdown_of(named))
     assert row[0] == "`k`<br>`all.py[medians]:3`"
-    other = dataclasses.replace(unit, input="all.py[ranks]")
-    (group,) = groups(dataclasses.replace(made, units=(unit, other)))
+    other = replace(unit, input="all.py[ranks]")
+    (group,) = groups(replace(made, units=(unit, other)))
     assert layout.file_of(group) == "all.py[medians] and 1 more"
 
 
 def test_bars_and_chips_count_kernels_in_one_order() -> None:
     spills = caused(using("s", 400), "register-spill")
     made = report(using("k<1>"), using("k<2>"), spills, judged("quiet"))
-    older = dataclasses.replace(made.units[0], arch="sm_75")
-    newer = dataclasses.replace(made.units[0], arch="sm_100")
-    page = page_of(dataclasses.replace(made, units=(newer, older)))
+    older = replace(made.units[0], arch="sm_75")
+    newer = replace(made.units[0], arch="sm_100")
+    page = page_of(replace(made, units=(newer, older)))
     assert "; sm_75, sm_100. " in page
     table = re.search(r'<table class="causes">.*?</table>', page, re.DOTALL)
     assert table is not None
@@ -298,8 +296,8 @@ def test_the_filter_is_given_variables_and_causes() -> None:
 def test_advice_that_two_findings_share_is_said_once() -> None:
     once = using("k")
     (finding,) = once.findings
-    again = dataclasses.replace(finding, object="second", message="`second` too")
-    twice = dataclasses.replace(once, findings=(finding, again))
+    again = replace(finding, object="second", message="`second` too")
+    twice = replace(once, findings=(finding, again))
     advice = finding.advice[0].text.partition("`")[0]
     for render_ in (page_of, markdown_of):
         first, second = render_(report(once)), render_(report(twice))
@@ -324,7 +322,7 @@ def test_paper_has_a_map_of_its_own_width() -> None:
 def test_a_verdict_in_markdown_is_cut_between_words() -> None:
     kernel = using("k")
     text = "dynamic-index: " + ", ".join(str(number) for number in range(1000, 1100))
-    cut = dataclasses.replace(kernel, verdict=dataclasses.replace(kernel.verdict, text=text))
+    cut = replace(kernel, verdict=replace(kernel.verdict, text=text))
     (row,) = cells_of(markdown_of(report(cut)))
     assert re.fullmatch(r"dynamic-index: (\d{4}, )+…", row[1])
     assert 90 < len(row[1]) <= 110

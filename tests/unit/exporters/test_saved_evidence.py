@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.formats import seal

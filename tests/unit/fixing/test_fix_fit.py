@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.fixing.edits import together
 from lmemscope.fixing.fit import (
@@ -38,13 +38,13 @@ def facts(registers: int, shared: int = 0, bounds: int | None = None) -> KernelF
     base = kernel_with("dynamic-index")
     assert base.ptxas is not None
     assert base.cubin is not None
-    return dataclasses.replace(
+    return replace(
         base,
         demangled="k(float*)",
         location=SourceLocation("a.cu", 1),
         launch_bounds=LaunchBounds(bounds, None) if bounds is not None else None,
-        ptxas=dataclasses.replace(base.ptxas, registers=registers, shared=shared),
-        cubin=dataclasses.replace(base.cubin, registers=registers),
+        ptxas=replace(base.ptxas, registers=registers, shared=shared),
+        cubin=replace(base.cubin, registers=registers),
     )
 
 
@@ -163,9 +163,9 @@ def shared_lost(
     rewriting: Rewriting | None = None,
 ) -> list[Lost]:
     """What a column for 64 threads, made for a kernel `k`, loses in another one."""
-    was = dataclasses.replace(facts(31, 16, bounds), name=name, demangled=f"{name}(float*)")
+    was = replace(facts(31, 16, bounds), name=name, demangled=f"{name}(float*)")
     assert was.ptxas is not None
-    made = dataclasses.replace(was, ptxas=dataclasses.replace(was.ptxas, shared=16 + 4096 * rises))
+    made = replace(was, ptxas=replace(was.ptxas, shared=16 + 4096 * rises))
     before, after = (report_of(one).units[0] for one in (was, made))
     for_k = target(kernel("float a[8];", "a[n] = 1;"), "a", "float[8]", block=block)
     tried = rewriting or Rewriting("shared-memory", "safe", (), "a column", room=ROOM)

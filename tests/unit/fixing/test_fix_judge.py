@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.fixing.attempts import has_equals
@@ -44,21 +43,21 @@ def verdict(before: KernelReport, after: KernelReport) -> str:
 )
 def test_a_loop_that_is_unrolled_otherwise_reduces_nothing(lines: float, expected: str) -> None:
     # 16 copies that run twice, and half of 16 steps that are left over, are 40; rolled it is 32.
-    before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
-    fewer = dataclasses.replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
-    facts = dataclasses.replace(before.facts, causes=(fewer,))
-    after = dataclasses.replace(before, facts=facts, work=Work(local_lines=lines))
+    before = replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
+    fewer = replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
+    facts = replace(before.facts, causes=(fewer,))
+    after = replace(before, facts=facts, work=Work(local_lines=lines))
     assert verdict(before, after) == expected
 
 
 def test_more_sites_are_not_less_however_often_they_are_taken_to_run() -> None:
     # A loop of unknown length, written out for the largest one there is.
-    before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=400.0))
+    before = replace(judged("k", "dynamic-index"), work=Work(local_lines=400.0))
     assert before.facts.sass is not None
-    copies = dataclasses.replace(before.facts.sass, load_sites=300, load_bytes=1200)
-    share = dataclasses.replace(before.facts.causes[0], sites=SiteClass(300, 1, 1200, 4))
-    facts = dataclasses.replace(before.facts, causes=(share,), sass=copies)
-    after = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
+    copies = replace(before.facts.sass, load_sites=300, load_bytes=1200)
+    share = replace(before.facts.causes[0], sites=SiteClass(300, 1, 1200, 4))
+    facts = replace(before.facts, causes=(share,), sass=copies)
+    after = replace(before, facts=facts, work=Work(local_lines=40.0))
     assert verdict(before, after) == "no-effect"
 
 
@@ -68,14 +67,14 @@ def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str
     spills = CauseShare("register-spill", None, slots, SiteClass(1, 1, 4, 4))
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    more, less = (dataclasses.replace(ptxas, stack_frame=size) for size in (160, 80))
+    more, less = (replace(ptxas, stack_frame=size) for size in (160, 80))
     causes = (*before.facts.causes, spills)
-    facts = dataclasses.replace(before.facts, causes=causes, ptxas=more)
+    facts = replace(before.facts, causes=causes, ptxas=more)
     left = before.facts.causes if slots else ()
-    after = dataclasses.replace(before.facts, causes=left, ptxas=less)
+    after = replace(before.facts, causes=left, ptxas=less)
     # A trial without names of variables: what is left has none.
     made = KernelReport(after, before.verdict, work=Work(local_lines=1.0))
-    before = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
+    before = replace(before, facts=facts, work=Work(local_lines=40.0))
     assert verdict(before, made) == expected
 
 
@@ -92,17 +91,15 @@ def test_a_routines_own_code_tells_what_it_keeps_in_local_memory(
     sites: SiteClass | None, spilled: int, expected: str
 ) -> None:
     # ptxas brings another routine of a division, of which it reports nothing.
-    before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
+    before = replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    more = dataclasses.replace(
-        ptxas, spill_stores=spilled, stack_frame=(ptxas.stack_frame or 0) + spilled
-    )
+    more = replace(ptxas, spill_stores=spilled, stack_frame=(ptxas.stack_frame or 0) + spilled)
     routine = FunctionFacts("$__internal_0_$rcp", "$__internal_0_$rcp", None, sites, None)
-    fewer = dataclasses.replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
-    facts = dataclasses.replace(before.facts, callees=(routine,), causes=(fewer,))
-    after = dataclasses.replace(before, facts=facts, work=Work(local_lines=1.0))
-    before = dataclasses.replace(before, facts=dataclasses.replace(before.facts, ptxas=more))
+    fewer = replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
+    facts = replace(before.facts, callees=(routine,), causes=(fewer,))
+    after = replace(before, facts=facts, work=Work(local_lines=1.0))
+    before = replace(before, facts=replace(before.facts, ptxas=more))
     assert verdict(before, after) == expected
 
 
@@ -111,9 +108,9 @@ def test_ptxas_counts_its_routines_anew() -> None:
         found = judged("k", "dynamic-index")
         name = f"$__internal_{number}_$__cuda_sm20_rcp"
         routine = FunctionFacts(name, name, None, None, None)
-        share = dataclasses.replace(found.facts.causes[0], sites=sites)
-        facts = dataclasses.replace(found.facts, callees=(routine,), causes=(share,))
-        return dataclasses.replace(found, facts=facts, work=Work(local_lines=sites.load_sites))
+        share = replace(found.facts.causes[0], sites=sites)
+        facts = replace(found.facts, callees=(routine,), causes=(share,))
+        return replace(found, facts=facts, work=Work(local_lines=sites.load_sites))
 
     before, after = calling(11, SiteClass(40, 1, 160, 4)), calling(10, SiteClass(1, 1, 4, 4))
     assert verdict(before, after) == "reduced"
@@ -128,11 +125,11 @@ def test_objects_that_are_as_large_together_need_names(
 ) -> None:
     before = judged("k", "dynamic-index")
     (own,) = before.facts.objects
-    others = (dataclasses.replace(own, size=size, name=f"o{size}") for size in sizes)
+    others = (replace(own, size=size, name=f"o{size}") for size in sizes)
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     assert case.object is own
     assert own.size == 80
-    facts = dataclasses.replace(before.facts, objects=(own, *others))
+    facts = replace(before.facts, objects=(own, *others))
     place = SourceLocation("a.cu", 1)
     given = Target(
         "dynamic-index",
@@ -150,16 +147,14 @@ def test_objects_that_are_as_large_together_need_names(
 def test_another_variable_of_the_name_is_another() -> None:
     before = judged("k", "dynamic-index")
     (own,) = before.facts.objects
-    twins = dataclasses.replace(before.facts.causes[0], object=1)
-    facts = dataclasses.replace(
-        before.facts, objects=(own, own), causes=(*before.facts.causes, twins)
-    )
-    both = dataclasses.replace(before, facts=facts)
+    twins = replace(before.facts.causes[0], object=1)
+    facts = replace(before.facts, objects=(own, own), causes=(*before.facts.causes, twins))
+    both = replace(before, facts=facts)
     case, finding = next(iter(rules.cases(facts, source_text({}))))
     hits = [Hit(facts, finding, case)]
     # One of two is gone: which, the name does not tell.
-    one_left = dataclasses.replace(before, facts=dataclasses.replace(facts, causes=(twins,)))
-    none_left = dataclasses.replace(before, facts=dataclasses.replace(facts, causes=()))
+    one_left = replace(before, facts=replace(facts, causes=(twins,)))
+    none_left = replace(before, facts=replace(facts, causes=()))
     assert not frees(unit(both), unit(one_left), hits)
     assert frees(unit(both), unit(none_left), hits)
 
@@ -171,12 +166,12 @@ def test_a_print_whose_place_something_else_has_is_removed(left: bool, expected:
     other = CauseShare("dynamic-index", None, 72, SiteClass(1, 1, 4, 4))
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    facts = dataclasses.replace(
+    facts = replace(
         before.facts,
         causes=(other, share) if left else (other,),
-        ptxas=dataclasses.replace(ptxas, stack_frame=(ptxas.stack_frame or 0) - 8),
+        ptxas=replace(ptxas, stack_frame=(ptxas.stack_frame or 0) - 8),
     )
-    made = dataclasses.replace(before, facts=facts)
+    made = replace(before, facts=facts)
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     found = judge(unit(before), unit(made), [Hit(before.facts, finding, case)])
     assert found[before.facts.name].verdict == expected
@@ -187,10 +182,10 @@ def test_bytes_of_something_else_are_not_its_own(left: int, expected: bool) -> N
     # What was made for another object takes 648 bytes from the frame, and none of these 80.
     before = judged("k", "dynamic-index")
     other = CauseShare("rolled-loop", None, 648, SiteClass(1, 1, 4, 4))
-    facts = dataclasses.replace(before.facts, causes=(*before.facts.causes, other))
-    before = dataclasses.replace(before, facts=facts)
-    kept = dataclasses.replace(facts.causes[0], frame_bytes=left)
-    after = dataclasses.replace(before, facts=dataclasses.replace(facts, causes=(kept,)))
+    facts = replace(before.facts, causes=(*before.facts.causes, other))
+    before = replace(before, facts=facts)
+    kept = replace(facts.causes[0], frame_bytes=left)
+    after = replace(before, facts=replace(facts, causes=(kept,)))
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     hits = [Hit(before.facts, finding, case)]
     assert frees(unit(before), unit(after), hits) is expected
@@ -206,24 +201,24 @@ def test_what_comes_to_be_like_an_object_is_not_it(name: str | None, expected: s
     assert own.name == "table"
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    one_more = dataclasses.replace(share, object=1, sites=SiteClass(2, 2, 9, 9))
-    both = dataclasses.replace(
+    one_more = replace(share, object=1, sites=SiteClass(2, 2, 9, 9))
+    both = replace(
         before.facts,
-        objects=(own, dataclasses.replace(own, name="other", offset=own.size)),
+        objects=(own, replace(own, name="other", offset=own.size)),
         causes=(share, one_more),
-        ptxas=dataclasses.replace(ptxas, stack_frame=2 * own.size),
+        ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
-    made = dataclasses.replace(
+    made = replace(
         before.facts,
-        objects=(dataclasses.replace(own, name=name),),
+        objects=(replace(own, name=name),),
         causes=(share,),
-        ptxas=dataclasses.replace(ptxas, stack_frame=own.size),
+        ptxas=replace(ptxas, stack_frame=own.size),
     )
     case, finding = next(iter(rules.cases(both, source_text({}))))
-    left = (dataclasses.replace(finding, object=name),)
+    left = (replace(finding, object=name),)
     found = judge(
-        unit(dataclasses.replace(before, facts=both)),
-        unit(dataclasses.replace(before, facts=made, findings=left)),
+        unit(replace(before, facts=both)),
+        unit(replace(before, facts=made, findings=left)),
         [Hit(both, finding, case)],
     )
     assert found[both.name].verdict == expected
@@ -239,26 +234,24 @@ def test_what_has_the_name_of_a_copied_parameter_is_not_the_copy(
     (own,), (share,) = before.facts.objects, before.facts.causes
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    other = dataclasses.replace(own, name=None, cause="address-taken", offset=own.size)
-    another = dataclasses.replace(
-        share, object=1, cause="address-taken", sites=SiteClass(2, 2, 9, 9)
-    )
-    facts = dataclasses.replace(
+    other = replace(own, name=None, cause="address-taken", offset=own.size)
+    another = replace(share, object=1, cause="address-taken", sites=SiteClass(2, 2, 9, 9))
+    facts = replace(
         before.facts,
         objects=(own, other),
         causes=(share, another),
-        ptxas=dataclasses.replace(ptxas, stack_frame=2 * own.size),
+        ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
-    before = dataclasses.replace(before, facts=facts)
-    made = dataclasses.replace(
+    before = replace(before, facts=facts)
+    made = replace(
         facts,
-        objects=(dataclasses.replace(other, name=own.name),),
-        causes=(dataclasses.replace(another, object=0),),
-        ptxas=dataclasses.replace(ptxas, stack_frame=own.size),
+        objects=(replace(other, name=own.name),),
+        causes=(replace(another, object=0),),
+        ptxas=replace(ptxas, stack_frame=own.size),
     )
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
-    left = (dataclasses.replace(finding, cause="address-taken"),)
-    after = dataclasses.replace(before, facts=made, findings=left)
+    left = (replace(finding, cause="address-taken"),)
+    after = replace(before, facts=made, findings=left)
     found = judge(unit(before), unit(after), [Hit(before.facts, finding, case)])
     assert found["k"].verdict == expected
 
@@ -274,9 +267,9 @@ def test_why_nothing_is_offered_after_which_a_kernel_is_not_there(
     kind: KernelKind, error: str
 ) -> None:
     before = judged("k", "dynamic-index")
-    before = dataclasses.replace(before, facts=dataclasses.replace(before.facts, kind=kind))
+    before = replace(before, facts=replace(before.facts, kind=kind))
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
-    after = dataclasses.replace(unit(before), kernels=())
+    after = replace(unit(before), kernels=())
     found = judge(unit(before), after, [Hit(before.facts, finding, case)])[before.facts.name]
     assert (found.verdict, found.error) == ("failed", error)
 
@@ -289,8 +282,8 @@ def test_more_accesses_for_a_smaller_frame_take_a_model(
     ldl: int, is_modelled: bool, refused: bool
 ) -> None:
     """A kernel that calls functions of other sources has no modelled cost."""
-    was = dataclasses.replace(NOTHING, stack_frame=5112, ldl=41, stl=57)
-    found = dataclasses.replace(NOTHING, stack_frame=4984, ldl=ldl - 50, stl=50)
+    was = replace(NOTHING, stack_frame=5112, ldl=41, stl=57)
+    found = replace(NOTHING, stack_frame=4984, ldl=ldl - 50, stl=50)
     why = refusal(was, found, None, is_modelled=is_modelled)
     assert (why is not None) == refused
     if refused:
@@ -305,20 +298,18 @@ def two_kernels(cost: float) -> tuple[UnitReport, UnitReport, list[Hit], KernelR
     own = judged("k", "dynamic-index")
     ptxas = own.facts.ptxas
     assert ptxas is not None
-    gone = dataclasses.replace(
+    gone = replace(
         own.facts,
         objects=(),
         causes=(),
-        ptxas=dataclasses.replace(ptxas, stack_frame=0),
+        ptxas=replace(ptxas, stack_frame=0),
         sass=SiteClass(0, 0, 0, 0),
     )
     other = judged("other")
-    slower = dataclasses.replace(other, work=Work(local_lines=cost))
+    slower = replace(other, work=Work(local_lines=cost))
     case, finding = next(iter(rules.cases(own.facts, source_text({}))))
-    before = dataclasses.replace(unit(own), kernels=(own, other))
-    after = dataclasses.replace(
-        unit(own), kernels=(dataclasses.replace(own, facts=gone, findings=()), slower)
-    )
+    before = replace(unit(own), kernels=(own, other))
+    after = replace(unit(own), kernels=(replace(own, facts=gone, findings=()), slower))
     return before, after, [Hit(own.facts, finding, case)], other
 
 
@@ -344,9 +335,9 @@ def test_what_functions_of_a_kernel_keep_is_in_its_figures() -> None:
     """Inlined, a function's frame is the kernel's own: larger, and all of it together smaller."""
     base = judged("k", "dynamic-index").facts
     assert base.ptxas is not None
-    called = dataclasses.replace(base.ptxas, stack_frame=100, spill_stores=8, spill_loads=8)
+    called = replace(base.ptxas, stack_frame=100, spill_stores=8, spill_loads=8)
     function = FunctionFacts("f", "f", called, SiteClass(2, 2, 8, 8), None)
-    with_function = dataclasses.replace(base, callees=(function,))
+    with_function = replace(base, callees=(function,))
     shown = figures(with_function, "sm_90", 256)
     assert shown.stack_frame == (base.stack_frame or 0) + 100
     assert shown.spill_stores == (base.spill_stores or 0) + 8
@@ -361,29 +352,29 @@ def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expec
     (own,), (share,) = before.facts.objects, before.facts.causes
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    both = dataclasses.replace(
+    both = replace(
         before.facts,
-        objects=(own, dataclasses.replace(own, name="other", offset=own.size)),
-        causes=(share, dataclasses.replace(share, object=1)),
-        ptxas=dataclasses.replace(ptxas, stack_frame=2 * own.size),
+        objects=(own, replace(own, name="other", offset=own.size)),
+        causes=(share, replace(share, object=1)),
+        ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
     place = SourceLocation("/a.cu", line)
-    used = access(object=0, chain=(InlineFrame(place, None),))
-    left = dataclasses.replace(own, type="lmem_select<int, 20>")
-    made = dataclasses.replace(
+    used = access(object=0, chain=(InlineFrame.at(place, None),))
+    left = replace(own, type="lmem_select<int, 20>")
+    made = replace(
         before.facts,
         objects=(left,),
         causes=(share,),
         accesses=(used,),
-        ptxas=dataclasses.replace(ptxas, stack_frame=own.size),
+        ptxas=replace(ptxas, stack_frame=own.size),
     )
     case, finding = next(iter(rules.cases(both, source_text({}))))
     edits = (Edit("/a.cu", 10, 10, b"struct lmem_select {\n  int e[20];\n};\n"),)
     classes = Classes.of(edits, {"/a.cu": b"\n" * 20})
     assert classes.lines["lmem_select"] == {("/a.cu", number) for number in range(11, 14)}
     found = judge(
-        unit(dataclasses.replace(before, facts=both)),
-        unit(dataclasses.replace(before, facts=made)),
+        unit(replace(before, facts=both)),
+        unit(replace(before, facts=made)),
         [Hit(both, finding, case)],
         classes=classes,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope import scan
 from lmemscope.app.baseline_file import BaselineFile, unused
@@ -118,8 +118,8 @@ class TestWhatTheBaselineKnows:
 
     @pytest.mark.parametrize(("typed", "verdict"), [(True, "passed"), (False, "undecided")])
     def test_only_the_command_line_chooses_architectures(self, typed: bool, verdict: str) -> None:
-        entries = tuple(dataclasses.replace(one, arch="sm_80") for one in KNOWN.entries)
-        known = dataclasses.replace(KNOWN, entries=entries)
+        entries = tuple(replace(one, arch="sm_80") for one in KNOWN.findings)
+        known = replace(KNOWN, findings=entries)
         given = project(("a.cu", CLEAN), ("sub/b.cu", CLEAN))
         assert gate(given, known, archs_typed=typed).verdict == verdict
 
@@ -156,7 +156,7 @@ class TestMoving:
         assert [failure.kind for failure in result.failures] == ["new"]
 
     def test_so_it_is_with_fingerprints_of_another_lmemscope(self) -> None:
-        known = dataclasses.replace(KNOWN, fingerprints=1)
+        known = replace(KNOWN, fingerprints=1)
         there = frozenset({"sub/b.cu"})
         assert gate(self.COPY, known, present=there).verdict == "failed"
         assert gate(self.COPY, known).verdict == "passed"
@@ -186,13 +186,11 @@ class TestMoving:
 
 class TestFiguresWithoutFindings:
     FRAMED = KernelReport(
-        dataclasses.replace(facts("k"), cubin=CubinFacts(32, 96, 0, 255), ptxas=None), CLEAN.verdict
+        replace(facts("k"), cubin=CubinFacts(32, 96, 0, 255), ptxas=None), CLEAN.verdict
     )
-    SITES = KernelReport(dataclasses.replace(facts("k"), sass=SiteClass(1, 0, 4, 0)), CLEAN.verdict)
+    SITES = KernelReport(replace(facts("k"), sass=SiteClass(1, 0, 4, 0)), CLEAN.verdict)
     PTX = KernelReport(
-        dataclasses.replace(
-            facts("k"), ptxas=None, cubin=None, sass=None, ptx=PtxFacts(80, 1, 1, 0, 0)
-        ),
+        replace(facts("k"), ptxas=None, cubin=None, sass=None, ptx=PtxFacts(80, 1, 1, 0, 0)),
         CLEAN.verdict,
     )
 
@@ -392,8 +390,8 @@ def test_a_saved_report_of_another_text_is_missing_evidence(
     Path("a.cu").write_text(KERNEL)
     (unit,) = project(("a.cu", CLEAN)).units
     digest = digest_of("a.cu")
-    same = dataclasses.replace(unit, source_digest=digest, sources={"a.cu": digest})
-    given = dataclasses.replace(project(), units=(same,))
+    same = replace(unit, source_digest=digest, sources={"a.cu": digest})
+    given = replace(project(), units=(same,))
     assert with_stale(["r.json"], given).gaps == ()
     Path("a.cu").write_text(KERNEL + KERNEL.replace("k(", "other("))
     assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["a.cu"]
@@ -410,11 +408,11 @@ def test_a_saved_report_that_does_not_know_its_headers_is_missing_evidence(
     monkeypatch.chdir(tmp_path)
     Path("a.cu").write_text(KERNEL)
     (unit,) = project(("a.cu", CLEAN)).units
-    unknown = dataclasses.replace(unit, source_digest=digest_of("a.cu"), sources=None)
-    given = dataclasses.replace(project(), units=(unknown,))
+    unknown = replace(unit, source_digest=digest_of("a.cu"), sources=None)
+    given = replace(project(), units=(unknown,))
     assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["a.cu"]
-    known = dataclasses.replace(unknown, sources={"a.cu": digest_of("a.cu")})
-    assert with_stale(["r.json"], dataclasses.replace(given, units=(known,))).gaps == ()
+    known = replace(unknown, sources={"a.cu": digest_of("a.cu")})
+    assert with_stale(["r.json"], replace(given, units=(known,))).gaps == ()
 
 
 def test_a_header_changed_or_removed_since_is_missing_evidence(
@@ -425,7 +423,7 @@ def test_a_header_changed_or_removed_since_is_missing_evidence(
     Path("h.h").write_text(KERNEL)
     (unit,) = project(("a.cu", CLEAN)).units
     digests = {file: digest_of(file) or "" for file in ("a.cu", "h.h")}
-    given = dataclasses.replace(project(), units=(dataclasses.replace(unit, sources=digests),))
+    given = replace(project(), units=(replace(unit, sources=digests),))
     assert with_stale(["r.json"], given).gaps == ()
     Path("h.h").write_text(KERNEL + "// other\n")
     assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["h.h"]
@@ -453,8 +451,8 @@ class TestOptionsOfASavedReport:
     @staticmethod
     def lacking(had: tuple[str, ...], settings: Settings, path: str = "r.json") -> list[str]:
         (unit,) = project(("a.cu", CLEAN)).units
-        units = (dataclasses.replace(unit, options=had),)
-        made = dataclasses.replace(project(), units=units, paths=())
+        units = (replace(unit, options=had),)
+        made = replace(project(), units=units, paths=())
         return [gap.reason for gap in with_other_options([path], made, settings).gaps]
 
     @pytest.mark.parametrize(
@@ -492,7 +490,7 @@ class TestInputsOfASavedReport:
         Path("src").mkdir()
         Path("src/a.cu").write_text(KERNEL)
         Path("src/plain.py").write_text("x = getattr(x, y)\n")
-        return dataclasses.replace(project(("src/a.cu", CLEAN)), paths=("src",))
+        return replace(project(("src/a.cu", CLEAN)), paths=("src",))
 
     @staticmethod
     def lacking(made: Report, settings: Settings | None = None) -> list[str]:
@@ -511,17 +509,17 @@ class TestInputsOfASavedReport:
         (reason,) = self.lacking(made)
         assert "src/b.cu" in reason
         assert self.lacking(made, Settings(root=os.getcwd(), exclude=("src/b.cu",))) == []
-        filtered = dataclasses.replace(made, filters=("--exclude src/b.cu",))
+        filtered = replace(made, filters=("--exclude src/b.cu",))
         assert self.lacking(filtered) == []
-        assert self.lacking(dataclasses.replace(made, paths=("src/a.cu",))) == []
+        assert self.lacking(replace(made, paths=("src/a.cu",))) == []
 
     def test_a_build_database_that_changed_since(self, made: Report) -> None:
         self.build("-DBIG")
         (reason,) = self.lacking(made)
         assert "-DBIG" in reason
         (unit,) = made.units
-        big = dataclasses.replace(unit, options=("-DBIG",))
-        made = dataclasses.replace(made, units=(big,))
+        big = replace(unit, options=("-DBIG",))
+        made = replace(made, units=(big,))
         assert self.lacking(made) == []
         self.build("-DBIG -arch=sm_75")
         (reason,) = self.lacking(made)
@@ -530,8 +528,8 @@ class TestInputsOfASavedReport:
         assert ["-DBIG" in reason for reason in self.lacking(made)] == [False, True]
 
     def test_what_it_was_made_of_must_be_known(self, made: Report) -> None:
-        assert len(self.lacking(dataclasses.replace(made, paths=None))) == 1
-        assert len(self.lacking(dataclasses.replace(made, paths=("gone",)))) == 1
+        assert len(self.lacking(replace(made, paths=None))) == 1
+        assert len(self.lacking(replace(made, paths=("gone",)))) == 1
 
 
 def test_a_baseline_beside_what_is_named_that_is_not_used_is_said(

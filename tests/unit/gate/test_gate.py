@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.errors import UsageError
 from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
@@ -114,7 +114,7 @@ def test_improvements_are_told_and_ratcheted() -> None:
     result = gate(smaller, known=known)
     assert result.failures == ()
     assert [(one.entry.bytes, one.bytes) for one in result.better] == [(80, 40)]
-    assert [entry.bytes for entry in baseline.ratcheted(known, result.better).entries] == [40]
+    assert [entry.bytes for entry in baseline.ratcheted(known, result.better).findings] == [40]
 
 
 def test_what_is_gone_is_listed_and_can_be_removed() -> None:
@@ -122,12 +122,12 @@ def test_what_is_gone_is_listed_and_can_be_removed() -> None:
     result = gate(report(judged("k")), known=known)
     assert result.failures == ()
     assert len(result.gone) == 1
-    assert baseline.without(known, result.gone).entries == ()
+    assert baseline.without(known, result.gone).findings == ()
 
 
 def test_files_that_were_not_scanned_are_not_gone() -> None:
     known = baseline.from_report(report(DIRTY))
-    elsewhere = dataclasses.replace(report(judged("k")).units[0], input="b.cu")
+    elsewhere = replace(report(judged("k")).units[0], input="b.cu")
     there = Inputs(present=frozenset({"a.cu"}))
     result = compare(Report("0.1.0", (), (elsewhere,)), Policy(), known, today=TODAY, inputs=there)
     assert result.gone == ()
@@ -168,11 +168,11 @@ def test_another_architecture_has_its_own_entries() -> None:
     ],
 )
 def test_each_limit(limit: Limit, fails: bool) -> None:
-    made = dataclasses.replace(
+    made = replace(
         DIRTY,
-        facts=dataclasses.replace(
+        facts=replace(
             DIRTY.facts,
-            ptxas=dataclasses.replace(facts().ptxas, stack_frame=80, registers=32),  # type: ignore[type-var]
+            ptxas=replace(facts().ptxas, stack_frame=80, registers=32),  # type: ignore[type-var]
         ),
     )
     result = gate(report(made), Policy((limit,)))
@@ -193,7 +193,7 @@ def test_each_limit(limit: Limit, fails: bool) -> None:
 def test_machine_code_tells_spills_where_ptxas_reported_none(
     sites: SiteSplit, limit: int, verdict: str
 ) -> None:
-    bare = dataclasses.replace(facts(), ptxas=None, own_sites=sites, sites=sites)
+    bare = replace(facts(), ptxas=None, own_sites=sites, sites=sites)
     made = KernelReport(bare, judge(bare))
     result = gate(report(made), Policy((Limit(max_spill=limit),)))
     assert result.verdict == verdict
@@ -201,7 +201,7 @@ def test_machine_code_tells_spills_where_ptxas_reported_none(
 
 def allowance(**changes: object) -> Allowance:
     base = Allowance("k", "dynamic-index", 80, "measured", None, "a.cu:1")
-    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,12 @@ def test_baseline_files_round_trip_and_are_one_line_per_finding(tmp_path: Path) 
     path.write_text(baseline.render(known))
     assert baseline.load(str(path)) == known
     assert sum('"kernel"' in line for line in path.read_text().splitlines()) == 2
-    assert json.loads(baseline.render(Baseline((), ())))["findings"] == []
+    assert (
+        json.loads(baseline.render(Baseline(schema=baseline.SCHEMA, toolchain={}, findings=())))[
+            "findings"
+        ]
+        == []
+    )
 
 
 def test_a_baseline_means_the_same_files_from_anywhere(
@@ -289,13 +294,13 @@ def test_a_baseline_means_the_same_files_from_anywhere(
         ("/opt/k.cu", "/opt/k.cu"),
         ("-", "-"),
     ):
-        given = Report("0.1.0", (), (dataclasses.replace(unit, input=spelled),))
+        given = Report("0.1.0", (), (replace(unit, input=spelled),))
         known = baseline.from_report(given)
         kept = places.as_written(known, str(tmp_path))
-        assert [entry.input for entry in kept.entries] == [written]
+        assert [entry.input for entry in kept.findings] == [written]
         assert places.as_reported(kept, str(tmp_path), given) == known
         other = report(judged("other"))
-        shown = [entry.input for entry in places.as_reported(kept, str(tmp_path), other).entries]
+        shown = [entry.input for entry in places.as_reported(kept, str(tmp_path), other).findings]
         assert shown == [spelled if spelled[:2] in ("..", "/o", "-") else "k.cu"]
 
 
@@ -510,8 +515,8 @@ class TestWhatAMaintainerMet:
         assert text.endswith("Gate passed. 1 finding known or allowed.\n")
 
     def test_a_limit_that_is_exceeded_accepts_nothing(self) -> None:
-        framed = dataclasses.replace(
-            DIRTY, facts=dataclasses.replace(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
+        framed = replace(
+            DIRTY, facts=replace(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
         )
         found = gate(report(framed), Policy((Limit(max_frame=79),)))
         assert kinds(found) == ["limit"]
@@ -524,7 +529,7 @@ class TestWhatAMaintainerMet:
 
     def test_an_architecture_that_the_baseline_knows_has_to_be_looked_at(self) -> None:
         old = [report(judged("k", "volatile"), arch=arch) for arch in ("sm_80", "sm_90")]
-        both = dataclasses.replace(old[0], units=(*old[0].units, *old[1].units))
+        both = replace(old[0], units=(*old[0].units, *old[1].units))
         known = baseline.from_report(both)
         found = gate(old[1], known=known)
         assert found.verdict == "undecided"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.app.plan import make_plan
@@ -100,7 +100,7 @@ def found(name: str, bytes_: int = 80, cause: Cause = "dynamic-index", **changes
 
 def with_facts(name: str = "k", **changes: Any) -> KernelReport:
     """A kernel whose facts are changed, without findings."""
-    return dataclasses.replace(CLEAN, facts=facts(name, **changes))
+    return replace(CLEAN, facts=facts(name, **changes))
 
 
 def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
@@ -109,9 +109,7 @@ def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
 
 def with_figures(kernel: KernelReport, **figures: int) -> KernelReport:
     """The kernel with what ptxas says of it."""
-    return dataclasses.replace(
-        kernel, facts=dataclasses.replace(kernel.facts, ptxas=reported(**figures))
-    )
+    return replace(kernel, facts=replace(kernel.facts, ptxas=reported(**figures)))
 
 
 def spilling(cause: Cause, bytes_: int) -> KernelReport:
@@ -129,23 +127,23 @@ def callee(frame: int, stores: int = 0, loads: int = 0, *, ptxas: bool = True) -
 def at(line: int, kernel: KernelReport, file: str = "a.cu") -> KernelReport:
     """The kernel, defined on a line."""
     place = SourceLocation(file, line)
-    return dataclasses.replace(kernel, facts=dataclasses.replace(kernel.facts, location=place))
+    return replace(kernel, facts=replace(kernel.facts, location=place))
 
 
 def known(given: Report, **changes: Any) -> Baseline:
     """The baseline of a report."""
-    return dataclasses.replace(baseline.from_report(given), **changes)
+    return replace(baseline.from_report(given), **changes)
 
 
 def mangled(name: str, symbol: str) -> KernelReport:
     """A kernel with an array, under a name that the compiler made; fingerprinted as such."""
-    fact = dataclasses.replace(kernel_with("dynamic-index"), name=symbol, demangled=name)
+    fact = replace(kernel_with("dynamic-index"), name=symbol, demangled=name)
     return KernelReport(fact, DIRTY.verdict, find(fact))
 
 
 def allowing(cause: Cause = "dynamic-index", **changes: Any) -> Policy:
     made = Allowance("k", cause, None, "measured", None, "lmemscope.toml")
-    return Policy(allowances=(dataclasses.replace(made, **changes),))
+    return Policy(allowances=(replace(made, **changes),))
 
 
 def limited(**numbers: Any) -> Policy:
@@ -156,7 +154,7 @@ def logged(*kernels: KernelReport) -> Report:
     """The report of a build's log: figures, and no code."""
     given = project(a=kernels)
     (unit,) = given.units
-    return dataclasses.replace(given, units=(dataclasses.replace(unit, frontend="log"),))
+    return replace(given, units=(replace(unit, frontend="log"),))
 
 
 BROKEN = Failure("compile", "NVRTC refused b.cu", None, None, "b.cu(1): error")
@@ -257,7 +255,7 @@ SCENARIOS = (
       project(a=(judged("k", "dynamic-index", "dynamic-index"),)), known=known(DIRTY_PROJECT),
       said=("1 failure", "1 finding known")),
     S("adds a larger array on the same line", "failed",
-      project(a=(dataclasses.replace(DIRTY, findings=(
+      project(a=(replace(DIRTY, findings=(
           *found("k", 256).findings, *DIRTY.findings)),)),
       known=known(DIRTY_PROJECT), said=("new: k", "256 bytes", "1 failure")),
     S("lets an array grow", "failed", project(a=(found("k", 96),)), known=known(DIRTY_PROJECT),
@@ -296,8 +294,8 @@ SCENARIOS = (
       project(a=(found("k", cause="register-spill"),)),
       known=known(project(version="13.4", a=(DIRTY,)))),
     S("upgrades lmemscope, whose fingerprints are others", "passed", DIRTY_PROJECT,
-      known=dataclasses.replace(known(DIRTY_PROJECT, fingerprints=1), entries=tuple(
-          dataclasses.replace(e, fingerprint="old") for e in known(DIRTY_PROJECT).entries)),
+      known=replace(known(DIRTY_PROJECT, fingerprints=1), findings=tuple(
+          replace(e, fingerprint="old") for e in known(DIRTY_PROJECT).findings)),
       said=("the baseline was written by another version", "lmemscope baseline")),
     S("upgrades lmemscope and adds an array", "failed",
       project(a=(DIRTY, found("other", 16))), known=known(DIRTY_PROJECT, fingerprints=1),
@@ -381,7 +379,7 @@ SCENARIOS = (
     S("limits registers and allows a cause", "passed", FRAMED,
       limited(max_registers=64, allow=("dynamic-index",))),
     S("limits a frame that nobody reported", "undecided",
-      project(a=(dataclasses.replace(DIRTY, facts=dataclasses.replace(
+      project(a=(replace(DIRTY, facts=replace(
           DIRTY.facts, ptxas=None, cubin=None)),)), limited(max_frame=256),
       said=("frame of k is not known",)),
     S("forbids a cause that is there", "failed", DIRTY_PROJECT, limited(forbid=("dynamic-index",))),
@@ -401,7 +399,7 @@ SCENARIOS = (
     S("forbids spills, and a log reports none", "passed", FRAME_OF_A_LOG,
       limited(forbid=("register-spill", "callee-save"))),
     S("forbids spills, and a log does not say whether there are some", "undecided",
-      logged(dataclasses.replace(UNATTRIBUTED, facts=facts("k", ptxas=None))),
+      logged(replace(UNATTRIBUTED, facts=facts("k", ptxas=None))),
       limited(forbid=("register-spill",))),
     S("forbids spills, and a log reports some", "failed", SPILLS_OF_A_LOG,
       limited(forbid=("register-spill",)), said=("new: k", "1 failure")),
@@ -575,9 +573,9 @@ def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
     """With its type and its index the fingerprint changes; the variable's name does not."""
     before = project(a=(found("k", 256),))
     kernel = found("k", now)
-    other = dataclasses.replace(kernel.findings[0], fingerprint="0123456789abcdef")
+    other = replace(kernel.findings[0], fingerprint="0123456789abcdef")
     result = compare(
-        project(a=(dataclasses.replace(kernel, findings=(other,)),)),
+        project(a=(replace(kernel, findings=(other,)),)),
         Policy(),
         known(before),
         today=TODAY,
@@ -590,8 +588,8 @@ def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
 def taking(size: str, kernel: str = "k") -> Report:
     """A project with a kernel that takes stack at run time."""
     shown = kernel_with("alloca", with_object=False)
-    shown = dataclasses.replace(shown, name=kernel, demangled=kernel)
-    shown = dataclasses.replace(shown, run_time_sizes=(size,))
+    shown = replace(shown, name=kernel, demangled=kernel)
+    shown = replace(shown, run_time_sizes=(size,))
     return project(a=(KernelReport(shown, judge(shown), find(shown)),))
 
 
@@ -660,10 +658,10 @@ def test_a_known_finding_does_not_suppress_a_new_one_of_the_same_fingerprint() -
 def test_a_user_checks_a_log_and_is_told_what_explains_it() -> None:
     command = Advice("Its source tells why.", "lmemscope explain a.cu::k")
     (finding,) = DIRTY.findings
-    told = dataclasses.replace(finding, advice=(command,))
-    kernel = dataclasses.replace(DIRTY, findings=(told,))
-    unit = dataclasses.replace(project(a=(kernel,)).units[0], input="build.log", frontend="log")
-    given = dataclasses.replace(DIRTY_PROJECT, units=(unit,))
+    told = replace(finding, advice=(command,))
+    kernel = replace(DIRTY, findings=(told,))
+    unit = replace(project(a=(kernel,)).units[0], input="build.log", frontend="log")
+    given = replace(DIRTY_PROJECT, units=(unit,))
     result = compare(given, Policy(), None)
     text = render_gate(result, color=False, verbose=False)
     assert "  explain:  Its source tells why.\n" in text
@@ -691,7 +689,7 @@ def test_a_new_finding_is_as_severe_as_a_known_one_in_sarif() -> None:
 
 def test_a_kernel_on_two_architectures_is_one_kernel() -> None:
     units = [project(arch=arch, a=(DIRTY, CLEAN_OTHER)).units[0] for arch in ("sm_80", "sm_90")]
-    both = dataclasses.replace(DIRTY_PROJECT, units=tuple(units))
+    both = replace(DIRTY_PROJECT, units=tuple(units))
     assert summary(both).startswith("2 kernels on 2 architectures in 1 file, 1 with local memory")
     assert summary(DIRTY_PROJECT).startswith("1 kernel in 1 file, 1 with local memory")
     differing = render(difference(project(), both), "table")
@@ -699,8 +697,8 @@ def test_a_kernel_on_two_architectures_is_one_kernel() -> None:
 
 
 def test_a_user_has_two_overloads_and_junit_fails_one() -> None:
-    one = dataclasses.replace(DIRTY, facts=dataclasses.replace(DIRTY.facts, name="_Z1ki"))
-    other = dataclasses.replace(CLEAN, facts=dataclasses.replace(CLEAN.facts, name="_Z1kf"))
+    one = replace(DIRTY, facts=replace(DIRTY.facts, name="_Z1ki"))
+    other = replace(CLEAN, facts=replace(CLEAN.facts, name="_Z1kf"))
     given = project(a=(one, other))
     suites = ElementTree.fromstring(render_junit(given, compare(given, Policy(), None)))
     assert [len(case) for case in suites.iter("testcase")] == [1, 0]

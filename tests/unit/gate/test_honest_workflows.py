@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.app import execute
 from lmemscope.app.gate_inputs import inputs_of
@@ -143,7 +143,7 @@ class TestDirectories:
         (unit,) = made_of(DIRTY).units
         report = Report("0.1.0", (), (replace(unit, input=name),))
         here = as_reported(known, str(root), report)
-        assert [entry.input for entry in here.entries] == [name]
+        assert [entry.input for entry in here.findings] == [name]
         assert as_written(here, str(root)) == known
 
     def test_what_is_known_under_both_names_is_not_known_twice(self, root: Path) -> None:
@@ -151,7 +151,7 @@ class TestDirectories:
         (unit,) = made_of(DIRTY).units
         both = Report("0.1.0", (), (unit, replace(unit, input="src/b.cu")))
         here = as_reported(baseline.from_report(both), str(root), made_of(DIRTY))
-        assert sorted(entry.input for entry in here.entries) == ["src/a.cu", "src/b.cu"]
+        assert sorted(entry.input for entry in here.findings) == ["src/a.cu", "src/b.cu"]
 
 
 class TestHeadersSince:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import json
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from lmemscope.exporters import render
 from lmemscope.exporters.json import load_report
@@ -39,13 +39,13 @@ from tests.support.builders import facts, find, kernel_with, local_object
 def report(*causes: Cause) -> Report:
     kernels = []
     for number, cause in enumerate(causes):
-        made = dataclasses.replace(kernel_with(cause), name=f"k{number}")
+        made = replace(kernel_with(cause), name=f"k{number}")
         kernels.append(KernelReport(made, judge(made), find(made)))
     return Report("1", (), (UnitReport("a.cu", "nvrtc", "sm_90", (), None, (), tuple(kernels)),))
 
 
 def test_a_record_that_leaves_a_field_out_fails() -> None:
-    complete = dataclasses.asdict(CAUSES[0])
+    complete = asdict(CAUSES[0])
     for field in complete:
         with pytest.raises(TypeError, match=field):
             CauseTraits(**{key: value for key, value in complete.items() if key != field})
@@ -81,12 +81,12 @@ def test_the_verdict_counts_a_cause_as_its_record_says(cause: CauseTraits) -> No
 
 def test_the_worst_of_several_kinds_is_the_verdict() -> None:
     spilled, noted = kernel_with("register-spill", with_object=False), kernel_with("printf-args")
-    both = dataclasses.replace(noted, causes=(*noted.causes, *spilled.causes))
+    both = replace(noted, causes=(*noted.causes, *spilled.causes))
     assert judge(both).kind == "spill"
 
 
 def test_baselines_hold_what_is_gated_and_nothing_else() -> None:
-    held = {entry.cause for entry in baseline.from_report(report(*get_args(Cause))).entries}
+    held = {entry.cause for entry in baseline.from_report(report(*get_args(Cause))).findings}
     assert held == {cause.name for cause in CAUSES if cause.gated}
     assert "dynamic-index" in held
     assert "promoted" not in held
@@ -239,7 +239,7 @@ def test_a_function_pointer_is_not_a_function_of_that_name() -> None:
     def first_advice(subject: str | None) -> str:
         made = kernel_with("address-taken")
         passed = local_object("address-taken", evidence=(Evidence("address-passed", subject),))
-        (finding,) = find(dataclasses.replace(made, objects=(passed,)))
+        (finding,) = find(replace(made, objects=(passed,)))
         return finding.advice[0].text
 
     assert first_advice(None).startswith("Replace the function pointer")
@@ -249,7 +249,7 @@ def test_a_function_pointer_is_not_a_function_of_that_name() -> None:
 def test_the_evidence_of_sites_names_instruction_and_offset_once() -> None:
     spilled = kernel_with("register-spill", with_object=False)
     (load,) = spilled.accesses
-    twice = dataclasses.replace(spilled, accesses=(load, load))
+    twice = replace(spilled, accesses=(load, load))
     (finding,) = find(twice)
     assert finding.evidence == (Evidence("spill-mark", pc=16, sass="LDL"),)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.fixing.edits import merged
 from lmemscope.model import Rewriting
@@ -29,9 +29,9 @@ def proposed(text: str, name: str, type_: str, rewrite: str = "shared-memory") -
     given = target(text, name, type_, line=f" {name}[")
     (hit,) = given.hits
     # The kernel's arrays in local memory; `rows` is none of them.
-    others = [dataclasses.replace(hit.facts.objects[0], name=one) for one in LOCAL]
-    facts = dataclasses.replace(hit.facts, objects=(*hit.facts.objects, *others))
-    found = proposals(dataclasses.replace(given, hits=(dataclasses.replace(hit, facts=facts),)))[0]
+    others = [replace(hit.facts.objects[0], name=one) for one in LOCAL]
+    facts = replace(hit.facts, objects=(*hit.facts.objects, *others))
+    found = proposals(replace(given, hits=(replace(hit, facts=facts),)))[0]
     return next((one for one in found if one.rewrite == rewrite), None)
 
 

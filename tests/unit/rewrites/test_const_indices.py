@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.app.session import Session
@@ -48,15 +48,15 @@ def given(
     (hit,) = made.hits
     (own,) = hit.facts.objects
     index = IndexFacts("order[n]", sources, "uniform", None, SourceLocation("/p/a.cu", 1))
-    own = dataclasses.replace(own, index=index)
-    looped = tuple(dataclasses.replace(one, loop_depth=1) for one in hit.facts.accesses)
-    facts = dataclasses.replace(hit.facts, objects=(own,), accesses=looped)
+    own = replace(own, index=index)
+    looped = tuple(replace(one, loop_depth=1) for one in hit.facts.accesses)
+    facts = replace(hit.facts, objects=(own,), accesses=looped)
     known = source_text({"/p/a.cu": text, **(files or {}), **(project or {})})
     # A project's files are found by the words in them.
     known = SourceText(known.lines, mentioning=lambda file, word: tuple(project or ()))
     case, finding = next(iter(rules.cases(facts, known)))
-    hit = dataclasses.replace(hit, facts=facts, case=case, finding=finding)
-    return dataclasses.replace(made, hits=(hit,))
+    hit = replace(hit, facts=facts, case=case, finding=finding)
+    return replace(made, hits=(hit,))
 
 
 def rewritten(asked: Target) -> str | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.fixing.rank import ranked
 from lmemscope.model import Edit, Figures, Rewriting, Trial
@@ -58,7 +57,7 @@ def test_equal_rows_without_an_effect_are_shown_once() -> None:
             verdict=verdict,  # type: ignore[arg-type]
             rank=None,
             before=figures,
-            after=dataclasses.replace(figures),
+            after=replace(figures),
             cost_before=10.0,
             cost_after=10.0,
             patch=None,

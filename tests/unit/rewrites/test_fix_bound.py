@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import CompileOptions, LaunchBounds, SourceLocation, SourceText
 from lmemscope.rewrites import proposals
@@ -235,8 +234,8 @@ def test_a_launch_in_another_file_of_the_project_may_ask_for_some() -> None:
             mentioning=lambda file, word: ("/p/b.cu",),
         )
         (hit,) = asked.hits
-        hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, sources=sources))
-        found = proposals(dataclasses.replace(asked, hits=(hit,)))[0]
+        hit = replace(hit, case=replace(hit.case, sources=sources))
+        found = proposals(replace(asked, hits=(hit,)))[0]
         made = [one.applicability for one in found if one.rewrite == "shared-memory"]
         assert made == [applicability]
 
@@ -258,8 +257,8 @@ def test_what_is_linked_later_may_be_run_by_kernels_of_other_sources(
     asked = target(text, "a", "int[24]", block=None, launch_bounds=bounds)
     (hit,) = asked.hits
     sources = SourceText(lambda file: text.splitlines(), options=options)
-    hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, sources=sources))
-    found = proposals(dataclasses.replace(asked, hits=(hit,)))[0]
+    hit = replace(hit, case=replace(hit.case, sources=sources))
+    found = proposals(replace(asked, hits=(hit,)))[0]
     made = [one.applicability for one in found if one.rewrite == "shared-memory"]
     assert made == [applicability]
 

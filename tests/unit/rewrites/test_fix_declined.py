@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import LaunchBounds, SourceLocation
 from lmemscope.rewrites import proposals
@@ -342,13 +341,11 @@ def test_a_kernel_without_a_finding_may_have_larger_blocks(
     one = target(text, "a", "int[24]", block=None, launch_bounds=LaunchBounds(64, None))
     (hit,) = one.hits
     bounds = None if threads is None else LaunchBounds(threads, None)
-    other = dataclasses.replace(
-        hit.facts, name="other", demangled="other", objects=(), launch_bounds=bounds
-    )
-    one = dataclasses.replace(one, kernels=(hit.facts, other))
+    other = replace(hit.facts, name="other", demangled="other", objects=(), launch_bounds=bounds)
+    one = replace(one, kernels=(hit.facts, other))
     (shared,) = (each for each in proposals(one)[0] if each.rewrite == "shared-memory")
     assert shared.applicability == applicability
-    header = dataclasses.replace(one, kernels=(hit.facts,), path="/p/a.cuh")
+    header = replace(one, kernels=(hit.facts,), path="/p/a.cuh")
     (shared,) = (each for each in proposals(header)[0] if each.rewrite == "shared-memory")
     assert shared.applicability == "unsafe", "other sources include it"
 

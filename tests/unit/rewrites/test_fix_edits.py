@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.exporters.proven import advice_text, sentence
 from lmemscope.fixing.edits import merged, pairs
@@ -241,7 +240,7 @@ def test_a_row_is_tried_where_a_column_does_not_compile() -> None:
     assert second_thoughts(one, {"select"}) == ()
     (row,) = second_thoughts(one, {"select", "shared-memory"})
     assert row.rewrite == "shared-row"
-    assert second_thoughts(dataclasses.replace(one, cause="param-copy"), {"shared-memory"}) == ()
+    assert second_thoughts(replace(one, cause="param-copy"), {"shared-memory"}) == ()
 
 
 def test_a_declaration_in_a_branch_of_an_if_has_room() -> None:
@@ -341,7 +340,7 @@ def test_every_kernel_that_gets_an_array_of_a_function_is_bounded(
         launch_bounds=None if limit is None else LaunchBounds(limit, None),
     )
     away = facts("away", location=SourceLocation("/p/a.cu", 8))
-    given = dataclasses.replace(given, kernels=(given.hits[0].facts, wider, away))
+    given = replace(given, kernels=(given.hits[0].facts, wider, away))
     found = [one for one in proposals(given)[0] if one.rewrite == "shared-memory"]
     if threads is None:
         assert not found
@@ -366,7 +365,7 @@ def test_the_widest_kernel_that_runs_a_function_says_how_many_copies_there_are(
     wider = facts(
         "wider", location=SourceLocation("/p/a.cu", 7), launch_bounds=LaunchBounds(limit, None)
     )
-    given = dataclasses.replace(given, kernels=(given.hits[0].facts, wider))
+    given = replace(given, kernels=(given.hits[0].facts, wider))
     one = next(one for one in proposals(given)[0] if one.rewrite == "shared-memory")
     assert f"a_lmem[8][{threads}]" in patched(text.encode(), one.edits).decode()
 
@@ -584,9 +583,9 @@ def test_lanes_of_one_index_may_share_a_word() -> None:
     (hit,) = given.hits
     for uniformity, store in (("uniform", "a_lmem[18][64];"), ("data-dependent", "a_lmem[5][64]")):
         index = IndexFacts("n", (), uniformity, None, None)  # type: ignore[arg-type]
-        finding = dataclasses.replace(hit.finding, index=index)
-        known = dataclasses.replace(hit, finding=finding)
-        found, _ = proposals(dataclasses.replace(given, hits=(known,)))
+        finding = replace(hit.finding, index=index)
+        known = replace(hit, finding=finding)
+        found, _ = proposals(replace(given, hits=(known,)))
         one = next(one for one in found if one.rewrite == "shared-memory")
         assert store in patched(text.encode(), one.edits).decode()
 
@@ -769,7 +768,7 @@ def test_what_was_compiled_decides_no_other_instance() -> None:
 def in_header(text: str) -> list[Rewriting]:
 
     given = target(text, "a", "float[8]", block=None)
-    found, _ = proposals(dataclasses.replace(given, path="/p/a.cuh"))
+    found, _ = proposals(replace(given, path="/p/a.cuh"))
     return [one for one in found if one.rewrite == "select"]
 
 
@@ -863,7 +862,7 @@ def test_a_header_for_any_compiler_gets_no_word_of_cuda() -> None:
 
     loop = "for (int i = 0; i < 8; ++i) a[i] = n;"
     text = f"HD float f(int n) {{\n  float a[8];\n  {loop}\n  return a[n];\n}}\n"
-    given = dataclasses.replace(target(text, "a", "float[8]"), path="/p/a.cuh")
+    given = replace(target(text, "a", "float[8]"), path="/p/a.cuh")
     found, reasons = proposals(given)
     assert {one.rewrite for one in found} <= {"unroll", "bounded-loop"}
     assert any("the host's compiler may read its header, too" in one.reason for one in reasons)
@@ -888,7 +887,7 @@ def test_no_name_of_a_patch_leads_upwards(tmp_path: object) -> None:
 
 def test_what_is_not_removed_is_not_called_a_fix() -> None:
     before = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)
-    after = dataclasses.replace(before, stack_frame=32, registers=40)
+    after = replace(before, stack_frame=32, registers=40)
 
     def said(verdict: TrialVerdict, speed_up: float | None) -> tuple[str, str]:
         found = Verified("select", "safe", verdict, before, after, speed_up)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import SourceText
 from lmemscope.rewrites import proposals
@@ -21,10 +20,10 @@ def applicability(before: str = "", *body: str, elsewhere: str = "", third: str 
         lambda file: files.get(file, "").splitlines(),
         mentioning=lambda _, word: tuple(one for one, text in files.items() if word in text),
     )
-    facts = dataclasses.replace(hit.facts, demangled="k(int const*, float*, int)")
-    case = dataclasses.replace(hit.case, sources=sources, facts=facts)
-    hits = (dataclasses.replace(hit, case=case, facts=facts),)
-    found, _ = proposals(dataclasses.replace(given, hits=hits))
+    facts = replace(hit.facts, demangled="k(int const*, float*, int)")
+    case = replace(hit.case, sources=sources, facts=facts)
+    hits = (replace(hit, case=case, facts=facts),)
+    found, _ = proposals(replace(given, hits=hits))
     assert "select" in {one.rewrite for one in found}
     return {one.applicability for one in found if one.rewrite == "select"}
 

@@ -10,7 +10,7 @@ import pytest
 from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
-from lmemscope.model import InlineFrame, SourceLocation
+from lmemscope.model import InlineFrame
 from lmemscope.rewrites import keep_rolled
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.running.pool import WorkerPool
@@ -25,9 +25,7 @@ def proposed(text: str, *lines: str) -> list[str]:
     numbers = [
         next(n for n, one in enumerate(text.splitlines(), 1) if part in one) for part in lines
     ]
-    own = tuple(
-        access(chain=(InlineFrame(SourceLocation("/p/a.cu", number), None),)) for number in numbers
-    )
+    own = tuple(access(chain=(InlineFrame("/p/a.cu", number, None),)) for number in numbers)
     spilling = target(text, "a", "float[8]", cause="register-spill", accesses=own)
     made = list(keep_rolled.propose(spilling))
     assert all((one.rewrite, one.applicability) == ("keep-rolled", "safe") for one in made)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.model import Edit, InlineFrame, SourceLocation
+from lmemscope.model import Edit, InlineFrame
 from lmemscope.rewrites import additions
 from lmemscope.sources.edits import patched
 from tests.support.builders import access
@@ -24,7 +24,7 @@ def beside(text: str, line: str, *callers: str, edits: tuple[Edit, ...] = ()) ->
 
     def at(part: str) -> InlineFrame:
         found = next(n for n, one in enumerate(text.splitlines(), 1) if part in one)
-        return InlineFrame(SourceLocation("/p/a.cu", found), None)
+        return InlineFrame("/p/a.cu", found, None)
 
     own = access(chain=tuple(at(part) for part in (line, *callers)))
     found = additions(target(text, "a", "float[8]", accesses=(own,)), edits)

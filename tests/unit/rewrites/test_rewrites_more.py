@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from docs.generate_rewrites import TARGET, whole
 from lmemscope import rules
@@ -78,12 +78,12 @@ def target(
         index=IndexFacts("i", (), uniformity, None, place),
         evidence=tuple(Evidence("address-passed", symbol) for symbol in symbols),
     )
-    made = dataclasses.replace(
+    made = replace(
         kernel_with(cause),
         demangled=f"{kernel}(float*)",
         location=SourceLocation("a.cu", line_of(text, f"{kernel}(")),
         objects=(own,),
-        accesses=(access(cause, chain=(InlineFrame(place, None),)),),
+        accesses=(access(cause, chain=(InlineFrame.at(place, None),)),),
         launch_bounds=bounds,
         calls=calls or CallFacts((), (), False),
     )
@@ -345,7 +345,7 @@ def test_what_one_rewriting_shows_another_needs_no_promise_for() -> None:
     both = together(alone)
     assert both is not None
     assert both.caveat == "`n` never exceeds 16"  # The second loop is nobody else's.
-    first = dataclasses.replace(alone[1], promises=((alone[0].edits[-1], "`n` never exceeds 16"),))
+    first = replace(alone[1], promises=((alone[0].edits[-1], "`n` never exceeds 16"),))
     shown = together([alone[0], first])
     assert shown is not None
     assert (shown.applicability, shown.caveat) == ("safe", None)
@@ -617,9 +617,9 @@ def test_a_table_is_constant_memory_only_if_no_index_differs_between_lanes() -> 
     given = target(text, "const-table", declared=declaration, used="a[n]", uniformity="uniform")
     (hit,) = given.hits
     assert hit.finding.index is not None
-    index = dataclasses.replace(hit.finding.index, other_uniformity="lane-varying")
-    finding = dataclasses.replace(hit.finding, index=index)
-    other = dataclasses.replace(given, hits=(dataclasses.replace(hit, finding=finding),))
+    index = replace(hit.finding.index, other_uniformity="lane-varying")
+    finding = replace(hit.finding, index=index)
+    other = replace(given, hits=(replace(hit, finding=finding),))
     first = [proposals(static_table.REWRITE, one)[0].edits[0].text for one in (given, other)]
     assert first == [b"static __constant__ const ", b"static __device__ const "]
 
@@ -678,8 +678,8 @@ def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
     text = IN_PLACE
     found = target(text, "param-copy", used="use(", name="p.w", kernel="k", declared=None)
     hit = found.hits[0]
-    facts_ = dataclasses.replace(hit.facts, location=SourceLocation("a.cu", 5), name="k")
-    found = dataclasses.replace(found, hits=(dataclasses.replace(hit, facts=facts_),))
+    facts_ = replace(hit.facts, location=SourceLocation("a.cu", 5), name="k")
+    found = replace(found, hits=(replace(hit, facts=facts_),))
     made = only(grid_constant.REWRITE, found, text)
     assert made.split("\n")[1:7] == [
         'extern "C" __global__ void k(__grid_constant__ const P, int);',
@@ -698,9 +698,9 @@ def test_so_does_one_in_a_header() -> None:
     other = os.path.abspath("k.h")
     (hit,) = found.hits
     sources = source_text({"a.cu": text, "k.h": header})
-    hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, sources=sources))
+    hit = replace(hit, case=replace(hit.case, sources=sources))
     tree = {other: Syntax(header.encode())}.get
-    found = dataclasses.replace(found, hits=(hit,), tree=tree)
+    found = replace(found, hits=(hit,), tree=tree)
     (made,) = proposals(grid_constant.REWRITE, found)
     assert [(os.path.basename(edit.file), edit.start) for edit in made.edits] == [
         ("a.cu", text.index("P p")),
@@ -965,10 +965,8 @@ def test_bounds_of_half_a_block_leave_more_registers(
     given = target(text, "register-spill", used="use", name=None, bounds=bounds)
     (hit,) = given.hits
     assert hit.facts.ptxas is not None
-    full = dataclasses.replace(
-        hit.facts, ptxas=dataclasses.replace(hit.facts.ptxas, registers=used), cubin=None
-    )
-    given = dataclasses.replace(given, hits=(dataclasses.replace(hit, facts=full),))
+    full = replace(hit.facts, ptxas=replace(hit.facts.ptxas, registers=used), cubin=None)
+    given = replace(given, hits=(replace(hit, facts=full),))
     found = proposals(launch_bounds.REWRITE, given)
     assert [after(one, text).partition(" k(")[0] for one in found] == [
         head.format(one) for one in made
@@ -1024,9 +1022,9 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     given = target(text, "register-spill", used="use", name=None, bounds=bounds)
     (hit,) = given.hits
     assert hit.facts.ptxas is not None
-    taken = dataclasses.replace(hit.facts.ptxas, shared=48 * 1024)
-    facts = dataclasses.replace(hit.facts, ptxas=taken)
-    full = dataclasses.replace(given, hits=(dataclasses.replace(hit, facts=facts),))
+    taken = replace(hit.facts.ptxas, shared=48 * 1024)
+    facts = replace(hit.facts, ptxas=taken)
+    full = replace(given, hits=(replace(hit, facts=facts),))
     with pytest.raises(DeclinedError, match=r"no room for a word of 256 threads$"):
         proposals(smem_spilling.REWRITE, full)
 
@@ -1074,15 +1072,18 @@ def test_a_slow_path_of_calls_in_two_files_takes_edits_in_both(
     given = target(text, "math-slow-path", used="sinf", name=None, size=28)
     other = os.path.abspath("x.cuh")
     (hit,) = given.hits
-    there = (*hit.case.accesses, access("math-slow-path", chain=(InlineFrame(at("x.cuh"), None),)))
-    hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, accesses=there))
+    there = (
+        *hit.case.accesses,
+        access("math-slow-path", chain=(InlineFrame.at(at("x.cuh"), None),)),
+    )
+    hit = replace(hit, case=replace(hit.case, accesses=there))
     trees = {other: Syntax(header.encode())} if header is not None else {}
-    given = dataclasses.replace(given, hits=(hit,), tree=trees.get)
+    given = replace(given, hits=(hit,), tree=trees.get)
     if reason is not None:
         # What shows is tried without what does not.
         fast, _ = proposals(fast_math.REWRITE, given)
         assert {(edit.file, edit.text) for edit in fast.edits} == {(given.path, b"__sinf")}
-        given = dataclasses.replace(given, syntax=Syntax(text.replace("sinf", "SINF").encode()))
+        given = replace(given, syntax=Syntax(text.replace("sinf", "SINF").encode()))
         with pytest.raises(DeclinedError, match=reason):
             proposals(fast_math.REWRITE, given)
         return
@@ -1384,10 +1385,10 @@ def test_a_kernel_that_does_nothing_but_print_is_left_alone() -> None:
     given = target(text, "printf-args", used="printf(", name=None)
     assert list(no_printf.propose(given))
     (hit,) = given.hits
-    alone = dataclasses.replace(hit.facts, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
-    hits = (dataclasses.replace(hit, facts=alone),)
+    alone = replace(hit.facts, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
+    hits = (replace(hit, facts=alone),)
     with pytest.raises(DeclinedError, match="its kernel stores nothing"):
-        list(no_printf.propose(dataclasses.replace(given, hits=hits)))
+        list(no_printf.propose(replace(given, hits=hits)))
 
 
 def test_facts_alone_name_no_kernel_elsewhere() -> None:
@@ -1395,8 +1396,8 @@ def test_facts_alone_name_no_kernel_elsewhere() -> None:
     text = "__global__ void __launch_bounds__(256, 2) k(float *o) {\n    use(o);\n}\n"
     given = target(text, "register-spill", used="use", name=None, bounds=LaunchBounds(256, 2))
     hit = given.hits[0]
-    away = dataclasses.replace(hit, facts=facts("k", location=SourceLocation("b.cu", 1)))
-    assert proposals(launch_bounds.REWRITE, dataclasses.replace(given, hits=(away,))) == []
+    away = replace(hit, facts=facts("k", location=SourceLocation("b.cu", 1)))
+    assert proposals(launch_bounds.REWRITE, replace(given, hits=(away,))) == []
 
 
 # Compiled.

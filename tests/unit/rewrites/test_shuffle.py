@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import IndexFacts, IndexSource, LaunchBounds
 from lmemscope.rewrites import shuffle
@@ -40,11 +40,11 @@ def tried(
     text = textwrap.dedent(text)
     made_of = target(text, "a", type_, cause="const-table")
     (hit,) = made_of.hits
-    hit = dataclasses.replace(hit, finding=dataclasses.replace(hit.finding, index=index))
+    hit = replace(hit, finding=replace(hit.finding, index=index))
     if bounds is not None:
-        facts = dataclasses.replace(hit.facts, launch_bounds=LaunchBounds(bounds, None))
-        hit = dataclasses.replace(hit, facts=facts)
-    made = list(shuffle.propose(dataclasses.replace(made_of, hits=(hit,), defines=defines)))
+        facts = replace(hit.facts, launch_bounds=LaunchBounds(bounds, None))
+        hit = replace(hit, facts=facts)
+    made = list(shuffle.propose(replace(made_of, hits=(hit,), defines=defines)))
     assert all((one.rewrite, one.applicability) == ("shuffle", "unsafe") for one in made)
     return [patched(text.encode(), list(one.edits)).decode() for one in made]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 from collections import defaultdict
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.exporters.gate_text import render_gate
@@ -71,7 +71,7 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
     """A kernel with an array in a loop, indexed by what it loads."""
     made = kernel("dynamic-index", index=indexed(LOADED, expression="x[i]"), depth=1)
     one = local_object(type=kind, size=size, index=made.objects[0].index)
-    return dataclasses.replace(made, objects=(dataclasses.replace(one, **changes),))
+    return replace(made, objects=(replace(one, **changes),))
 
 
 # Shared memory.
@@ -91,7 +91,7 @@ def test_shared_memory_is_offered_where_it_fits(
     size: int, threads: int | None, shown: str | None
 ) -> None:
     bounds = LaunchBounds(threads, None) if threads is not None else None
-    facts = dataclasses.replace(array(f"float[{size // 4}]", size), launch_bounds=bounds)
+    facts = replace(array(f"float[{size // 4}]", size), launch_bounds=bounds)
     if shown is None:
         assert "in shared memory" not in said(facts)
         assert any(one.is_none for one in advice(facts))
@@ -171,13 +171,13 @@ static constexpr int constant{32};
     ],
 )
 def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> None:
-    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
     files = {
         "a.cu": f"float a[16];\n{launch}\n",
         "sizes.h": '#include "inner.h"\n',
         "inner.h": SIZES,
     }
-    (finding,) = find(dataclasses.replace(facts, location=HERE), files)
+    (finding,) = find(replace(facts, location=HERE), files)
     text = " ".join(one.text for one in finding.advice)
     if threads is None:
         assert "If no block has more than 128 threads, keep" in text
@@ -186,8 +186,8 @@ def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> 
 
 
 def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
-    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, location=HERE)
+    facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = replace(facts, location=HERE)
     launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
     assert "the 64 threads it is launched with" in said(facts, launch % "if (n)")
     launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
@@ -195,8 +195,8 @@ def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
 
 
 def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
-    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, location=HERE)
+    facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = replace(facts, location=HERE)
     files = {"main.cu": "void g() {\nkernel<<<1, 64>>>(x);\n}"}
     text = SourceText(lambda file: files.get(file, "").splitlines(), "main.cu")
     (finding,) = rules.find(facts, text)
@@ -204,8 +204,8 @@ def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
 
 
 def test_the_command_line_tells_the_block_too() -> None:
-    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, location=HERE)
+    facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = replace(facts, location=HERE)
     files = {
         "a.cu": '#include "lib/launch.h"\n#ifndef SIZE\n#define SIZE 32\n#endif\n',
         "include/lib/launch.h": "void g() {\n  kernel << <1, SIZE >> > (x);\n}",
@@ -243,9 +243,9 @@ def test_a_layout_holds_for_functions_that_get_the_array(
     call: str, kind: str, passed: bool
 ) -> None:
     made = array(kind, 64)
-    chain = (InlineFrame(HERE, None), InlineFrame(SourceLocation("a.cu", 9), None))
-    load = dataclasses.replace(made.accesses[0], chain=chain)
-    text = said(dataclasses.replace(made, accesses=(load,)), "\n" * 8 + call)
+    chain = (InlineFrame.at(HERE, None), InlineFrame("a.cu", 9, None))
+    load = replace(made.accesses[0], chain=chain)
+    text = said(replace(made, accesses=(load,)), "\n" * 8 + call)
     assert ("Functions that receive a pointer to it must use that layout too" in text) == passed
 
 
@@ -271,10 +271,10 @@ def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, pas
 
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
-    facts = dataclasses.replace(array("float[92]", 368), ptxas=used)
+    facts = replace(array("float[92]", 368), ptxas=used)
     assert "in addition to 1 KB that the kernel already uses" in said(facts)
-    more = dataclasses.replace(used, shared=3 * 1024)
-    assert "in shared memory" not in said(dataclasses.replace(facts, ptxas=more))
+    more = replace(used, shared=3 * 1024)
+    assert "in shared memory" not in said(replace(facts, ptxas=more))
 
 
 @pytest.mark.parametrize(
@@ -311,11 +311,7 @@ def test_banks_of_structures_are_those_of_their_members(
     """A pass serves 128 bytes: the members of all lanes, or of half of them."""
     made = array(kind, size)
     evidence = tuple(Evidence("ptx-instruction", ptx_line=9, opcode=one) for one in opcodes)
-    text = said(
-        dataclasses.replace(
-            made, accesses=(dataclasses.replace(made.accesses[0], evidence=evidence),)
-        )
-    )
+    text = said(replace(made, accesses=(replace(made.accesses[0], evidence=evidence),)))
     assert "in shared memory" in text
     assert ("use different banks" in text) == (sharing == 1)
     assert ("share a bank" in text) == (sharing is not None and sharing > 1)
@@ -333,8 +329,8 @@ def test_banks_of_structures_are_those_of_their_members(
     ],
 )
 def test_a_block_alone_loses_no_occupancy(launch: str, may: bool) -> None:
-    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
-    text = said(dataclasses.replace(facts, location=HERE), launch)
+    facts = replace(array("float[64]", 256), demangled="void kernel(float*)")
+    text = said(replace(facts, location=HERE), launch)
     assert "in shared memory" in text
     assert ("lower occupancy" in text) == may
 
@@ -342,8 +338,8 @@ def test_a_block_alone_loses_no_occupancy(launch: str, may: bool) -> None:
 def test_lanes_that_share_a_word_do_not_use_different_banks() -> None:
     launch = "kernel<<<1, 16>>>(x);"
     for kind, size, is_said in (("unsigned char[40]", 40, False), ("int[40]", 160, True)):
-        facts = dataclasses.replace(array(kind, size), demangled="void kernel(float*)")
-        text = said(dataclasses.replace(facts, location=HERE), launch)
+        facts = replace(array(kind, size), demangled="void kernel(float*)")
+        text = said(replace(facts, location=HERE), launch)
         assert "in shared memory" in text
         assert ("Lanes use different banks if their indices are equal" in text) == is_said
 
@@ -414,10 +410,10 @@ def test_no_loop_runs_over_elements_where_its_counter_counts_bytes(
 ) -> None:
     """`m[16]` of words is copied byte by byte, 64 times: not in 16 turns."""
     open_loop = IndexSource("loop-counter", None, constant_trip=False)
-    index = dataclasses.replace(indexed(open_loop, expression="i"), location=HERE)
-    facts = dataclasses.replace(array("int[8]", 32), location=HERE)
+    index = replace(indexed(open_loop, expression="i"), location=HERE)
+    facts = replace(array("int[8]", 32), location=HERE)
     (one,) = facts.objects
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, index=index),))
+    facts = replace(facts, objects=(replace(one, index=index),))
     lines = ["", "void k(char* o, int n) {", "  int table[8];", "", "", ""]
     lines += [f"  for (int i = 0; i < n; ++i) {access} = o[i];", "}"]
     text = said(facts, "\n".join(lines))
@@ -442,8 +438,8 @@ def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool
         n for n, text in enumerate(source.split("\n"), 1) if "[i]" in text or " [i]" in text
     )
     facts = array("float[8]", 32)
-    chain = (InlineFrame(SourceLocation("a.cu", line), None),)
-    facts = dataclasses.replace(facts, accesses=(access(chain=chain, loop_depth=1),))
+    chain = (InlineFrame("a.cu", line, None),)
+    facts = replace(facts, accesses=(access(chain=chain, loop_depth=1),))
     text = said(facts, source)
     assert ("several variables share that name and stack slot (lines 3 and" in text) != meant
     assert ("select by comparing with the index" in text) == meant
@@ -497,8 +493,8 @@ def test_no_loop_is_unrolled_for_one_of_several_variables(cause: Cause) -> None:
 
 def test_long_sources_take_no_long() -> None:
     """What is repeated many times in a source is looked at as often, and no oftener."""
-    facts = dataclasses.replace(array("Row[8]", 64), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, location=HERE)
+    facts = replace(array("Row[8]", 64), demangled="void kernel(float*)")
+    facts = replace(facts, location=HERE)
     head = "void k() {\n\n  Row table[8];\n"
     product = " * ".join("B" * 60)
     steps = (f"#define {a} ({product.replace('B', b)})" for a, b in pairwise("ABCDEFG"))
@@ -518,12 +514,12 @@ def test_long_sources_take_no_long() -> None:
 def test_variables_of_one_name_are_told_apart_by_their_lines() -> None:
     facts = array("float[8]", 32)
     (one,) = facts.objects
-    assert "`table` of line" not in said(dataclasses.replace(facts, objects=(one, one)))
-    other = dataclasses.replace(one, declared=SourceLocation("b.cuh", 9))
-    facts = dataclasses.replace(facts, objects=(one, other))
+    assert "`table` of line" not in said(replace(facts, objects=(one, one)))
+    other = replace(one, declared=SourceLocation("b.cuh", 9))
+    facts = replace(facts, objects=(one, other))
     assert "keep `table` of line 3 in shared memory" in said(facts)
-    share = dataclasses.replace(facts.shares[0], object=1)
-    text = said(dataclasses.replace(facts, causes=(share,), frame=()))
+    share = replace(facts.shares[0], object=1)
+    text = said(replace(facts, causes=(share,), frame=()))
     assert "`table` of line 9 of b.cuh" in text
 
 
@@ -531,8 +527,8 @@ def test_dynamic_shared_memory_comes_on_top() -> None:
     text = said(array("float[16]", 64), "extern __shared__ float x[];")
     assert "Dynamic shared memory of the launch comes on top." in text
     assert "Dynamic shared memory" not in said(array("float[16]", 64))
-    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, location=HERE)
+    facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = replace(facts, location=HERE)
     source = "extern __shared__ float x[];\nvoid g() {\nkernel<<<1, 64%s>>>(x);\n}"
     assert "Dynamic shared memory" not in said(facts, source % ", 0, stream")
     assert "Dynamic shared memory" in said(facts, source % ", bytes")
@@ -594,8 +590,8 @@ def test_who_gets_a_structure_knows_its_member(use: str, is_said: bool) -> None:
 def test_the_project_launches_no_more_threads_than_the_bounds_allow(
     bounds: LaunchBounds | None, threads: str
 ) -> None:
-    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, location=SourceLocation("/p/a.cu", 1), launch_bounds=bounds)
+    facts = replace(array("float[64]", 256), demangled="void kernel(float*)")
+    facts = replace(facts, location=SourceLocation("/p/a.cu", 1), launch_bounds=bounds)
     texts = {"/p/a.cu": "", "/p/b.cu": "void f() { kernel<<<4, 1024>>>(x); }"}
     sources = SourceText(
         lambda file: texts.get(file, "").splitlines(), mentioning=lambda file, word: ("/p/b.cu",)
@@ -605,8 +601,8 @@ def test_the_project_launches_no_more_threads_than_the_bounds_allow(
 
 
 def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:
-    facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
-    text = said(dataclasses.replace(facts, location=HERE), "kernel<<<grid, 128>>>(x);")
+    facts = replace(array("float[128]", 512), demangled="void kernel(float*)")
+    text = said(replace(facts, location=HERE), "kernel<<<grid, 128>>>(x);")
     assert "Keep" not in text
     assert "takes 64 KB for the 128 threads it is launched with, and a block has 48" in text
 
@@ -615,27 +611,27 @@ def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> 
 def test_a_block_that_may_be_chosen_has_the_size_that_the_program_begins_with(
     usual: int, is_offered: bool
 ) -> None:
-    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
-    facts = dataclasses.replace(facts, ptxas=PtxasFacts(32, 256, 0, 0, 0, 8192, 0))
+    facts = replace(array("float[64]", 256), demangled="void kernel(float*)")
+    facts = replace(facts, ptxas=PtxasFacts(32, 256, 0, 0, 0, 8192, 0))
     launch = f"int threads = {usual};\nparse(&threads);\nkernel<<<grid, threads>>>(x);"
-    text = said(dataclasses.replace(facts, location=HERE), launch)
+    text = said(replace(facts, location=HERE), launch)
     assert ("If no block has more than" in text) == is_offered
     # The nearest one above counts.
-    text = said(dataclasses.replace(facts, location=HERE), f"int threads = 1024;\n{launch}")
+    text = said(replace(facts, location=HERE), f"int threads = 1024;\n{launch}")
     assert ("If no block has more than" in text) == is_offered
 
 
 def test_a_large_block_that_may_be_chosen_is_counted_with() -> None:
-    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
     launch = "unsigned threads = 512;\nparse(&threads);\nkernel<<<grid, threads>>>(x);"
-    assert "64 bytes × 512 threads" in said(dataclasses.replace(facts, location=HERE), launch)
+    assert "64 bytes × 512 threads" in said(replace(facts, location=HERE), launch)
 
 
 def test_counters_alone_may_take_a_large_array_apart() -> None:
     facts = array("double[135]", 1080, name=None, type=None)
     by_data, index = said(facts), facts.objects[0].index
     assert index is not None
-    counters = dataclasses.replace(index, sources=(IndexSource("loop-counter", None),))
+    counters = replace(index, sources=(IndexSource("loop-counter", None),))
     by_counters = said(array("double[135]", 1080, name=None, type=None, index=counters))
     assert "too large for registers" in by_data
     assert "not all of it is live at once" in by_counters
@@ -662,7 +658,7 @@ def test_an_array_of_which_each_thread_has_one_element_is_a_variable(
     written = "threadIdx.x" if "[threadIdx.x]" in uses else "tid"
     source = IndexSource("thread-id", "threadIdx.x")
     facts = array("float[512]", 2048, index=indexed(source, expression=written))
-    facts = dataclasses.replace(facts, location=SourceLocation("a.cu", 1))
+    facts = replace(facts, location=SourceLocation("a.cu", 1))
     text = said(facts, f"void kernel(float* x) {{\n\n  float table[512];\n  {uses}\n}}\n")
     assert ("Replace `table` with a single variable of `float`" in text) == is_one
     other = indexed(source, IndexSource("thread-id", "threadIdx.y"), expression=written)
@@ -723,10 +719,9 @@ def test_an_access_that_is_inlined_counts_by_numbers() -> None:
     source = LOOKUP.replace("{statement}", "sum += table[x[i]];")
     assert "k < ROWS" in codes(facts, source)
     inlined = tuple(
-        dataclasses.replace(one, chain=(*one.chain, InlineFrame(SourceLocation("a.cu", 9), None)))
-        for one in facts.accesses
+        replace(one, chain=(*one.chain, InlineFrame("a.cu", 9, None))) for one in facts.accesses
     )
-    assert "k < 20" in codes(dataclasses.replace(facts, accesses=inlined), source)
+    assert "k < 20" in codes(replace(facts, accesses=inlined), source)
 
 
 def test_what_an_if_governs_stays_one_statement() -> None:
@@ -750,8 +745,8 @@ def test_code_names_an_array_only_where_the_line_does() -> None:
 
 def test_what_cannot_be_rewritten_has_no_code_for_a_store() -> None:
     facts = array("float[20]", 80)
-    stored = dataclasses.replace(facts.accesses[0], is_store=True)
-    facts = dataclasses.replace(facts, accesses=(stored,))
+    stored = replace(facts.accesses[0], is_store=True)
+    facts = replace(facts, accesses=(stored,))
     assert "if (" not in codes(facts, LOOKUP.replace("{statement}", "keep(&table[x[i]]) = {1};"))
 
 
@@ -759,13 +754,13 @@ def test_selection_needs_registers_and_no_pointer() -> None:
     assert "select by comparing" in said(array("float[32]", 128))
     assert "select by comparing" not in said(array("float[33]", 132))
     assert "select by comparing" not in said(array("float[20]", 80, also=("address-taken",)))
-    full = dataclasses.replace(
+    full = replace(
         array("float[20]", 80),
         ptxas=PtxasFacts(240, 80, 0, 0, 0, None, 0),
         cubin=CubinFacts(240, 80, 0, 255),
     )
     assert "select by comparing" not in said(full)
-    pointed = dataclasses.replace(array("float[20]", 80), generic=(access(),))
+    pointed = replace(array("float[20]", 80), generic=(access(),))
     assert "select by comparing" not in said(pointed)
 
 
@@ -774,9 +769,9 @@ def test_selection_needs_registers_and_no_pointer() -> None:
 
 def test_unrolling_takes_a_constant_number_of_trips() -> None:
     loop = "\n\n\n\n\n\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     assert "Unroll the loop at line 7" in said(kernel("rolled-loop", index=index), loop)
-    open_ended = dataclasses.replace(index, sources=(OPEN_COUNTER,))
+    open_ended = replace(index, sources=(OPEN_COUNTER,))
     assert "Unroll the loop" not in said(kernel("rolled-loop", index=open_ended), loop)
 
 
@@ -790,7 +785,7 @@ def test_unrolling_takes_a_constant_number_of_trips() -> None:
 )
 def test_what_keeps_a_loop_rolled_is_said(above: str, body: str, sentence: str) -> None:
     source = f"\n\n\n\n\n{above}\nfor (int i = 0; i < 20; ++i) {body}\n"
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     assert sentence in said(kernel("rolled-loop", index=index), source)
 
 
@@ -807,7 +802,7 @@ def test_what_keeps_a_loop_rolled_is_said(above: str, body: str, sentence: str) 
     ],
 )
 def test_a_table_that_loops_read_need_not_be_unrolled(use: str, is_table: bool) -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     values = ", ".join(map(str, range(20)))
     source = (
         f"\n\n  const float table[20] = {{{values}}};\n\n\n\n"
@@ -821,7 +816,7 @@ def test_a_table_that_loops_read_need_not_be_unrolled(use: str, is_table: bool) 
         True
     ] * is_table
     # Numbers that never change stand in the instructions.
-    full = dataclasses.replace(facts, ptxas=PtxasFacts(240, 80, 0, 0, 0, 0, 0))
+    full = replace(facts, ptxas=PtxasFacts(240, 80, 0, 0, 0, 0, 0))
     assert ("Its elements take 20 registers" in said(full, source)) is not is_table
 
 
@@ -834,13 +829,13 @@ def test_what_is_const_is_a_table_whoever_gets_it(kind: str, is_table: bool) -> 
         f"\n\n  {kind.removesuffix('[20]')} table[20] = {{{values}}};\n  fill(table);\n\n\n"
         "for (int i = 0; i < 20; ++i) { s += table[i]; }\n}\n"
     )
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     text = said(kernel("rolled-loop", index=index, kind=kind), source)
     assert ("make `table` one table for all threads" in text) == is_table
 
 
 def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     large = kernel("rolled-loop", index=index, kind="float[240]")
     assert "nroll" not in said(large)
 
@@ -854,10 +849,10 @@ def test_a_large_array_may_be_taken_apart_where_little_of_it_is_in_use(
     size: int, trips: bool, written: int | None, offered: bool
 ) -> None:
     index = indexed(COUNTER if trips else OPEN_COUNTER, expression="i")
-    index = dataclasses.replace(index, loop=HERE, written_out=written)
+    index = replace(index, loop=HERE, written_out=written)
     facts = kernel("large-array", index=index, kind=f"float[{size // 4}]")
     (one,) = facts.objects
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, size=size),))
+    facts = replace(facts, objects=(replace(one, size=size),))
     assert "does not fit in one thread's registers" in said(facts)
     assert ("only some of its elements are live" in said(facts)) == offered
 
@@ -894,7 +889,7 @@ def test_a_copy_of_run_time_length_is_no_loop_to_bound() -> None:
     large = kernel("dynamic-index", index=indexed(copy), depth=1, kind="float[40]")
     assert "memcpy" not in said(large, source)
     # Beside a loop of the source, it is to be written as one, too.
-    both = dataclasses.replace(indexed(OPEN_COUNTER, expression="i"), other_sources=(copy,))
+    both = replace(indexed(OPEN_COUNTER, expression="i"), other_sources=(copy,))
     looped = source.replace("memcpy(table, p, i)", "s += table[i]")
     text = said(kernel("dynamic-index", index=both, depth=1), looped)
     assert "ends at `n`" in text
@@ -925,40 +920,38 @@ def test_one_dimension_of_several_is_walked_as_a_whole() -> None:
     inner = "\n\n\n\nfor (j = 0; j < n; ++j)\nfor (c = 0; c < {}; ++c)\n  s += table[0][j][c];\n"
     for bound in ("3", "WIDTH"):
         assert "for (j = 0; j < 6; ++j) if (j < n)" in codes(facts, inner.format(bound))
-    both = dataclasses.replace(
-        facts.objects[0], index=dataclasses.replace(index, expression="[0][j][j + 1]")
-    )
-    assert "if (j < n)" not in codes(dataclasses.replace(facts, objects=(both,)), source)
+    both = replace(facts.objects[0], index=replace(index, expression="[0][j][j + 1]"))
+    assert "if (j < n)" not in codes(replace(facts, objects=(both,)), source)
 
 
 def test_only_an_index_that_advances_by_one_is_a_ring() -> None:
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="(j + n) % 20"), depth=1)
     (share,) = facts.causes
-    both = dataclasses.replace(share, sites=SiteClass(1, 1, 4, 4))
-    facts = dataclasses.replace(facts, causes=(both,))
+    both = replace(share, sites=SiteClass(1, 1, 4, 4))
+    facts = replace(facts, causes=(both,))
     assert "table[k] = table[k + 1]" in codes(facts)
     (ring,) = facts.objects
-    scattered = dataclasses.replace(ring, index=indexed(OPEN_COUNTER, expression="(j * 7) % 20"))
-    assert "table[k + 1]" not in codes(dataclasses.replace(facts, objects=(scattered,)))
+    scattered = replace(ring, index=indexed(OPEN_COUNTER, expression="(j * 7) % 20"))
+    assert "table[k + 1]" not in codes(replace(facts, objects=(scattered,)))
 
 
 @pytest.mark.parametrize(("kind", "is_said"), [("entry", False), ("function", True)])
 def test_a_function_compiled_alone_pays_for_registers(kind: KernelKind, is_said: bool) -> None:
     """The 168 bytes of a frame came to be 336 where 48 were freed: 250 were of saved registers."""
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
-    facts = dataclasses.replace(kernel("rolled-loop", index=index), kind=kind)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
+    facts = replace(kernel("rolled-loop", index=index), kind=kind)
     assert ("keep it only if the stack frame shrinks" in said(facts)) == is_said
 
 
 def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = kernel("rolled-loop", index=index)
     assert "Every index is then a constant." in said(facts)
     assert "Keep it only if ptxas does not spill." in said(facts)
-    sized = dataclasses.replace(index, written_out=64)
+    sized = replace(index, written_out=64)
     assert "ptxas spills" not in said(kernel("rolled-loop", index=sized))
     (one,) = facts.objects
-    both = dataclasses.replace(facts, objects=(dataclasses.replace(one, also=("volatile",)),))
+    both = replace(facts, objects=(replace(one, also=("volatile",)),))
     assert "It stays in memory until volatile is also removed." in said(both)
 
 
@@ -979,7 +972,7 @@ def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
     ],
 )
 def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inlines: bool) -> None:
-    facts = dataclasses.replace(kernel("address-taken"), calls=calls)
+    facts = replace(kernel("address-taken"), calls=calls)
     assert sentence in said(facts)
     assert ("__forceinline__" in said(facts)) == inlines
 
@@ -988,7 +981,7 @@ def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inli
 def test_nobody_promises_what_a_function_in_another_source_does(type_: str) -> None:
     # Even a number may be copied as bytes, as many as a length says.
     facts = kernel("address-taken", kind=type_)
-    facts = dataclasses.replace(facts, calls=CallFacts((), (), False, external=("_Z4leafPf",)))
+    facts = replace(facts, calls=CallFacts((), (), False, external=("_Z4leafPf",)))
     assert "The outcome then depends on what it does with the address" in said(facts)
     assert "`table` stays in local memory if the address is stored" in said(facts)
 
@@ -997,11 +990,11 @@ def test_nobody_promises_what_a_function_in_another_source_does(type_: str) -> N
 def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
     facts = kernel("address-taken")
     (one,) = facts.objects
-    passed = dataclasses.replace(one, evidence=(Evidence("address-passed", name),))
-    facts = dataclasses.replace(facts, objects=(passed,), calls=CallFacts((), (), False))
+    passed = replace(one, evidence=(Evidence("address-passed", name),))
+    facts = replace(facts, objects=(passed,), calls=CallFacts((), (), False))
     assert "It cannot be in registers while" in said(facts)
     assert not re.search("values|__forceinline__|header", said(facts))
-    own = dataclasses.replace(facts, calls=CallFacts((name,), (), False))
+    own = replace(facts, calls=CallFacts((name,), (), False))
     assert ("It cannot be in registers while" in said(own)) == (name == "__cudaCDP2StreamDestroy")
 
 
@@ -1024,9 +1017,9 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     facts = kernel("address-taken")
     (one,) = facts.objects
     proof = (Evidence("address-passed", name),)
-    passed = dataclasses.replace(one, type=kind, evidence=proof, size=32)
+    passed = replace(one, type=kind, evidence=proof, size=32)
     calls = CallFacts(() if name is None else (name,), (), False)
-    text = said(dataclasses.replace(facts, objects=(passed,), calls=calls))
+    text = said(replace(facts, objects=(passed,), calls=calls))
     # A class may be passed by its address, whoever asks for its value.
     said_of_class = "make those `= default`"
     assert (said_of_class in text) == (by_value and kind == "Ray")
@@ -1035,7 +1028,7 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     # An array that the callee indexes at run time would be in its own frame.
     assert ("in a structure, if the callee" in text) == (by_value and "[" in kind)
     # What does not go in registers beside other arguments lies on the stack all the same.
-    large = dataclasses.replace(facts, objects=(dataclasses.replace(passed, size=36),), calls=calls)
+    large = replace(facts, objects=(replace(passed, size=36),), calls=calls)
     assert "pass values" not in said(large)
     assert ("Do the same for every other function that receives the address" in text) == (
         name is not None
@@ -1051,7 +1044,7 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     ],
 )
 def test_who_can_call_a_function_that_saves_registers(name: str, is_static: bool) -> None:
-    saves = dataclasses.replace(
+    saves = replace(
         kernel("callee-save", with_object=False),
         name=name,
         kind="function",
@@ -1060,7 +1053,7 @@ def test_who_can_call_a_function_that_saves_registers(name: str, is_static: bool
     (finding,) = find(saves)
     assert ("for other files to call" in finding.message) != is_static
     assert ("`inline`" in said(saves)) != is_static
-    whole = dataclasses.replace(saves, demangled="float metal::gath<int>(float*)")
+    whole = replace(saves, demangled="float metal::gath<int>(float*)")
     assert ("explicit instantiation" in said(whole)) != is_static
     assert ("__forceinline__" in said(saves)) == is_static
 
@@ -1097,32 +1090,28 @@ def test_functions_that_only_their_addresses_link_are_not_called() -> None:
     saves = kernel("callee-save", with_object=False)
     there = access("callee-save", function=SCATTER, object=None)
     callee = FunctionFacts(SCATTER, "metal::scatter() const", None, None, None)
-    facts = dataclasses.replace(
-        saves, accesses=(there,), callees=(callee,), calls=CallFacts((), (), False)
-    )
+    facts = replace(saves, accesses=(there,), callees=(callee,), calls=CallFacts((), (), False))
     (finding,) = find(facts)
     assert "it calls none of them" in finding.message
     assert said(facts).startswith("Nothing to do in this kernel")
     # What ptxas adds itself may be called by the kernel all the same.
     root = access("callee-save", function="$__internal_3_$__cuda_sm20_sqrt_rn", object=None)
-    both = dataclasses.replace(facts, accesses=(there, root))
+    both = replace(facts, accesses=(there, root))
     assert said(both).startswith("Nothing to do about metal::scatter: this kernel calls none")
     assert "Not yours to inline: sm20_sqrt_rn (from CUDA" in said(both)
-    called = dataclasses.replace(facts, calls=CallFacts((SCATTER,), (), False))
+    called = replace(facts, calls=CallFacts((SCATTER,), (), False))
     assert "Inline metal::scatter" in said(called)
     assert "none of them" not in find(called)[0].message
-    object_ = dataclasses.replace(
-        kernel("address-taken"), callees=(callee,), calls=CallFacts((), (), False)
-    )
+    object_ = replace(kernel("address-taken"), callees=(callee,), calls=CallFacts((), (), False))
     (one,) = object_.objects
-    theirs = dataclasses.replace(object_, objects=(dataclasses.replace(one, function=SCATTER),))
+    theirs = replace(object_, objects=(replace(one, function=SCATTER),))
     assert said(theirs).startswith("Nothing to do in this kernel")
     assert not said(object_).startswith("Nothing to do")
 
 
 def test_an_unknown_depth_of_functions_that_are_not_called_is_nobodys_to_mend() -> None:
     callee = FunctionFacts(SCATTER, "metal::scatter() const", None, None, None)
-    facts = dataclasses.replace(
+    facts = replace(
         kernel("call-frame", with_object=False),
         accesses=(),
         callees=(callee,),
@@ -1137,8 +1126,8 @@ def test_all_calls_that_share_a_buffer_are_to_be_compiled_out() -> None:
     made = kernel("printf-args")
     (one,) = made.accesses
     lines = [SourceLocation("a.cu", number) for number in (9, 7, 9)]
-    sites = tuple(dataclasses.replace(one, chain=(InlineFrame(line, None),)) for line in lines)
-    (found,) = advice(dataclasses.replace(made, accesses=sites), "\n" * 6 + 'printf("%d", n);\n')
+    sites = tuple(replace(one, chain=(InlineFrame.at(line, None),)) for line in lines)
+    (found,) = advice(replace(made, accesses=sites), "\n" * 6 + 'printf("%d", n);\n')
     assert "every call that shares the buffer, at line 7 and line 9" in found.text
     assert found.code is None
 
@@ -1147,11 +1136,9 @@ def test_calls_are_where_they_are_known_and_not_where_a_store_seems_to_be() -> N
     """A store of what all calls print can have the line of the function's caller alone."""
     made = kernel("printf-args")
     (one,), (held,) = made.accesses, made.objects
-    caller = dataclasses.replace(one, chain=(InlineFrame(SourceLocation("a.cu", 20), None),))
-    known = dataclasses.replace(
-        held, handed_at=(SourceLocation("a.cu", 7), SourceLocation("a.cu", 9))
-    )
-    facts = dataclasses.replace(made, accesses=(caller,), objects=(known,))
+    caller = replace(one, chain=(InlineFrame("a.cu", 20, None),))
+    known = replace(held, handed_at=(SourceLocation("a.cu", 7), SourceLocation("a.cu", 9)))
+    facts = replace(made, accesses=(caller,), objects=(known,))
     (found,) = advice(facts, "\n" * 6 + 'printf("%d", n);\n')
     assert "every call that shares the buffer, at line 7 and line 9" in found.text
 
@@ -1160,13 +1147,13 @@ def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
     facts = kernel("printf-args")
     (one,) = facts.objects
     proof = (Evidence("address-passed", "vprintf"),)
-    made = dataclasses.replace(one, name=None, type=None, evidence=proof, escape=place)
-    return advice(dataclasses.replace(facts, objects=(made,)), source)
+    made = replace(one, name=None, type=None, evidence=proof, escape=place)
+    return advice(replace(facts, objects=(made,)), source)
 
 
 def test_a_kernel_that_does_nothing_but_print_is_left_as_it_is() -> None:
     made = kernel("printf-args")
-    alone = dataclasses.replace(made, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
+    alone = replace(made, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
     assert said(alone, "") == "Leave it: the kernel stores no results, so printing is its purpose."
     assert "stores no results" not in said(made, "")
 
@@ -1195,18 +1182,18 @@ def test_text_that_is_printed_is_in_memory_for_its_address() -> None:
     made = kernel("address-taken", kind="char[32]")
     (one,) = made.objects
     proof = Evidence("ptx-instruction", ptx_line=339, opcode="st.local.u64")
-    one = dataclasses.replace(one, evidence=(proof,))
+    one = replace(one, evidence=(proof,))
     store = access("printf-args", object=None, ptx_line=339)
-    facts = dataclasses.replace(made, objects=(one,), accesses=(*made.accesses, store))
+    facts = replace(made, objects=(one,), accesses=(*made.accesses, store))
     assert "`%c` for each character of `table`" in said(facts)
-    elsewhere = dataclasses.replace(store, ptx_line=340)
-    facts = dataclasses.replace(facts, accesses=(*made.accesses, elsewhere))
+    elsewhere = replace(store, ptx_line=340)
+    facts = replace(facts, accesses=(*made.accesses, elsewhere))
     assert "store an index or a value" in said(facts)
 
 
 def test_recursion_is_never_to_be_inlined() -> None:
     facts = kernel("call-frame", with_object=False)
-    facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), False))
+    facts = replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), False))
     assert "Rewrite fac as a loop" in said(facts)
     assert "__forceinline__" not in said(facts)
 
@@ -1214,21 +1201,21 @@ def test_recursion_is_never_to_be_inlined() -> None:
 def test_a_function_that_calls_itself_is_not_to_be_defined_inline() -> None:
     facts = kernel("callee-save", with_object=False)
     alone = (Evidence("compiled-alone", "_Z5tracej"),)
-    own = dataclasses.replace(facts.accesses[0], function="_Z5tracej", evidence=alone)
-    facts = dataclasses.replace(facts, name="_Z5tracej", kind="function", accesses=(own,))
+    own = replace(facts.accesses[0], function="_Z5tracej", evidence=alone)
+    facts = replace(facts, name="_Z5tracej", kind="function", accesses=(own,))
     assert "define it `inline`" in said(facts)
     calls = CallFacts(("_Z5tracej",), ("_Z5tracej",), False)
-    assert "cannot be inlined: use a loop" in said(dataclasses.replace(facts, calls=calls))
+    assert "cannot be inlined: use a loop" in said(replace(facts, calls=calls))
 
 
 def test_what_pointers_lead_to_is_told_from_recursion() -> None:
     facts = kernel("call-frame", with_object=False)
-    facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), True))
+    facts = replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), True))
     (one, *_) = facts.accesses
-    own = dataclasses.replace(one, evidence=(Evidence("calls-itself", "_Z3facj"),))
+    own = replace(one, evidence=(Evidence("calls-itself", "_Z3facj"),))
     pointed = (Evidence("called-by-pointer", "_ZN1A1fEv"),)
-    saved = dataclasses.replace(one, is_store=True, evidence=pointed)
-    (finding,) = find(dataclasses.replace(facts, accesses=(own, own, saved)), {})
+    saved = replace(one, is_store=True, evidence=pointed)
+    (finding,) = find(replace(facts, accesses=(own, own, saved)), {})
     assert "on the stack: 2 loads and 0 stores per call" in finding.message
     assert finding.message.endswith(
         "functions called through pointers also save registers there: 0 loads and 1 store in all"
@@ -1236,7 +1223,7 @@ def test_what_pointers_lead_to_is_told_from_recursion() -> None:
 
 
 def test_no_line_is_shown_where_another_function_has_the_name() -> None:
-    facts = dataclasses.replace(kernel("address-taken"), calls=CallFacts(("_Z4leafPf",), (), False))
+    facts = replace(kernel("address-taken"), calls=CallFacts(("_Z4leafPf",), (), False))
     own = "__device__ float leaf(float *p) {\n"
     assert "__forceinline__ float leaf" in codes(facts, own)
     other = "__device__ float leaf(const Texture &t, float u) {\n"
@@ -1257,7 +1244,7 @@ def test_the_definition_is_the_line_to_change(word: str) -> None:
 
 
 def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
-    return dataclasses.replace(
+    return replace(
         kernel("register-spill", with_object=False),
         launch_bounds=bounds,
         ptxas=PtxasFacts(used, 64, 16, 16, 0, None, 0),
@@ -1268,7 +1255,7 @@ def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
 def test_a_function_has_no_launch_bounds_of_its_own() -> None:
     capped = spill(None, 32, 32)
     assert "(-maxrregcount), or set __launch_bounds__ on this kernel" in said(capped)
-    own = dataclasses.replace(capped, kind="function")
+    own = replace(capped, kind="function")
     assert "(-maxrregcount); __launch_bounds__ on a kernel does not apply" in said(own)
 
 
@@ -1323,7 +1310,7 @@ def test_spilling_to_shared_memory_takes_room_and_no_calls() -> None:
     # ptxas: Pragma 'enable_smem_spilling' is not allowed for dynamic SMEM.
     assert "enable_smem" not in codes(known, "extern __shared__ float staged[];")
     callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
-    assert "enable_smem" not in codes(dataclasses.replace(known, callees=(callee,)))
+    assert "enable_smem" not in codes(replace(known, callees=(callee,)))
 
 
 # Tables, parameters, functions of the library.
@@ -1344,7 +1331,7 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     assert codes(facts, source) == "const __grid_constant__ Settings table"
     (one,) = facts.objects
     store = Evidence("parameter-changed", ptx_line=9, opcode="st.local.u32")
-    changed = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=(store,)),))
+    changed = replace(facts, objects=(replace(one, evidence=(store,)),))
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
 
 
@@ -1379,8 +1366,8 @@ def test_whose_parameter_a_copy_is_decides_what_is_declared(
 ) -> None:
     facts = kernel("param-copy")
     (one,) = facts.objects
-    one = dataclasses.replace(one, name=f"{name}.rows", declared=SourceLocation("a.cu", line))
-    facts = dataclasses.replace(
+    one = replace(one, name=f"{name}.rows", declared=SourceLocation("a.cu", line))
+    facts = replace(
         facts, objects=(one,), demangled="kernel(Table)", location=SourceLocation("a.cu", 5)
     )
     source = COPIED % kernel_head
@@ -1395,9 +1382,9 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
         facts = array(f"char[{size}]", size, also=also)
         (one,) = facts.objects
         proof = (Evidence("address-passed", "f"),)
-        made = dataclasses.replace(one, cause="address-taken", evidence=proof)
-        causes = tuple(dataclasses.replace(share, cause="address-taken") for share in facts.causes)
-        return advice(dataclasses.replace(facts, objects=(made,), causes=causes))
+        made = replace(one, cause="address-taken", evidence=proof)
+        causes = tuple(replace(share, cause="address-taken") for share in facts.causes)
+        return advice(replace(facts, objects=(made,), causes=causes))
 
     assert not any("stays in memory" in one.text for one in taken(80))
     indexed = taken(80, "dynamic-index")
@@ -1412,9 +1399,9 @@ def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
     facts = array("char[80]", 80)
     (one,) = facts.objects
     proof = (Evidence("address-passed", "f"), Evidence("address-passed", "malloc"))
-    made = dataclasses.replace(one, cause="address-taken", evidence=proof)
-    causes = tuple(dataclasses.replace(share, cause="address-taken") for share in facts.causes)
-    found = advice(dataclasses.replace(facts, objects=(made,), causes=causes))
+    made = replace(one, cause="address-taken", evidence=proof)
+    causes = tuple(replace(share, cause="address-taken") for share in facts.causes)
+    found = advice(replace(facts, objects=(made,), causes=causes))
     assert "while malloc is called" in found[0].text
     assert "Inline f " in found[1].text
 
@@ -1423,10 +1410,10 @@ def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
 def test_what_lies_in_the_frame_is_not_to_be_freed(name: str) -> None:
     facts = kernel("address-taken")
     (one,) = facts.objects
-    passed = dataclasses.replace(one, evidence=(Evidence("address-passed", name),))
+    passed = replace(one, evidence=(Evidence("address-passed", name),))
     calls = CallFacts((), (), False, library=(name,))
-    assert "must not be freed" in said(dataclasses.replace(facts, objects=(passed,), calls=calls))
-    own = dataclasses.replace(facts, objects=(passed,), calls=CallFacts((name,), (), False))
+    assert "must not be freed" in said(replace(facts, objects=(passed,), calls=calls))
+    own = replace(facts, objects=(passed,), calls=CallFacts((name,), (), False))
     assert "must not be freed" not in said(own)
 
 
@@ -1450,7 +1437,7 @@ def sine(subject: str, line: str) -> tuple[Advice, ...]:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", subject),)
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence=proof),))
     return advice(facts, f"\n\n\n\n\n\n{line}\n")
 
 
@@ -1484,7 +1471,7 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_f"),)
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence=proof),))
     found = advice(facts, "\n".join([*lines, "y = sinf(x);"]))
     plain = "__builtin_assume(fabsf(x) < 1e5f);"
     assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
@@ -1505,7 +1492,7 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
 def test_of_an_argument_made_of_a_power_nothing_is_promised(
     above: str, line: str, promised: bool
 ) -> None:
-    chain = (InlineFrame(HERE, None),)
+    chain = (InlineFrame.at(HERE, None),)
     source = f"\n\n\n\n\n{above}\n{line}\n"
     assert (promise(source, chain) is not None) == promised
 
@@ -1514,9 +1501,9 @@ def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_f"),)
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence=proof),))
     if chain is not None:
-        facts = dataclasses.replace(facts, accesses=(access("math-slow-path", chain=chain),))
+        facts = replace(facts, accesses=(access("math-slow-path", chain=chain),))
     found = [one for one in advice(facts, source) if "tell the compiler" in one.text]
     return found[0] if found else None
 
@@ -1536,8 +1523,8 @@ def test_a_promise_in_a_loop_needs_it_rolled(lines: str, loops: bool) -> None:
 
 
 def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
-    own = InlineFrame(HERE, None)
-    library = InlineFrame(SourceLocation("/usr/include/cub/agent.cuh", 9), None)
+    own = InlineFrame.at(HERE, None)
+    library = InlineFrame("/usr/include/cub/agent.cuh", 9, None)
     source = "\n\n\n\n\n\ny = sinf(x);"
     assert promise(source, (library, own)) is not None
     assert promise(source, (library, own, library)) is None
@@ -1561,9 +1548,7 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         ("_ZN6thrust4copyEv", "Replace the call of the library function with a loop"),
     ):
         proof = (Evidence("address-compared", subject, ptx_line=9, opcode="setp.lt.u64"),)
-        facts = dataclasses.replace(
-            kernel("address-taken"), objects=(dataclasses.replace(one, evidence=proof),)
-        )
+        facts = replace(kernel("address-taken"), objects=(replace(one, evidence=proof),))
         assert said(facts).startswith(text)
         (finding,) = find(facts)
         assert ("library function" in finding.message) == (subject is not None)
@@ -1617,7 +1602,7 @@ def turns(argument: str, above: str = "", name: str = "cos") -> str | None:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_d"),)
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence=proof),))
     source = f"\n\n\n\n{above}\n\ny = {name}({argument});\n"
     offered = [one for one in advice(facts, source) if f"{name}pi" in one.text]
     return None if not offered else (offered[0].code or "").removeprefix(f"{name}pi")
@@ -1678,17 +1663,13 @@ CUB = SourceLocation("/venv/lib/python3.11/site-packages/nvidia/cu13/include/cub
 
 def test_an_installed_header_is_not_to_be_changed() -> None:
     facts = array("float[20]", 80)
-    there = dataclasses.replace(facts.accesses[0], chain=(InlineFrame(CUB, None),))
-    facts = dataclasses.replace(facts, accesses=(there,), location=CUB)
+    there = replace(facts.accesses[0], chain=(InlineFrame.at(CUB, None),))
+    facts = replace(facts, accesses=(there,), location=CUB)
     assert said(facts).startswith("This is library code")
     (finding,) = find(facts)
-    shown = render_gate(
-        _failed(dataclasses.replace(finding, location=CUB)), color=False, verbose=False
-    )
+    shown = render_gate(_failed(replace(finding, location=CUB)), color=False, verbose=False)
     assert "// lmemscope" not in shown
-    mine = render_gate(
-        _failed(dataclasses.replace(finding, location=HERE)), color=False, verbose=False
-    )
+    mine = render_gate(_failed(replace(finding, location=HERE)), color=False, verbose=False)
     assert "// lmemscope: allow dynamic-index" in mine
 
 
@@ -1789,13 +1770,13 @@ def test_a_volatile_that_assembly_uses_is_dropped_together_with_the_assemblys_fr
 def test_a_structure_goes_to_registers_as_a_whole() -> None:
     facts = array("float[8]", 32, name="stack.data")
     (one,) = facts.objects
-    other = dataclasses.replace(one, name="stack.index", offset=one.offset + 32)
-    pair = dataclasses.replace(facts, objects=(one, other))
+    other = replace(one, name="stack.index", offset=one.offset + 32)
+    pair = replace(facts, objects=(one, other))
     assert (
         "Do the same for `stack.index`: a structure leaves local memory only as a whole."
     ) in said(pair)
-    apart = dataclasses.replace(other, name="queue.index")
-    assert "as a whole" not in said(dataclasses.replace(facts, objects=(one, apart)))
+    apart = replace(other, name="queue.index")
+    assert "as a whole" not in said(replace(facts, objects=(one, apart)))
 
 
 INSTANCES = "template <int Threads> void run(float *x, int n) {\n%s\n}\nvoid go() {}"
@@ -1818,7 +1799,7 @@ INSTANCES = "template <int Threads> void run(float *x, int n) {\n%s\n}\nvoid go(
 def test_a_block_may_be_an_argument_of_the_template(body: str, threads: int | None) -> None:
     facts = array("float[8]", 32)
     name = "void ns::kernel<float, (int)512>(float*)"
-    facts = dataclasses.replace(facts, demangled=name, location=HERE)
+    facts = replace(facts, demangled=name, location=HERE)
     text = said(facts, INSTANCES % body)
     if threads is None:
         assert "If no block has more than 128 threads, keep" in text
@@ -1828,7 +1809,7 @@ def test_a_block_may_be_an_argument_of_the_template(body: str, threads: int | No
 
 def test_an_array_that_fits_no_launch_of_its_instance_is_not_offered() -> None:
     name = "void kernel<1024>(float*)"
-    facts = dataclasses.replace(array("float[16]", 64), demangled=name, location=HERE)
+    facts = replace(array("float[16]", 64), demangled=name, location=HERE)
     launch = "int threads = Threads;\nkernel<Threads><<<1, threads>>>(x);"
     assert "keep `table` in shared memory" not in said(facts, INSTANCES % launch)
 
@@ -1857,7 +1838,7 @@ def test_values_are_said_to_live_across_what_the_kernel_has() -> None:
     own = spill(LaunchBounds(64, None), 96, 255)
     assert "calls" not in said(own)
     callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
-    assert "across calls (leaf)" in said(dataclasses.replace(own, callees=(callee,)))
+    assert "across calls (leaf)" in said(replace(own, callees=(callee,)))
 
 
 @pytest.mark.parametrize(
@@ -1880,16 +1861,14 @@ def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
     threads: int, shared: int, text: str | None
 ) -> None:
     known = spill(LaunchBounds(threads, 1), 255, 255)
-    share = dataclasses.replace(known.causes[0], frame_bytes=16)
-    known = dataclasses.replace(
-        known, causes=(share,), ptxas=PtxasFacts(255, 16, 16, 16, None, shared, 0)
-    )
+    share = replace(known.causes[0], frame_bytes=16)
+    known = replace(known, causes=(share,), ptxas=PtxasFacts(255, 16, 16, 16, None, shared, 0))
     assert ("enable_smem" in codes(known)) == (text is not None)
     if text is not None:
         assert text in said(known)
     # A word of many that are spilled is not worth it.
-    share = dataclasses.replace(share, frame_bytes=512)
-    assert "enable_smem" not in codes(dataclasses.replace(known, causes=(share,)))
+    share = replace(share, frame_bytes=512)
+    assert "enable_smem" not in codes(replace(known, causes=(share,)))
 
 
 @pytest.mark.parametrize(
@@ -1915,9 +1894,9 @@ def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
 def test_an_array_that_may_be_in_registers_in_part_is_unrolled_on_a_condition(
     extent: int, used: int, cap: int, left: str | None
 ) -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = kernel("rolled-loop", index=index, kind=f"float[{extent}]")
-    facts = dataclasses.replace(
+    facts = replace(
         facts,
         ptxas=PtxasFacts(used, 64, 0, 0, None, 0, 0),
         cubin=CubinFacts(used, 64, 0, cap),
@@ -1928,19 +1907,19 @@ def test_an_array_that_may_be_in_registers_in_part_is_unrolled_on_a_condition(
     # Where it is not sure to fit, shared memory is another place.
     assert ("in shared memory, one" in text) == (left != "" and extent < 97)
     assert ("instances" in text) is False
-    instance = dataclasses.replace(facts, demangled="void kernel<4>(float*)")
+    instance = replace(facts, demangled="void kernel<4>(float*)")
     assert ("any instance of the template" in said(instance)) == bool(left)
 
 
 def test_the_pragma_of_a_loop_may_stand_above_comments() -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     source = "\n#if A\n#pragma unroll 8\n#else\n#pragma unroll\n#endif // why\n%s"
     loop = "for (int i = 0; i < 20; ++i) s += table[i];\n"
     assert "in place of `#pragma unroll 8`," in said(
         kernel("rolled-loop", index=index), source % loop
     )
     other = source.replace(" 8", " 8\n;") % loop
-    index = dataclasses.replace(index, loop=SourceLocation("a.cu", 8))
+    index = replace(index, loop=SourceLocation("a.cu", 8))
     assert "already requests unrolling" in said(kernel("rolled-loop", index=index), other)
 
 
@@ -1958,7 +1937,7 @@ def test_other_instances_of_a_template_have_arrays_of_their_own(
     name: str, declaration: str, is_said: bool
 ) -> None:
     declared = SourceLocation("a.cu", 2)
-    facts = dataclasses.replace(array("float[16]", 64, declared=declared), demangled=name)
+    facts = replace(array("float[16]", 64, declared=declared), demangled=name)
     text = said(facts, f"#define SIZE 16\n  {declaration}\n")
     assert "keep `table` in shared memory" in text
     assert ("elements × bytes × threads must fit in 48 KB" in text) == is_said
@@ -2034,7 +2013,7 @@ def test_an_array_of_a_function_is_shared_by_all_kernels_that_call_it(
 def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
     before: str, bound: str, is_said: bool
 ) -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     source = f"\n\n\n\n\n{before}\nfor (int i = 0; i < {bound}; ++i) s += table[i];\n"
     text = said(kernel("rolled-loop", index=index), source)
     assert "Unroll the loop at line 7" in text
@@ -2043,7 +2022,7 @@ def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
 
 @pytest.mark.parametrize(("threads", "is_said"), [(1024, True), (512, True), (256, False)])
 def test_a_large_block_leaves_few_registers_to_unroll_with(threads: int, is_said: bool) -> None:
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     source = "\n\n\n\n\n\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
     text = said(
         kernel("rolled-loop", index=index), f"{source}void go() {{ k<<<1, {threads}>>>(); }}\n"
@@ -2054,10 +2033,10 @@ def test_a_large_block_leaves_few_registers_to_unroll_with(threads: int, is_said
 
 @pytest.mark.parametrize(("size", "is_said"), [(400, True), (4000, False)])
 def test_a_loop_may_have_one_end_in_all_launches(size: int, is_said: bool) -> None:
-    index = dataclasses.replace(indexed(OPEN_COUNTER, expression="i"), loop=HERE)
+    index = replace(indexed(OPEN_COUNTER, expression="i"), loop=HERE)
     facts = array(f"float[{size // 4}]", size)
     (one,) = facts.objects
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, index=index),))
+    facts = replace(facts, objects=(replace(one, index=index),))
     bounds = "__launch_bounds__(1024)\n"
     assert ("use the same loop bound" in said(facts, bounds)) == is_said
 
@@ -2069,12 +2048,12 @@ def test_a_loop_of_a_librarys_has_the_line_of_the_users_that_calls_for_it(
     file: str, line: int
 ) -> None:
     place = SourceLocation(file, 319)
-    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=place)
+    index = replace(indexed(COUNTER, expression="i"), loop=place)
     facts = kernel("rolled-loop", index=index)
-    used = dataclasses.replace(
-        facts.accesses[0], chain=(InlineFrame(place, "curand_init"), InlineFrame(HERE, None))
+    used = replace(
+        facts.accesses[0], chain=(InlineFrame.at(place, "curand_init"), InlineFrame.at(HERE, None))
     )
-    (finding,) = find(dataclasses.replace(facts, accesses=(used,)))
+    (finding,) = find(replace(facts, accesses=(used,)))
     assert finding.location is not None
     assert finding.location.line == line
 
@@ -2084,7 +2063,7 @@ def test_device_functions_are_kept_from_the_hosts_compiler(call: str) -> None:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_d"),)
-    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence=proof),))
     head = "__host__ __device__ double f(double x)\n{\n\n\n\n\n"
     found = [a.text for a in advice(facts, head + call) if "__sinf" in a.text or "pi(" in a.text]
     found += [a.text for a in advice(facts, head + call) if "pi times something" in a.text]
@@ -2144,12 +2123,12 @@ def test_a_break_of_a_switch_inside_leaves_no_loop(body: str, leaves: int | None
 )
 def test_no_shared_memory_for_what_a_lambda_has_captured(line: str, is_moved: bool) -> None:
     facts = array("float[16]", 64)
-    (finding,) = find(dataclasses.replace(facts, location=HERE), {"a.cu": f"\n\n{line}\n"})
+    (finding,) = find(replace(facts, location=HERE), {"a.cu": f"\n\n{line}\n"})
     advised = [one for one in finding.advice if one.rewrite == "shared-memory"]
     assert bool(advised) is is_moved
 
 
 def test_no_shared_memory_beside_bounds_that_allow_more_threads_than_fit() -> None:
-    facts = dataclasses.replace(array("float[96]", 384), launch_bounds=LaunchBounds(256, None))
+    facts = replace(array("float[96]", 384), launch_bounds=LaunchBounds(256, None))
     (finding,) = find(facts)
     assert [one for one in finding.advice if one.rewrite == "shared-memory"] == []

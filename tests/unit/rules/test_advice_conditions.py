@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import (
     Advice,
@@ -31,7 +30,7 @@ def array(kind: str = "float[8]", size: int = 32, **changes: object) -> KernelFa
     index = IndexFacts("x[i]", (LOADED,), "uniform", None)
     made = kernel_with("dynamic-index", index=index, depth=1)
     one = local_object(type=kind, size=size, index=index)
-    return dataclasses.replace(made, objects=(dataclasses.replace(one, **changes),))  # type: ignore[arg-type]
+    return replace(made, objects=(replace(one, **changes),))  # type: ignore[arg-type]
 
 
 def only(facts: KernelFacts, source: str = "", file: str = "a.cu") -> Finding:
@@ -49,10 +48,10 @@ def test_launch_bounds_that_do_not_fit_take_no_condition(
     threads: int | None, is_offered: bool
 ) -> None:
     bounds = LaunchBounds(threads, None) if threads is not None else None
-    facts = dataclasses.replace(array("float[96]", 384), launch_bounds=bounds)
+    facts = replace(array("float[96]", 384), launch_bounds=bounds)
     assert facts.ptxas is not None
-    taken = dataclasses.replace(facts.ptxas, shared=12 * 1024 if bounds else 0)
-    facts = dataclasses.replace(facts, ptxas=taken)
+    taken = replace(facts.ptxas, shared=12 * 1024 if bounds else 0)
+    facts = replace(facts, ptxas=taken)
     assert (offered(only(facts), "shared-memory") is not None) == is_offered
 
 
@@ -67,14 +66,14 @@ def test_launch_bounds_that_do_not_fit_take_no_condition(
 )
 def test_a_launch_in_sight_is_counted_however_it_is_written(launch: str) -> None:
     """However the kernel is launched, a block of 256 is told."""
-    facts = dataclasses.replace(array(), demangled="void kernel(float*)")
+    facts = replace(array(), demangled="void kernel(float*)")
     advice = offered(only(facts, f"float a[16];\n{launch}\n"), "shared-memory")
     assert advice is not None
     assert "256 threads" in advice.text
 
 
 def test_what_fits_no_launch_in_sight_is_not_offered() -> None:
-    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
+    facts = replace(array("float[64]", 256), demangled="void kernel(float*)")
     source = "float a[16];\nauto k = kernel;\nk<<<n, 256>>>(x);\n"
     assert offered(only(facts), "shared-memory") is not None
     assert offered(only(facts, source), "shared-memory") is None
@@ -109,7 +108,7 @@ def test_captures_and_parameters_cannot_be_in_shared_memory(line: str, is_offere
     ],
 )
 def test_each_thread_of_a_block_has_a_column_of_its_own(launch: str, is_flat: bool) -> None:
-    facts = dataclasses.replace(array(), demangled="void kernel(float*)")
+    facts = replace(array(), demangled="void kernel(float*)")
     advice = offered(only(facts, f"float a[16];\n{launch}\n"), "shared-memory")
     assert advice is not None
     assert advice.code is not None
@@ -118,7 +117,7 @@ def test_each_thread_of_a_block_has_a_column_of_its_own(launch: str, is_flat: bo
 
 def test_recursive_calls_have_an_array_each() -> None:
     calls = CallFacts(("walk",), ("walk",), False)
-    facts = dataclasses.replace(array(function="walk"), calls=calls)
+    facts = replace(array(function="walk"), calls=calls)
     assert offered(only(facts), "shared-memory") is None
 
 
@@ -153,7 +152,7 @@ def test_what_a_pointer_is_chosen_among_moves_together() -> None:
         evidence=(),
     )
     both = access(loop_depth=1, others=(1,))
-    facts = dataclasses.replace(facts, objects=(*facts.objects, other), accesses=(both,))
+    facts = replace(facts, objects=(*facts.objects, other), accesses=(both,))
     (finding,) = (one for one in find(facts) if one.object == "table")
     advice = offered(finding, "shared-memory")
     assert advice is not None
@@ -172,8 +171,8 @@ def looped(
     index = IndexFacts("i / 2", sources, "uniform", loop, location=SourceLocation("a.cu", at))
     made = kernel_with(cause, index=index, depth=1, kind="float[40]")
     place = SourceLocation("a.cu", at)
-    load = access(cause, loop_depth=1, chain=(InlineFrame(place, None),))
-    return only(dataclasses.replace(made, accesses=(load,)), source)
+    load = access(cause, loop_depth=1, chain=(InlineFrame.at(place, None),))
+    return only(replace(made, accesses=(load,)), source)
 
 
 KERNEL = """__global__ void k(const float *x, const int *len, float *o, int n) {
@@ -264,8 +263,8 @@ def test_a_ring_replaces_one_element_at_a_time(store: str, is_offered: bool) -> 
     place = SourceLocation("a.cu", 7)
     index = IndexFacts("(head + 3) % 8", (OPEN_COUNTER,), "uniform", None, location=place)
     made = kernel_with("dynamic-index", index=index, depth=1, kind="float[8]")
-    share = dataclasses.replace(made.causes[0], sites=SiteClass(1, 1, 4, 4))
-    made = dataclasses.replace(made, causes=(share,))
+    share = replace(made.causes[0], sites=SiteClass(1, 1, 4, 4))
+    made = replace(made, causes=(share,))
     assert (offered(only(made, RING % store), "shift") is not None) == is_offered
 
 
@@ -281,8 +280,8 @@ def test_a_ring_replaces_one_element_at_a_time(store: str, is_offered: bool) -> 
 )
 def test_a_volatile_that_is_used_need_not_be_kept_alive(use: str, is_used: bool) -> None:
     facts = kernel_with("volatile", kind="volatile int")
-    one = dataclasses.replace(facts.objects[0], name="sum", type="volatile int", size=4)
-    facts = dataclasses.replace(facts, objects=(one,))
+    one = replace(facts.objects[0], name="sum", type="volatile int", size=4)
+    facts = replace(facts, objects=(one,))
     finding = only(facts, f"void k() {{\n\n  volatile int sum = 0;\n  {use}\n}}")
     assert len(finding.advice) == (1 if is_used else 2)
 
@@ -318,10 +317,10 @@ def test_a_table_of_vectors_has_no_constructor() -> None:
 
 def test_arrays_are_chosen_between_by_elements() -> None:
     facts = kernel_with("address-taken", kind="float[20]")
-    one = dataclasses.replace(facts.objects[0], evidence=(Evidence("chosen-address"),))
-    arrays = only(dataclasses.replace(facts, objects=(one,))).advice
-    plain = dataclasses.replace(one, type="float", size=4)
-    numbers = only(dataclasses.replace(facts, objects=(plain,))).advice
+    one = replace(facts.objects[0], evidence=(Evidence("chosen-address"),))
+    arrays = only(replace(facts, objects=(one,))).advice
+    plain = replace(one, type="float", size=4)
+    numbers = only(replace(facts, objects=(plain,))).advice
     assert "a[i]" in arrays[0].text
     assert "a[i]" not in numbers[0].text
 
@@ -346,8 +345,8 @@ def test_a_constexpr_function_cannot_have_a_static_table() -> None:
 @pytest.mark.parametrize(("word", "is_in_place"), [("", False), ("const __grid_constant__ ", True)])
 def test_what_is_read_in_place_is_not_to_be_declared_so_again(word: str, is_in_place: bool) -> None:
     facts = kernel_with("param-copy", kind="Row")
-    one = dataclasses.replace(facts.objects[0], name="p", declared=SourceLocation("a.cu", 3))
-    facts = dataclasses.replace(facts, objects=(one,))
+    one = replace(facts.objects[0], name="p", declared=SourceLocation("a.cu", 3))
+    facts = replace(facts, objects=(one,))
     finding = only(facts, f"\n\n__global__ void k({word}Row p, int n) {{\n}}\n")
     assert (offered(finding, "grid-constant") is None) == is_in_place
 
@@ -373,6 +372,6 @@ def test_a_product_of_small_integers_is_no_large_angle(above: str, is_large: boo
     source = "\n" * (6 - len(lines)) + "\n".join((*lines, "y = sinf(0.19f * u * x);"))
     facts = kernel_with("math-slow-path", kind="unsigned int[7]")
     table = Evidence("library-table", "__cudart_i2opi_f")
-    one = dataclasses.replace(facts.objects[0], evidence=(table,))
-    finding = only(dataclasses.replace(facts, objects=(one,)), source)
+    one = replace(facts.objects[0], evidence=(table,))
+    finding = only(replace(facts, objects=(one,)), source)
     assert any(one.is_none for one in finding.advice) == is_large

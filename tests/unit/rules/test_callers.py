@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import SourceLocation
 from lmemscope.rules import cases
@@ -58,7 +57,7 @@ __global__ void other(int *p) {{ p[0] = 1; }}
 void run(int *p) {{ {launch} other<<<1, 1024>>>(p); }}
 """
     place = SourceLocation("a.cu", 2)
-    alone = dataclasses.replace(
+    alone = replace(
         kernel_with("dynamic-index", kind="int[8]"),
         kind="function",
         demangled="inner(int*)",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import KernelFacts
 from tests.support.builders import attributed, depot, find, layers, ldl, objects_of, program
@@ -72,8 +72,8 @@ def test_without_a_test_it_stays_unexplained() -> None:
 
 def test_two_kinds_of_memory_are_not_told_as_one() -> None:
     fact = explained(WAYS["taken"])
-    other = dataclasses.replace(fact.accesses[0], pc=64, evidence=())
-    (finding,) = find(dataclasses.replace(fact, accesses=(*fact.accesses, other)))
+    other = replace(fact.accesses[0], pc=64, evidence=())
+    (finding,) = find(replace(fact, accesses=(*fact.accesses, other)))
     assert finding.severity != "note"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.model import (
     CallFacts,
@@ -57,8 +57,8 @@ def test_each_rule_speaks_for_its_cause_and_for_no_other(one: Rule) -> None:
 def test_an_object_without_a_name_is_called_by_its_size(size: int) -> None:
     article = "a" if size in (4, 16, 112, 1180) else "an"
     fact = kernel("dynamic-index")
-    nameless = dataclasses.replace(fact.objects[0], name=None, size=size)
-    finding = only(find(dataclasses.replace(fact, objects=(nameless,))))
+    nameless = replace(fact.objects[0], name=None, size=size)
+    finding = only(find(replace(fact, objects=(nameless,))))
     assert f"{article} {size}-byte object" in finding.message.lower()
 
 
@@ -82,10 +82,10 @@ def test_each_page_is_complete(one: Rule) -> None:
 def test_only_evidence_makes_a_temporary_of_what_is_volatile() -> None:
     facts_of = kernel("volatile")
     (one,) = facts_of.objects
-    nameless = dataclasses.replace(one, name=None)
-    shown = dataclasses.replace(nameless, evidence=(Evidence("plain-declaration", "v"),))
+    nameless = replace(one, name=None)
+    shown = replace(nameless, evidence=(Evidence("plain-declaration", "v"),))
     for held, is_temporary in ((nameless, False), (shown, True)):
-        finding = only(find(dataclasses.replace(facts_of, objects=(held,))))
+        finding = only(find(replace(facts_of, objects=(held,))))
         assert ("temporary" in finding.message) == is_temporary
         assert finding.advice[0].text.startswith("Drop the `volatile` of") == is_temporary
 
@@ -96,8 +96,8 @@ def test_a_choice_makes_volatile_what_is_not_declared_so(declared: str) -> None:
     (one,) = facts_of.objects
     assert one.declared is not None
     source = {one.declared.file: "\n" * (one.declared.line - 1) + declared}
-    chosen = dataclasses.replace(one, evidence=(Evidence("volatile-choice", "table"),))
-    finding = only(find(dataclasses.replace(facts_of, objects=(chosen,)), source))
+    chosen = replace(one, evidence=(Evidence("volatile-choice", "table"),))
+    finding = only(find(replace(facts_of, objects=(chosen,)), source))
     assert ("is not volatile" in finding.message) == (not declared.startswith("volatile"))
     assert ("Drop" in finding.advice[0].text) == declared.startswith("volatile")
     assert "`+table`" in finding.advice[0].text
@@ -189,7 +189,7 @@ def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table
         "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 4)
     )
     full = {"cubin": CubinFacts(32, 0, 0, 32), "ptxas": None}
-    facts = dataclasses.replace(kernel("rolled-loop", index=index), **full)
+    facts = replace(kernel("rolled-loop", index=index), **full)
     finding = only(find(facts, {"a.cu": TABLE.replace("USE", use)}))
     rewrites = [advice.rewrite for advice in finding.advice]
     assert ("static-table" in rewrites) == is_table, finding.advice
@@ -198,10 +198,12 @@ def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table
 @pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
 def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)
-    saves = access(cause, object=None, is_store=True, chain=(InlineFrame(entry, None),))
+    saves = access(cause, object=None, is_store=True, chain=(InlineFrame.at(entry, None),))
     # More bytes, in a loop, and of what was inlined before it.
-    restores = access(cause, object=None, width=16, loop_depth=2, chain=(InlineFrame(body, None),))
-    facts = dataclasses.replace(kernel(cause, with_object=False), accesses=(saves, restores))
+    restores = access(
+        cause, object=None, width=16, loop_depth=2, chain=(InlineFrame.at(body, None),)
+    )
+    facts = replace(kernel(cause, with_object=False), accesses=(saves, restores))
     assert only(find(facts)).location == entry
 
 
@@ -228,8 +230,8 @@ def test_a_loop_over_pointers_is_unrolled_by_its_line() -> None:
         None, (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 2)
     )
     plain = kernel("rolled-loop", index=index)
-    own = dataclasses.replace(plain.objects[0], name=None, type=None, declared=None)
-    nameless = dataclasses.replace(plain, objects=(own,))
+    own = replace(plain.objects[0], name=None, type=None, declared=None)
+    nameless = replace(plain, objects=(own,))
     (advice, *_) = only(find(nameless, {"a.cu": source})).advice
     assert advice.code == "#pragma unroll\nwhile (h != end) {"
     assert "line 2" in advice.text
@@ -242,7 +244,7 @@ def test_what_is_stored_in_pieces_is_not_compared_by_elements(width: int, is_who
     source = TABLE.replace("USE", "fill((char *)o, table); table[n] = 1;")
     store = access("dynamic-index", is_store=True, width=width, loop_depth=1)
     index = IndexFacts("n", (IndexSource("parameter", "n", 1),), "uniform", None)
-    facts = dataclasses.replace(kernel("dynamic-index", index=index), accesses=(store,))
+    facts = replace(kernel("dynamic-index", index=index), accesses=(store,))
     finding = only(find(facts, {"a.cu": source}))
     assert ("select" in [advice.rewrite for advice in finding.advice]) == is_whole, finding.advice
 
@@ -250,7 +252,7 @@ def test_what_is_stored_in_pieces_is_not_compared_by_elements(width: int, is_who
 def test_unmarked_spills_are_only_likely() -> None:
     marked = kernel("register-spill", with_object=False)
     assert only(find(marked)).confidence == "certain"
-    unmarked = dataclasses.replace(marked, accesses=(access("register-spill", object=None),))
+    unmarked = replace(marked, accesses=(access("register-spill", object=None),))
     assert only(find(unmarked)).confidence == "likely"
     assert only(find(kernel("unattributed", with_object=False))).confidence == "possible"
 
@@ -279,9 +281,7 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
     name, _, subject = kind.partition(" ")
     shown = Evidence(cast(EvidenceKind, name), subject or None, ptx_line=3, opcode="st.local.u64")
     evidence = (shown,)
-    facts = dataclasses.replace(
-        facts, objects=(dataclasses.replace(facts.objects[0], evidence=evidence),)
-    )
+    facts = replace(facts, objects=(replace(facts.objects[0], evidence=evidence),))
     finding = only(find(facts))
     assert said in finding.message
     assert advised in finding.advice[0].text
@@ -291,9 +291,9 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
 def test_a_loop_that_alone_keeps_an_address_is_unrolled(cause: Cause) -> None:
     plain = kernel("address-taken")
     (first,) = plain.objects
-    held = dataclasses.replace(first, evidence=(Evidence("held-address", "rows"),))
-    holder = dataclasses.replace(first, cause=cause, name="rows", offset=first.size, evidence=())
-    facts = dataclasses.replace(plain, objects=(held, holder))
+    held = replace(first, evidence=(Evidence("held-address", "rows"),))
+    holder = replace(first, cause=cause, name="rows", offset=first.size, evidence=())
+    facts = replace(plain, objects=(held, holder))
     said = " ".join(one.text for finding in find(facts) for one in finding.advice)
     assert ("Unroll the loop over `rows`" in said) == (cause == "rolled-loop"), said
 
@@ -301,8 +301,8 @@ def test_a_loop_that_alone_keeps_an_address_is_unrolled(cause: Cause) -> None:
 def test_a_buffer_in_the_place_of_a_variable_makes_no_frame_larger() -> None:
     plain = kernel("printf-args")
     assert "in a stack slot shared" not in only(find(plain)).message
-    causes = tuple(dataclasses.replace(one, frame_bytes=0) for one in plain.causes)
-    facts = dataclasses.replace(plain, causes=causes)
+    causes = tuple(replace(one, frame_bytes=0) for one in plain.causes)
+    facts = replace(plain, causes=causes)
     assert "do not enlarge the frame" in only(find(facts)).message
 
 
@@ -311,10 +311,10 @@ def test_what_is_copied_to_be_changed_is_written_back(
     others: tuple[int, ...], is_store: bool
 ) -> None:
     plain = kernel("address-taken")
-    first = dataclasses.replace(plain.objects[0], evidence=(Evidence("chosen-address", None),))
+    first = replace(plain.objects[0], evidence=(Evidence("chosen-address", None),))
     reads = access("address-taken", others=(1,))
     uses = access("address-taken", others=others, is_store=is_store)
-    both = dataclasses.replace(plain, objects=(first, first), accesses=(reads, uses))
+    both = replace(plain, objects=(first, first), accesses=(reads, uses))
     advice = only(finding for finding in find(both) if finding.advice)
     assert ("write it back" in advice.advice[0].text) == (is_store and bool(others))
 
@@ -363,7 +363,7 @@ def test_bounds_that_leave_more_than_the_kernel_uses_are_not_the_cause(
 
 
 def test_what_does_not_bind_is_not_to_be_loosened() -> None:
-    roomy = dataclasses.replace(
+    roomy = replace(
         kernel("register-spill"),
         launch_bounds=LaunchBounds(384, 1),
         ptxas=PtxasFacts(80, 64, 16, 16, 0, None, 0),
@@ -372,7 +372,7 @@ def test_what_does_not_bind_is_not_to_be_loosened() -> None:
     (finding,) = find(roomy)
     assert "(chosen by ptxas; __launch_bounds__(384, 1) leaves 168)" in finding.message
     assert not any("launch bounds" in one.text for one in finding.advice)
-    limited = dataclasses.replace(roomy, launch_bounds=None)
+    limited = replace(roomy, launch_bounds=None)
     (finding,) = find(limited)
     assert "below the limit of 168" in finding.message
     assert not any("maxrregcount" in one.text for one in finding.advice)
@@ -394,9 +394,9 @@ def test_spills_in_called_functions_are_told_from_those_that_ptxas_counts(
     base = kernel("register-spill", with_object=False)
     sites, nothing = SiteClass(10, 8, 40, 32), SiteClass(0, 0, 0, 0)
     (share,) = base.causes
-    spilled = dataclasses.replace(
+    spilled = replace(
         base,
-        causes=(dataclasses.replace(share, sites=sites),),
+        causes=(replace(share, sites=sites),),
         sites=SiteSplit(sites + SiteClass(saved, 0, saved * 4, 0), nothing, nothing),
         own_sites=SiteSplit(own, nothing, nothing),
     )
@@ -408,9 +408,9 @@ def test_spills_in_called_functions_are_told_from_those_that_ptxas_counts(
 def test_fingerprints_survive_moved_lines_and_offsets() -> None:
     def fingerprint(text: str, line: int, pc: int) -> str:
         base = kernel("dynamic-index")
-        place = InlineFrame(SourceLocation("a.cu", line), None)
-        moved = dataclasses.replace(base.accesses[0], chain=(place,), pc=pc)
-        found = find(dataclasses.replace(base, accesses=(moved,)), {"a.cu": text})
+        place = InlineFrame("a.cu", line, None)
+        moved = replace(base.accesses[0], chain=(place,), pc=pc)
+        found = find(replace(base, accesses=(moved,)), {"a.cu": text})
         return only(found).fingerprint
 
     first = fingerprint("table[i] += 1;\n", 1, 16)
@@ -422,7 +422,7 @@ def test_fingerprints_survive_moved_lines_and_offsets() -> None:
 def test_what_callers_hand_over_is_no_call_of_the_functions(subject: str, is_given: bool) -> None:
     taken = Evidence("ptx-instruction", subject, ptx_line=9, opcode="ld.param.u64")
     load = access("call-frame", object=None, evidence=(taken,))
-    facts = dataclasses.replace(
+    facts = replace(
         kernel("call-frame", with_object=False),
         name="k",
         kind="function",
@@ -436,15 +436,15 @@ def test_what_callers_hand_over_is_no_call_of_the_functions(subject: str, is_giv
 
 def test_a_call_frame_is_shown_at_the_call_and_not_in_what_is_called() -> None:
     def store(function: str, line: int, *, loads: bool = False) -> LocalAccess:
-        frame = InlineFrame(SourceLocation("a.cu", line), None)
+        frame = InlineFrame("a.cu", line, None)
         made = access("call-frame", object=None, is_store=not loads, chain=(frame,))
-        return dataclasses.replace(made, function=function)
+        return replace(made, function=function)
 
     plain = kernel("call-frame", with_object=False)
     theirs = tuple(store("_Z4leafPf", 20) for _ in range(9))
     # What a function returns in memory it stores itself, and its caller loads.
     for own in (store("k", 5), store("k", 5, loads=True)):
-        facts = dataclasses.replace(plain, accesses=(own, *theirs))
+        facts = replace(plain, accesses=(own, *theirs))
         assert only(find(facts)).location == SourceLocation("a.cu", 5)
-    callees = dataclasses.replace(plain, accesses=theirs)
+    callees = replace(plain, accesses=theirs)
     assert only(find(callees)).location == SourceLocation("a.cu", 20)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis import headers
 from lmemscope.errors import UsageError
@@ -34,8 +34,8 @@ def judge(
     said = headers.directives_of(source, lambda header: header.path)
     kernels = tuple(judged(name, "dynamic-index") for name in compiled)
     (unit,) = report(*kernels).units
-    unit: UnitReport = dataclasses.replace(unit, directives=said)
-    whole = dataclasses.replace(report(*kernels), units=(unit,))
+    unit: UnitReport = replace(unit, directives=said)
+    whole = replace(report(*kernels), units=(unit,))
     return compare(whole, Policy(), None, today=date(2026, 11, 28))
 
 
