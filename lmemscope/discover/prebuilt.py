@@ -13,7 +13,7 @@ from lmemscope.discover.locate import is_build_name
 from lmemscope.discover.skipped import known_to_git, top_of
 from lmemscope.files import read_input
 
-_ENDINGS = frozenset({".o", ".obj", ".a", ".lib", ".so"})
+_ENDINGS = frozenset(f".{one}" for one in ("o", "obj", "a", "lib", "so"))
 _SIGNS = (b".nv_fatbin", b".nv.info", b"\x50\xed\x55\xba\x01\x00")
 """Names of sections with device code, and the beginning of a fat binary."""
 _FORM = "device code in an object or a library"

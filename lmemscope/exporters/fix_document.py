@@ -201,7 +201,8 @@ def _trial(one: CandidateDocument, place: str) -> Trial:
                 "json", f"What has a rank has figures and a patch - at `{place}.{missing}`"
             )
     # The edits, the model's parts and what ranking went by are not saved.
-    rewriting = shaped(Rewriting, one, edits=(), promises=(), version=None, base=None, takes=())
+    unsaved = {"version": None, "base": None, "takes": (), "room": None}
+    rewriting = shaped(Rewriting, one, edits=(), promises=(), **unsaved)
     return shaped(
         Trial,
         one,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from lmemscope.formats.containers import (
 )
 from lmemscope.formats.fatbin import Budget, Entry, unpack
 from lmemscope.formats.ptx_cut import PtxParts
-from lmemscope.model import Artifacts, Unit
+from lmemscope.model import Artifacts, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion
 from lmemscope.sources.python import may_hold_kernels
 
@@ -162,7 +161,7 @@ def _unread(file: Images) -> str | None:
         return "an archive that is not unpacked"
     if file.text is None:
         return None
-    ending = os.path.splitext(file.path)[1].lower()
-    if ending == ".py":
-        return "kernels in Python" if may_hold_kernels(bytes(file.text)) else None
-    return {".ptx": "PTX", ".cu": "CUDA C++"}[ending]
+    kind = kind_of(file.path)
+    if kind is None or kind.name != "Python":
+        return kind.name if kind is not None else None
+    return "kernels in Python" if may_hold_kernels(bytes(file.text)) else None

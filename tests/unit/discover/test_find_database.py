@@ -10,7 +10,8 @@ import pytest
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
-from lmemscope.discover.build_database import read_database, taken_apart
+from lmemscope.discover.build_command import taken_apart
+from lmemscope.discover.build_database import read_database
 from lmemscope.discover.plan import make_units
 from lmemscope.discover.walk import Builds, Discovery, Globs, discover
 

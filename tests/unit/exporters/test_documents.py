@@ -42,7 +42,7 @@ UNSAVED: list[tuple[type[Any], type[Any], str]] = [
         fix_document.CandidateDocument,
         "is_late is_slowing made modelled place rewriting",
     ),
-    (model.Rewriting, fix_document.CandidateDocument, "base edits promises takes version"),
+    (model.Rewriting, fix_document.CandidateDocument, "base edits promises room takes version"),
     # Of a finding, what tells which one it is.
     (model.GateResult, gate_document.GateDocument, ""),
     (model.GateFailure, gate_document.GateFailureDocument, "finding is_bounded route"),

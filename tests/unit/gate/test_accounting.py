@@ -366,7 +366,7 @@ class TestCppFiles:
     @pytest.mark.parametrize(
         "text",
         [
-            "#define GLOBAL __global__\nGLOBAL void k() {}\n",
+            "#define GLOBAL __global__\nint GLOBAL_COUNT;\n",
             "// __global__ void k() {}\nint x;\n",
             "__global__ void k(int *);\nstruct S { int x; };\n",
         ],

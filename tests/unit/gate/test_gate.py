@@ -193,7 +193,7 @@ def test_each_limit(limit: Limit, fails: bool) -> None:
 def test_machine_code_tells_spills_where_ptxas_reported_none(
     sites: SiteSplit, limit: int, verdict: str
 ) -> None:
-    bare = replace(facts(), ptxas=None, own_sites=sites, sites=sites)
+    bare = replace(facts(), ptxas=None, sass=None, own_sites=sites, sites=sites)
     made = KernelReport(bare, judge(bare))
     result = gate(report(made), Policy((Limit(max_spill=limit),)))
     assert result.verdict == verdict

@@ -203,6 +203,7 @@ DIRTY_PROJECT = project(a=(DIRTY,))
 FRAMED = project(a=(with_figures(DIRTY, frame=80),))
 """The array where ptxas puts it."""
 
+NO_CODE: dict[str, Any] = {"sass": None, "sites": None, "own_sites": None}
 UNATTRIBUTED = with_figures(found("k", cause="unattributed"), frame=80)
 FRAME_OF_A_LOG = logged(UNATTRIBUTED)
 SPILLS_OF_A_LOG = logged(spilling("register-spill", 16))
@@ -322,7 +323,8 @@ SCENARIOS = (
     S("limits spills, and the kernel recurses without any", "passed",
       project(a=(with_facts(stack_known=False),)), limited(max_spill=0)),
     S("limits spills that nobody reported", "undecided",
-      project(a=(with_facts(ptxas=None, cubin=CubinFacts(32, 0, 0, 255)),)), limited(max_spill=0),
+      project(a=(with_facts(ptxas=None, cubin=CubinFacts(32, 0, 0, 255), **NO_CODE),)),
+      limited(max_spill=0),
       said=("spill of k is not known",)),
     S("limits frames, and a separately compiled function has one", "failed",
       project(a=(with_facts(calls=CallFacts(("leaf",), (), False)),
@@ -399,7 +401,7 @@ SCENARIOS = (
     S("forbids spills, and a log reports none", "passed", FRAME_OF_A_LOG,
       limited(forbid=("register-spill", "callee-save"))),
     S("forbids spills, and a log does not say whether there are some", "undecided",
-      logged(replace(UNATTRIBUTED, facts=facts("k", ptxas=None))),
+      logged(replace(UNATTRIBUTED, facts=facts("k", ptxas=None, **NO_CODE))),
       limited(forbid=("register-spill",))),
     S("forbids spills, and a log reports some", "failed", SPILLS_OF_A_LOG,
       limited(forbid=("register-spill",)), said=("new: k", "1 failure")),
