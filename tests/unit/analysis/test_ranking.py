@@ -276,7 +276,7 @@ def test_the_verdict_names_the_line_to_look_at_before_those_that_store() -> None
         accesses=tuple(
             replace(
                 made.accesses[0],
-                chain=(replace(made.accesses[0].chain[0], location=SourceLocation("a.cu", line)),),
+                chain=(replace(made.accesses[0].chain[0], file="a.cu", line=line),),
             )
             for line in range(10, 20)
         ),
