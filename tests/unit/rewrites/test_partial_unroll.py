@@ -65,6 +65,22 @@ def test_a_loop_that_says_how_often_is_left() -> None:
     assert beside(NESTED.replace(inner, f"#pragma unroll 2\n{inner}"), "a[p[c]") is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_left"),
+    [
+        ("signed char", True),
+        ("short", True),
+        ("int8_t", True),
+        ("unsigned char", False),
+        ("int", False),
+    ],
+)
+def test_a_loop_that_counts_with_a_narrow_signed_number_is_left(kind: str, is_left: bool) -> None:
+    counting = NESTED.replace("float a[8];", f"float a[8]; {kind} phase = 0;")
+    counting = counting.replace("+= i;", "+= i; ++phase;")
+    assert (beside(counting, "a[p[c]") is None) == is_left
+
+
 def test_a_loop_that_the_rewrite_changes_is_left() -> None:
     text = textwrap.dedent(NESTED)
     head = text.index("for (int i")
