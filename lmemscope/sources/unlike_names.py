@@ -22,7 +22,7 @@ from lmemscope.sources.host_names import (
 )
 from lmemscope.sources.macro_use import WORD, MacroUse
 
-_STD = re.compile(rb"(?<![\w$])(?<!cuda::)std(?![\w$])")
+_STD = re.compile(rb"(?<![\w$])(?<!cuda::)(?<!cuda/)std(?![\w$])")
 """Of the standard library, which NVRTC does not have; both compilers have libcu++'s."""
 _MEMBER = re.compile(rb"(?:(?<!\.)\.|->)\s*+(?:template\s++)?[A-Za-z_$][\w$]*")
 _NEXT = re.compile(rb"\s*([A-Za-z_$][\w$]*|\S)?")

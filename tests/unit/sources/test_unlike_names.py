@@ -35,7 +35,8 @@ def asked(directory: Path, text: str, **options: tuple[str, ...]) -> str | None:
         "template <class T, int N = int(sqrt(T(4)))> struct S;\n",
         "constexpr int n = sizeof(fmod(1.f, 1));\n",
         "constexpr bool b = __is_some_question(int);\n",
-        "#include <cuda/std/cstdint>\n",
+        "#include <cuda/std/cstdint>\nint n = sizeof(cuda::std::int_fast16_t);\n",
+        "#include <cuda/std/cstdint>\nusing namespace cuda::std;\nint n = sizeof(uint64_t);\n",
         "#include <cooperative_groups.h>\nvoid f(uint64_t);\n",
         "#if 0\n#elifdef FAST\n#endif\n",
         "#if #machine(x86_64)\n#endif\n",
@@ -51,6 +52,7 @@ def test_a_name_or_directive_of_nvcc_alone(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "#include <cuda/std/array>\n__device__ cuda::std::array<float, 2> a;\n",
         "__device__ float f(float x) { return sqrt(x) + fabs(x) + fmaxf(x, 1.f); }\n",
         "template <class T> __global__ void k(T *x) { x[0] = sqrt(x[1]); }\n",
         "__global__ void k(float *x, int index, float time) { x[index] = time * sizeof(x[0]); }\n",
