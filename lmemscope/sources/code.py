@@ -45,6 +45,12 @@ class Code:
     def __getitem__(self, position: int) -> Token:
         return self.tokens[position]
 
+    @cached_property
+    def depths(self) -> Sequence[int]:
+        """How many parentheses are open before each token, and behind the last."""
+        steps = ((one.text == "(") - (one.text == ")") for one in self.tokens)
+        return list(accumulate(steps, initial=0))
+
     def next_is(self, position: int, text: str) -> bool:
         """Whether the token after ``position`` is that text."""
         return position + 1 < len(self.tokens) and self.tokens[position + 1].text == text

@@ -29,16 +29,13 @@ def declared(kernel: KernelDefinition, code: Code, position: int) -> KernelDefin
     name = kernel.name
     if scope:
         name = name.removesuffix(base_name(name)) + scope + base_name(name)
-    depth = sum(
-        (code[index].text == "(") - (code[index].text == ")") for index in range(first, position)
-    )
     return replace(
         kernel,
         name=name,
         tokens=(first, opened, last),
         form=form_of(code, position),
         parameters=None if at is None else _parameters(code, at),
-        enclosed=depth > 0,
+        enclosed=code.depths[position] > code.depths[first],
         head=head_of(code, first, opened),
     )
 
