@@ -7,10 +7,10 @@ import os
 import re
 
 from lmemscope.files import read_beside
-from lmemscope.model import CompileOptions, CudaSource
+from lmemscope.model import CudaSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
-from lmemscope.sources.includes import closure
+from lmemscope.sources.includes import user_files
 
 _ENDINGS = frozenset(
     ".c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .inc .inl .ipp .tcc .tpp .txx".split()
@@ -100,9 +100,7 @@ def _by_macro(path: str, text: bytes) -> bool:
     }
     if not begun:
         return False
-    return any(
-        not begun.isdisjoint(_kernel_macros(file)) for file in closure(path, CompileOptions()).files
-    )
+    return any(not begun.isdisjoint(_kernel_macros(file)) for file in user_files(path))
 
 
 def _kernel_macros(path: str) -> frozenset[bytes]:

@@ -20,6 +20,7 @@ from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
 from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
+from lmemscope.sources.directives import BLANKS, SPLICE, Skip, defines_in, headers_named, readings
 from lmemscope.sources.host_options import unshared
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
@@ -38,26 +39,12 @@ ARCH_LIST = "__CUDA_ARCH_LIST__"
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
-_BLANKS = rb"[ \t\v\f\r\0]*"
 _NAMES_LIST = re.compile(rb"(?<![\w$])(?:(?:__CUDA_)?ARCH)?_?LIST__(?![\w$])")
 """That macro, or its end where others put it together."""
-_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
-_WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
-_DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
-_DEFINING_WORD = re.compile(rb"define\b")
 _MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
-_NO_PARAMETERS = re.compile(rb"\(" + _BLANKS + rb"\)")
-_CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
-_SPACE = re.compile(_BLANKS)
+_NO_PARAMETERS = re.compile(rb"\(" + BLANKS + rb"\)")
 _NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
-_BEFORE = b" \t\v\f\0\xef\xbb\xbf"
-"""What may stand before a directive on its line, comments aside: blanks, and UTF-8's mark."""
-
-_TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
-_TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
 _ONCE = re.compile(rb"\b(?:once|import)\b")
-_SPLICE = re.compile(rb"\\\r?\n")
-_LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +77,33 @@ class Closure:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scanned:
-    """What a file says.
+class _Included:
+    """Which headers a file names.
 
     Attributes:
         digest: of its bytes.
         names: of headers, whether quoted, and whether each file of that name may be meant.
         macros: in the place of a header's name, and whether each file may be meant.
         computed: as in `Closure`.
-        use: of macros in all of the text.
-        otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
-        declared: what it makes of names that are declared before it.
-        once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
     """
 
     digest: str
     names: tuple[Header, ...]
     macros: tuple[tuple[bytes, bool], ...]
     computed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What else of a file tells whether NVRTC reads it as nvcc does.
+
+    Attributes:
+        use: of macros in all of the text.
+        otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
+        declared: what it makes of names that are declared before it.
+        once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
+    """
+
     use: MacroUse
     otherwise: str | None
     declared: NameUse
@@ -146,7 +142,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
     missing: set[str] = set()
     angled: set[str] = set()
     crossed: dict[str, None] = {}
-    _scan(path)
+    _included(path)
     pending = [path]
     for name in arguments.forced:
         found = _find(name, (os.getcwd(), *search, *last), False)
@@ -189,22 +185,22 @@ def closure(path: str, options: CompileOptions) -> Closure:
         while pending:
             file = pending.pop()
             try:
-                found_there = _scan(file)
+                included, said = _included(file), _said(file)
             except UnreadableFileError:
                 raise
             except OSError:
                 missing.add(file)
                 continue
             scanned.append(file)
-            computed |= found_there.computed
-            otherwise = otherwise or found_there.otherwise
-            uses.append(found_there.use)
-            declared.append(found_there.declared)
-            digests += [found_there.digest]
-            is_once |= found_there.once
-            for header in found_there.names:
+            computed |= included.computed
+            otherwise = otherwise or said.otherwise
+            uses.append(said.use)
+            declared.append(said.declared)
+            digests.append(included.digest)
+            is_once |= said.once
+            for header in included.names:
                 follow(file, header)
-            for macro, every in found_there.macros:
+            for macro, every in included.macros:
                 macros.use(Use(file, macro, every))
         if computed:
             # Last, and again with what they bring: any file that is read may define one.
@@ -245,6 +241,33 @@ def closure(path: str, options: CompileOptions) -> Closure:
     )
 
 
+def user_files(path: str) -> tuple[str, ...]:
+    """The user's files that a source reads without options, as `closure` finds them.
+
+    Raises:
+        UnreadableFileError, OSError: as `closure`.
+    """
+    files = {path: None}
+    pending = [path]
+    _included(path)
+    while pending:
+        file = pending.pop()
+        try:
+            included = _included(file)
+        except UnreadableFileError:
+            raise
+        except OSError:
+            continue
+        if included.computed:
+            return closure(path, CompileOptions()).files
+        for name, quoted, every in included.names:
+            for header in _find(name, (os.path.dirname(file),) if quoted else (), every):
+                if header not in files:
+                    files[header] = None
+                    pending.append(header)
+    return tuple(files)
+
+
 def names_arch_list(paths: Iterable[str]) -> bool:
     """Whether texts name the macro that lists all architectures."""
     return any(_NAMES_LIST.search(text) is not None for text in _codes(paths))
@@ -262,24 +285,32 @@ def digest(path: str) -> str:
     Raises:
         OSError: it cannot be read.
     """
-    return _scan(path).digest
+    return _included(path).digest
 
 
-def _scan(path: str) -> _Scanned:
-    """A file's digest and includes; a file that has not changed is read once per process."""
+def _included(path: str) -> _Included:
+    """The headers that a file names; one that has not changed is read once per process."""
+    return _read_included(path, *_state(path))
+
+
+def _said(path: str) -> _Said:
+    """What else a file says, read as often."""
+    return _read_said(path, *_state(path))
+
+
+def _state(path: str) -> tuple[int, int, int]:
     stat = os.stat(path)
-    return _read(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
 @functools.lru_cache(maxsize=16384)
-def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
+def _read_included(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Included:
     data = read_input(path)
     names: dict[Header, None] = {}
     macros: dict[tuple[bytes, bool], None] = {}
-    computed, otherwise = False, None
-    for text in _readings(data):
-        otherwise = otherwise or read_otherwise(text)
-        for at, word in _mentions(text):
+    computed = False
+    for text in readings(data):
+        for at, word in headers_named(text):
             named = _NAME.match(text, at)
             if named is None:
                 macro = _MACRO.match(text, at)
@@ -289,10 +320,16 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
                         macros[macro[0], word.endswith(b"_next")] = None
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
-    digest = hashlib.sha256(data).hexdigest()
-    use, once = macro_use(data), _ONCE.search(_SPLICE.sub(b"", data)) is not None
-    declared = name_use(code(data))
-    return _Scanned(digest, tuple(names), tuple(macros), computed, use, otherwise, declared, once)
+    return _Included(hashlib.sha256(data).hexdigest(), tuple(names), tuple(macros), computed)
+
+
+@functools.lru_cache(maxsize=16384)
+def _read_said(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Said:
+    data = read_input(path)
+    answers = map(read_otherwise, readings(data))
+    otherwise = next((answer for answer in answers if answer is not None), None)
+    once = _ONCE.search(SPLICE.sub(b"", data)) is not None
+    return _Said(macro_use(data), otherwise, name_use(code(data)), once)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
@@ -302,8 +339,7 @@ def _header(named: re.Match[bytes]) -> tuple[str, bool]:
 
 def _definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
     try:
-        stat = os.stat(path)
-        return _read_definitions(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return _read_definitions(path, *_state(path))
     except OSError:
         return ()
 
@@ -314,9 +350,9 @@ def _read_definitions(
 ) -> tuple[tuple[bytes, Meaning], ...]:
     """Macros without parameters that are a header's name or another macro's; for few texts ask."""
     found: dict[tuple[bytes, Meaning], None] = {}
-    for text in _readings(read_input(path)):
-        skip = _Skip(text)
-        for at, _ in _directives(text, _DEFINING_HASH, _DEFINING_WORD):
+    for text in readings(read_input(path)):
+        skip = Skip(text)
+        for at in defines_in(text):
             macro = _MACRO.match(text, at)
             if macro is None:
                 continue
@@ -347,92 +383,6 @@ def _meaning(text: bytes, at: int) -> Meaning | None:
         return _header(named)
     macro = _MACRO.match(text, at)
     return None if macro is None else macro[0]
-
-
-def _readings(data: bytes) -> Iterator[bytes]:
-    """A text as compilers read it, its spliced lines joined: in each way that one of them may.
-
-    Trigraphs, and blanks between a backslash and its newline, mean something to some compilers and
-    in some dialects only.
-    """
-    joined = data
-    if b"\\\n" in data or b"\\\r" in data:
-        joined = _SPLICE.sub(b"", data)
-    yield joined
-    trigraphs = b"??" in data
-    if trigraphs or (b"\\" in data and _LOOSE_SPLICE.search(joined)):
-        if trigraphs:
-            data = _TRIGRAPH.sub(lambda found: bytes((_TRIGRAPHS[found[1][0]],)), data)
-        loose = _LOOSE_SPLICE.sub(b"", data)
-        if loose != joined:
-            yield loose
-
-
-def _mentions(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """Where a header should be named, and the word that should name it: a directive's has to."""
-    yield from _directives(text, _HASH, _WORD)
-    if b"__has_" in text:
-        skip = _Skip(text)
-        for found in _CONDITION.finditer(text):
-            at = skip(found.end())
-            if text.startswith(b"(", at):
-                yield skip(at + 1), found[0]
-
-
-def _directives(
-    text: bytes, hashes: re.Pattern[bytes], words: re.Pattern[bytes]
-) -> Iterator[tuple[int, bytes]]:
-    """Where directives of these words go on behind their word, and the word."""
-    skip, begins_line = _Skip(text), _LineBegins(text)
-    for found in hashes.finditer(text):
-        word = words.match(text, skip(found.end()))
-        if word is not None and begins_line(found.start()):
-            yield skip(word.end()), word[0]
-
-
-class _LineBegins:
-    """Whether only blanks and comments, which may have begun on earlier lines, stand before.
-
-    Asked of positions in their order, so that nothing is looked at twice.
-    """
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._seen = 0
-        self._is_blank = True
-
-    def __call__(self, at: int) -> bool:
-        between = self._text[self._seen : at]
-        # One byte back: the two of a comment's end may have been seen apart.
-        closed = self._text.rfind(b"*/", max(self._seen - 1, 0), at)
-        begin = max(between.rfind(b"\n") + 1, between.rfind(b"\r") + 1)
-        begin = max(begin, closed + 2 - self._seen if closed >= 0 else 0)
-        self._is_blank = (self._is_blank or begin > 0) and not between[begin:].strip(_BEFORE)
-        self._seen = at
-        return self._is_blank
-
-
-class _Skip:
-    """Skips blanks and comments; what has been searched for a comment's end is not again."""
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._from, self._end = 0, -1
-
-    def __call__(self, at: int) -> int:
-        """The position of what follows; of an opened comment, if it does not end."""
-        text = self._text
-        while True:
-            blank = _SPACE.match(text, at)
-            at = blank.end() if blank is not None else at
-            if not text.startswith(b"/*", at):
-                return at
-            if not self._from <= at + 2 <= self._end:
-                self._from, end = at + 2, text.find(b"*/", at + 2)
-                self._end = end if end >= 0 else len(text)
-            if self._end == len(text):
-                return at
-            at = self._end + 2
 
 
 def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:

@@ -322,3 +322,19 @@ def test_nothing_is_found_by_way_of_a_directory_that_is_not_there(tmp_path: Path
     assert str(tmp_path / "one" / "s") in read.crossed
     (tmp_path / "one" / "s").mkdir()
     assert includes.closure(str(source), options).files[1] == str(tmp_path / "one" / "n.h")
+
+
+@pytest.mark.parametrize("last", ["", '#define NAME "d.h"\n#include NAME\n'])
+def test_the_users_files_are_those_of_the_closure(tmp_path: Path, last: str) -> None:
+    texts = {
+        "a.cpp": '#include "sub/b.h"\n#include <stdio.h>\n#include "gone.h"\n' + last,
+        "sub/b.h": '#include "c.h"\n#include "../a.cpp"\n',
+        "sub/c.h": "int c;\n",
+        "d.h": "int d;\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = includes.user_files(str(tmp_path / "a.cpp"))
+    assert len(found) == 3 + bool(last)
+    assert set(found) == set(includes.closure(str(tmp_path / "a.cpp"), CompileOptions()).files)
