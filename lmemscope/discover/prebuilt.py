@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from lmemscope.discover.locate import is_build_name
 from lmemscope.discover.skipped import known_to_git, top_of
 from lmemscope.files import read_input
+from lmemscope.model import is_linkable
 
-_ENDINGS = frozenset(f".{one}" for one in ("o", "obj", "a", "lib", "so"))
 _SIGNS = (b".nv_fatbin", b".nv.info", b"\x50\xed\x55\xba\x01\x00")
 """Names of sections with device code, and the beginning of a fat binary."""
 _FORM = "device code in an object or a library"
@@ -21,7 +21,7 @@ _FORM = "device code in an object or a library"
 
 def prebuilt(path: str) -> str | None:
     """What a host object, archive or library holds, in words; None without device code."""
-    if os.path.splitext(path)[1].lower() not in _ENDINGS or _is_of_build(path):
+    if not is_linkable(path) or _is_of_build(path):
         return None
     try:
         data = read_input(path)

@@ -66,6 +66,8 @@ BUILD_LOG = InputKind(
     marks=(b"ptxas info    : ", b"nvlink info    : "),
 )
 _BINARY = "lmemscope.lowering.binary"
+LIBRARY = InputKind("library or program", (".so",), _BINARY, by_content=True)
+
 INPUT_KINDS: tuple[InputKind, ...] = (
     CUDA,
     InputKind(
@@ -98,7 +100,7 @@ INPUT_KINDS: tuple[InputKind, ...] = (
         by_content=True,
         part="object",
     ),
-    InputKind("library or program", (".so",), _BINARY, by_content=True),
+    LIBRARY,
     InputKind(
         "fat binary",
         (),
@@ -143,6 +145,12 @@ def kind_of_binary(path: str) -> InputKind | None:
     """The kind of a file that a link takes as it is, by its name, or None."""
     kind = _BY_ENDING.get(_ending(path))
     return kind if kind is not None and kind.by_content and kind.part else None
+
+
+def is_linkable(path: str) -> bool:
+    """Whether a program may be linked with a file, by its name: an object, archive or library."""
+    kind = _BY_ENDING.get(_ending(path))
+    return kind is not None and kind.by_content and (kind.part is not None or kind is LIBRARY)
 
 
 def _ending(path: str) -> str:

@@ -16,7 +16,7 @@ _PLACE = "a line or a file that a text asks for, which NVRTC names otherwise"
 _ASKED_PLACE = re.compile(rb"(?<![\w$])__(?:LINE|FILE)__(?![\w$])")
 _BEFORE_PLACE = re.compile(rb"(?:^|[;{})\\\s])printf\s*+\([^;{}()]*,\s*$")
 _BEHIND_PLACE = re.compile(rb"\s*[,)]")
-_DIRECTIVE = "a directive that only GCC's preprocessor obeys"
+DIRECTIVE = "a directive that only GCC's preprocessor obeys"
 _DIRECTIVES = re.compile(
     rb"(?m:^)[ \t\v\f\0\xef\xbb\xbf]*(?:#|%:)[ \t\v\f]*+"
     rb"(?!(?:" + b"|".join(sorted(DIRECTIVES)) + rb")(?![\w$])|[\n\r]|\Z)"
@@ -98,7 +98,7 @@ def read_otherwise(text: bytes) -> str | None:
             return _ATTRIBUTE
     shown = code(text)
     if _DIRECTIVES.search(shown) is not None:
-        return _DIRECTIVE
+        return DIRECTIVE
     return _PLACE if _asks_for_place(shown) else None
 
 

@@ -293,6 +293,7 @@ VIRTUAL = "virtual functions, whose tables NVRTC names by other symbols"
         ('const int size = sizeof("\\u00e9");\n', STRING),
         ("float cube(float x) { return std::pow(x, 3); }\n", POWER),
         ("bool both(float x, float y) { return signbit(x) == signbit(y); }\n", CLASSIFIED),
+        ("float shown(float x) { return finite(x) ? isinfinite : 0; }\n", "finite"),
         ("float shown(float x) { return is_finite(x) ? isinfinite : 0; }\n", None),
         ("struct Shape { virtual float area() = 0; };\n", VIRTUAL),
         ("float root(float x, P *p) { return powf(x, 0.5f) + p->pow(2); }\n", None),

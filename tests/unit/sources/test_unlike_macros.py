@@ -10,6 +10,7 @@ from lmemscope.lowering import toolkit_names
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources import includes
 from lmemscope.sources.unlike_macros import PASTED, SPLICED
+from lmemscope.sources.unlike_nvcc import DIRECTIVE
 
 
 def asked(tmp_path: Path, text: str, **options: tuple[str, ...]) -> str | None:
@@ -24,6 +25,7 @@ def asked(tmp_path: Path, text: str, **options: tuple[str, ...]) -> str | None:
         # In a condition, by its own name or by another.
         ("#ifdef linux\n#endif\n", "linux"),
         ("#elif __INT_MAX__ > 7\n", "__INT_MAX__"),
+        ("#elifdef __GLIBC__\n", DIRECTIVE),
         ("#if __AVX512F__\n#endif\n", "__AVX512F__"),
         ("#define RTC defined(__CUDACC_RTC__)\n#if !RTC\n#endif\n", "__CUDACC_RTC__"),
         ("#define HOST (__GNUC__ > 4)\n#define IS(x) x\n#if IS(HOST)\n#endif\n", "__GNUC__"),
