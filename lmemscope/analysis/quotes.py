@@ -104,7 +104,9 @@ def _peak_of_live_registers(
 
 def _telling(facts: KernelFacts) -> list[LocalAccess]:
     """The accesses that say most: lanes that differ first, then deep loops."""
-    ordered = sorted(facts.accesses, key=lambda a: (a.uniformity == "uniform", -a.loop_depth, a.pc))
+    ordered = sorted(
+        facts.accesses, key=lambda a: (a.uniformity == "uniform", -(a.loop_depth or 0), a.pc)
+    )
     return ordered[:_SHOWN]
 
 

@@ -23,11 +23,11 @@ class Depth(NamedTuple):
     """How many loops are around an access.
 
     Attributes:
-        own: of the program's.
+        own: of the program's; None where neither the code nor PTX tells.
         library: inside a library's function that the access's line calls.
     """
 
-    own: int
+    own: int | None
     library: int = 0
 
 
@@ -97,12 +97,12 @@ class SiteLoops:
         """The loops around an access's PTX line, where the code does not tell."""
         flow = self._layers.flow
         if flow is None or origin.function is None or origin.ptx_line is None:
-            return Depth(0)
+            return Depth(None)
         dataflow = flow.dataflow(origin.function)
-        indices = dataflow.by_line.get(origin.ptx_line, ()) if dataflow is not None else ()
-        return Depth(
-            max((dataflow.flow.depth(index) for index in indices), default=0) if dataflow else 0
-        )
+        if dataflow is None:
+            return Depth(None)
+        indices = dataflow.by_line.get(origin.ptx_line, ())
+        return Depth(max(map(dataflow.flow.depth, indices), default=None))
 
     def _is_library(
         self, loops: MachineLoops, loop: NaturalLoop, chain: Sequence[InlineFrame]

@@ -370,7 +370,7 @@ def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[st
     """What accesses of one line do: a note for each cause, object and number of loops around."""
     groups: dict[tuple[str, tuple[int, ...], int], list[LocalAccess]] = defaultdict(list)
     for access in accesses:
-        groups[access.cause, access.touched, -access.loop_depth].append(access)
+        groups[access.cause, access.touched, -(access.loop_depth or 0)].append(access)
     notes = []
     for (cause, numbers, outwards), group in sorted(groups.items()):
         loads, depth = sum(not access.is_store for access in group), -outwards

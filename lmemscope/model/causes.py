@@ -147,7 +147,8 @@ class LocalAccess(Struct, frozen=True):
         ptx_line: line in the PTX text, or None.
         chain: source location, innermost first; empty without line information.
         loop_depth: loops of the program's around it in the machine code; around its PTX where that
-            does not tell. Of a function without lines of its own, loops around its call.
+            does not tell. Of a function without lines of its own, loops around its call. None
+            where nothing tells.
         cause: exactly one.
         object: index into the kernel's objects; of several that it may touch the first, if they
             have one cause. None where there is none, and where they have several.
@@ -166,7 +167,7 @@ class LocalAccess(Struct, frozen=True):
     function: str
     ptx_line: int | None
     chain: tuple[InlineFrame, ...]
-    loop_depth: int
+    loop_depth: int | None
     cause: Cause
     object: int | None
     uniformity: Uniformity

@@ -81,9 +81,9 @@ class Case(Struct, frozen=True):
 
     @property
     def loop_depth(self) -> int:
-        """The deepest loop around any of the sites, a library's included: what decides the cost."""
+        """The deepest loop that is known around any of the sites, a library's included."""
         accesses = (*self.accesses, *self.generic)
-        return max((a.loop_depth + a.library_loops for a in accesses), default=0)
+        return max(((a.loop_depth or 0) + a.library_loops for a in accesses), default=0)
 
     @property
     def is_divergent(self) -> bool:
@@ -242,7 +242,7 @@ class Case(Struct, frozen=True):
             place = calling_line(access.chain) if calls else access.line(home)
             if place is not None and wanted(place):
                 depth, size = weights.get(place, (0, 0))
-                weights[place] = (max(depth, access.loop_depth), size + access.width)
+                weights[place] = (max(depth, access.loop_depth or 0), size + access.width)
         if weights:
             return min(weights, key=lambda place: (*(-w for w in weights[place]), place))
         return self.object.declared if self.object is not None else self.facts.location

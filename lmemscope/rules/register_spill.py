@@ -160,7 +160,9 @@ def _around(case: Case) -> str:
     calls = listed(sorted({short_name(callee.demangled) for callee in case.facts.callees}))
     if calls:
         return f" across calls ({calls})"
-    return " across loops" if case.loop_depth else " at once"
+    if case.loop_depth:
+        return " across loops"
+    return "" if any(access.loop_depth is None for access in case.accesses) else " at once"
 
 
 def _baked_in(case: Case, code: str) -> str:

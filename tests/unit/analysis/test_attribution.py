@@ -85,6 +85,11 @@ def test_loops_around_the_ptx_line_are_counted() -> None:
     assert (inside.loop_depth, outside.loop_depth) == (1, 0)
 
 
+def test_loops_are_unknown_where_neither_branches_nor_ptx_tell() -> None:
+    found = attributed(layers(None, ldl(), ldl(marked=True)))
+    assert [one.loop_depth for one in found.accesses] == [None, None]
+
+
 def test_an_address_that_may_be_of_two_objects_counts_for_the_first_and_names_the_other() -> None:
     given = layers(
         program(f"{TWO}ld.local.u8 %r7, [%rd6];\nret;"), ldl("ld.local.u8", base=4), frame=64
