@@ -56,7 +56,7 @@ def report_of(
     if decoded is not None:
         names = decoded[1]
     else:
-        names, others = select(sorted(layers.cubin.heads), wanted.kernels)
+        names, others = select(sorted(layers.cubin.records), wanted.kernels)
     facts = gather_facts(layers, names)
     if layers.flow is not None:
         layers.flow.shape(shapes_in_sight(facts, sources))

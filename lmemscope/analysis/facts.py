@@ -50,7 +50,7 @@ def gather_facts(layers: Layers, names: Iterable[str] | None = None) -> tuple[Ke
         names: of the kernels, mangled; None for all.
     """
     gatherer = _Gatherer(layers)
-    wanted = layers.cubin.heads if names is None else names
+    wanted = layers.cubin.records if names is None else names
     return tuple(gatherer.kernel(layers.cubin.function(name)) for name in sorted(wanted))
 
 

@@ -62,7 +62,7 @@ def templates(layers: Layers) -> tuple[HeaderTemplates, ...]:
     source = layers.artifacts.source
     if source is None or not source.headers:
         return ()
-    compiled = [demangle(name) for name in layers.cubin.heads]
+    compiled = [demangle(name) for name in layers.cubin.records]
     found = []
     for header in source.headers:
         names = dict.fromkeys(

@@ -351,7 +351,7 @@ def _called(listed: Sequence[tuple[NamedObject, Sequence[Member]]]) -> LocalName
 
 
 def _has_own_section(layers: Layers, name: str) -> bool:
-    return name in layers.cubin.heads
+    return name in layers.cubin.records
 
 
 def _named(

@@ -16,7 +16,7 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.handed import Pointed, Pointers
 from lmemscope.analysis.ptx.launching import LAUNCHES, LaunchSite, launch_sites
-from lmemscope.formats.cubin import Head
+from lmemscope.formats.cubin import FunctionRecord
 from lmemscope.formats.demangle import demangle, plain_name, short_name
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import (
@@ -215,7 +215,7 @@ class _Finder:
         Neither tells which call launches which kernel, nor with how many threads.
         """
         cubin = self._layers.cubin
-        functions = cubin.heads
+        functions = cubin.records
         seen: dict[str, tuple[str, ...]] = {}
         work = [facts.name]
         while work:
@@ -248,7 +248,7 @@ def _told(site: LaunchSite) -> int:
     return site.index if site.prepared is None else site.prepared
 
 
-def _is_function(functions: Mapping[str, Head], name: str) -> bool:
+def _is_function(functions: Mapping[str, FunctionRecord], name: str) -> bool:
     return name in functions and functions[name].kind == "function"
 
 

@@ -85,7 +85,7 @@ def parse(
             )
     check_templates(artifacts, cubin, gaps)
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
-    if not cubin.heads:
+    if not cubin.records:
         gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
     if flow is None and text is not None:
         flow = ModuleFlow(PtxModule(text))
@@ -94,7 +94,7 @@ def parse(
     if artifacts.assembled is not None:
         target = number_of(module.target) if module is not None and module.target else None
         found = reassembly(cubin, Cubin(artifacts.assembled), target)
-        cubin.source_lines, cubin.ptx_lines = found.lines, found.ptx_lines
+        cubin = cubin.with_lines(found.lines, found.ptx_lines)
         differences = found.differences
     origins = Origins(flow, cubin)
     lines = Lines(paths, cubin, flow, origins)
@@ -117,7 +117,7 @@ def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None
     source = artifacts.source
     if source is None or not source.template_kernels:
         return
-    compiled = [demangle(name) for name in cubin.heads]
+    compiled = [demangle(name) for name in cubin.records]
     missing = [
         kernel.name
         for kernel in source.template_kernels
@@ -130,7 +130,7 @@ def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None
     example = (
         f"--instantiate '{missing[0]}<…>' or a comment // lmemscope: instantiate {missing[0]}<…>"
     )
-    if not cubin.heads:
+    if not cubin.records:
         raise UncompiledError(
             "instantiate",
             f"{artifacts.unit.input} holds only template kernels, and nothing instantiates "

@@ -4,7 +4,7 @@ PTX does not tell: ptxas writes loops out, and moves instructions in front of th
 
 A cycle lies where branches lead back: going round it, whatever has been passed forwards is passed
 backwards again. So code that no branch leads back over is in no loop, and what lies between two
-such pieces, a *stretch*, has loops of its own, whose dominators need no look at the rest.
+such pieces, a *region*, has loops of its own, whose dominators need no look at the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lmemscope.formats.machine_branches import Branch
 
 
 @dataclass(slots=True)
-class _Stretch:
+class _Region:
     """Blocks that branches lead back over.
 
     Attributes:
@@ -54,7 +54,7 @@ class MachineLoops:
         self._number = {pc: number for number, pc in enumerate(self._starts)}
         self._successors = self._find_successors()
         self._reached = self._find_reached()
-        self._stretches = self._find_stretches()
+        self._regions = self._find_regions()
         self._loops: dict[int, tuple[NaturalLoop, ...]] = {}
 
     def depth(self, pc: int) -> int | None:
@@ -67,11 +67,11 @@ class MachineLoops:
         block = bisect_right(self._starts, pc) - 1
         if block < 0 or not self._reached[block]:
             return None
-        at = bisect_right(self._stretches, block, key=lambda stretch: stretch.first) - 1
-        if at < 0 or block > self._stretches[at].last:
+        at = bisect_right(self._regions, block, key=lambda region: region.first) - 1
+        if at < 0 or block > self._regions[at].last:
             return []
         if at not in self._loops:
-            self._loops[at] = self._find_loops(self._stretches[at])
+            self._loops[at] = self._find_loops(self._regions[at])
         return [loop for loop in self._loops[at] if block in loop.members]
 
     def extents(self, loop: NaturalLoop) -> list[tuple[int, int]]:
@@ -135,17 +135,17 @@ class MachineLoops:
                 work += self._successors[block]
         return reached
 
-    def _find_stretches(self) -> list[_Stretch]:
-        """Each stretch, in ascending order."""
-        found: list[_Stretch] = []
+    def _find_regions(self) -> list[_Region]:
+        """Each region, in ascending order."""
+        found: list[_Region] = []
         for first, last in sorted(
             (other, block) for block, ways in self._edges() for other in ways if other <= block
         ):
             if found and first <= found[-1].last:
                 found[-1].last = max(found[-1].last, last)
             else:
-                found.append(_Stretch(first, last, {first} if first == 0 else set()))
-        firsts = [stretch.first for stretch in found]
+                found.append(_Region(first, last, {first} if first == 0 else set()))
+        firsts = [region.first for region in found]
         for block, ways in self._edges():
             for other in ways:
                 at = bisect_right(firsts, other) - 1
@@ -157,19 +157,19 @@ class MachineLoops:
         """The blocks that are reached, with their successors."""
         return ((block, self._successors[block]) for block in compress(count(), self._reached))
 
-    def _find_loops(self, stretch: _Stretch) -> tuple[NaturalLoop, ...]:
-        """The natural loops of a stretch, as if one block in front led to wherever it is entered.
+    def _find_loops(self, region: _Region) -> tuple[NaturalLoop, ...]:
+        """The natural loops of a region, as if one block in front led to wherever it is entered.
 
-        What leaves a stretch does not come back to it, so a block of it dominates another if it
+        What leaves a region does not come back to it, so a block of it dominates another if it
         does so on the ways from there.
         """
-        first, inside = stretch.first, range(stretch.first, stretch.last + 1)
+        first, inside = region.first, range(region.first, region.last + 1)
         root = len(inside)
         graph = [
             [other - first for other in self._successors[block] if other in inside]
             for block in inside
         ]
-        graph.append([block - first for block in sorted(stretch.entered)])
+        graph.append([block - first for block in sorted(region.entered)])
         dominated = spans(immediate_dominators(graph, root), root)
         return tuple(
             NaturalLoop(

@@ -60,8 +60,8 @@ def reassembly(cubin: Cubin, again: Cubin, target: int | None = None) -> Reassem
     if target is not None and target > number:
         # It was not assembled for this cubin, whatever comes of it.
         newer = [_disagreement("target", number, target, "other-target")]
-    for name in again.heads:
-        if name not in cubin.heads:
+    for name in again.records:
+        if name not in cubin.records:
             continue
         function, other = cubin.function(name), again.function(name)
         section, differences = function.section, newer

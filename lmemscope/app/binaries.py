@@ -195,13 +195,13 @@ class _Reader:
     def _sort(self, cubin: Cubin, found: _Found) -> list[str]:
         """The kernels to analyse; of the others, note what is told of them."""
         whole: list[str] = []
-        for name, head in cubin.heads.items():
+        for name, record in cubin.records.items():
             if self._wanted.kernels and not self._is_asked_for(name):
                 found.others[short_name(demangle(name))] = None
-            elif self._wanted.kernels or not cubin.is_clean(head):
+            elif self._wanted.kernels or not cubin.is_clean(record):
                 whole.append(name)
             else:
-                found.clean.append(CleanKernel(name, head.kind, head.registers))
+                found.clean.append(CleanKernel(name, record.kind, record.registers))
         return whole
 
     def _explain(
@@ -209,8 +209,7 @@ class _Reader:
     ) -> None:
         """Add the reports of some of an image's kernels."""
         never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
-        # Lines that are found by assembling PTX again are those of its kernels alone.
-        decoded = cubin if artifacts.assembled is None else Cubin(cubin.elf), names
+        decoded = cubin, names
         report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
         found.kernels += report.kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")

@@ -131,7 +131,7 @@ def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
     cubin = Cubin(artifacts.cubin)
     symbols = None
     if kernels:
-        names = {name for name in cubin.heads if _wanted(kernels, name)}
+        names = {name for name in cubin.records if _wanted(kernels, name)}
         if not names:
             raise _no_match(artifacts, kernels)
         symbols = [symbol.number for symbol in cubin.elf.symbols if symbol.name in names]

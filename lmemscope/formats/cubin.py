@@ -56,7 +56,7 @@ _RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
-class Head(NamedTuple):
+class FunctionRecord(NamedTuple):
     """What a cubin's tables say of a kernel or function, without a look at its code.
 
     Attributes:
@@ -152,39 +152,39 @@ class Cubin:
         self._functions: dict[str, CubinFunction] = {}
 
     @cached_property
-    def heads(self) -> Mapping[str, Head]:
+    def records(self) -> Mapping[str, FunctionRecord]:
         """What the tables say of each code section, by its function's name, in section order."""
-        found: dict[str, Head] = {}
-        for head in self._find_heads():
-            found.setdefault(head.name, head)
+        found: dict[str, FunctionRecord] = {}
+        for record in self._find_records():
+            found.setdefault(record.name, record)
         return found
 
     @property
     def functions(self) -> tuple[CubinFunction, ...]:
         """All functions, in section order."""
-        return tuple(map(self.function, self.heads))
+        return tuple(map(self.function, self.records))
 
     def function(self, name: str) -> CubinFunction:
-        """The function of one of the heads, decoded as far as local memory wants it.
+        """A function by its mangled name, decoded as far as local memory wants it.
 
         Raises:
             FormatError: functions inside its section overlap beyond measure.
         """
         if name not in self._functions:
-            self._functions[name] = self._decode(self.heads[name])
+            self._functions[name] = self._decode(self.records[name])
         return self._functions[name]
 
-    def is_clean(self, head: Head) -> bool:
-        """Whether a function has no local memory: no stack, no ``LDL``/``STL`` and no spills.
+    def is_clean(self, record: FunctionRecord) -> bool:
+        """Whether a function has no local memory: no ``LDL``/``STL``, no spills, and no stack.
 
-        Nor does it call anything of which a depth is known, or might be.
+        The minimum stack counts what it calls; one that is not known is no proof.
         """
         return (
-            not head.stack_frame
-            and not head.min_stack
-            and head.stack_known
-            and not self._has_sites(self.elf.content(head.section))
-            and not self._read_spills(head.name)
+            not record.stack_frame
+            and not record.min_stack
+            and record.stack_known
+            and not self._has_sites(self.elf.content(record.section))
+            and not self._read_spills(record.name)
         )
 
     def _has_sites(self, code: memoryview) -> bool:
@@ -202,6 +202,14 @@ class Cubin:
         """Lines of the PTX text that each instruction comes from, by code section."""
         return read_line_table(self.elf, ".nv_debug_line_sass")
 
+    def with_lines(
+        self, source: dict[str, list[InlinedLine]], ptx: dict[str, list[InlinedLine]]
+    ) -> Cubin:
+        """The same code with other line tables, by code section."""
+        made = Cubin(self.elf)
+        made.source_lines, made.ptx_lines = source, ptx
+        return made
+
     @property
     def ptx(self) -> bytes | None:
         """The PTX text that the cubin carries when it was compiled with ``-lineinfo``."""
@@ -210,12 +218,12 @@ class Cubin:
                 return bytes(self.elf.content(section)).replace(b"\0", b"\n")
         return None
 
-    def names_meant(self, head: Head) -> tuple[str, ...]:
+    def names_meant(self, record: FunctionRecord) -> tuple[str, ...]:
         """Symbols that a function's code calls or takes the address of, in order, each once.
 
         Linked cubins keep these relocations, because the driver may load code anywhere.
         """
-        found = self.elf.symbols_meant(head.section)
+        found = self.elf.symbols_meant(record.section)
         return tuple(dict.fromkeys(symbol.name for symbol in found if symbol.name))
 
     def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
@@ -256,7 +264,7 @@ class Cubin:
             return frozenset()
         return callers_barriers(self.elf.content(section), body.start, body.sites)
 
-    def _find_heads(self) -> Iterator[Head]:
+    def _find_records(self) -> Iterator[FunctionRecord]:
         info = self._read_global_info()
         for section in self.elf.sections:
             if not section.flags & SHF_EXECINSTR or not section.name.startswith(".text."):
@@ -268,7 +276,7 @@ class Cubin:
                 continue
             said = info.get(symbol.number, {})
             min_stack = said.get(MIN_STACK_SIZE)
-            yield Head(
+            yield FunctionRecord(
                 own,
                 "entry" if symbol.other & ENTRY else "function",
                 section,
@@ -279,8 +287,8 @@ class Cubin:
                 min_stack != UNKNOWN_STACK,
             )
 
-    def _decode(self, head: Head) -> CubinFunction:
-        section, outer, own = head.section, head.symbol, head.name
+    def _decode(self, record: FunctionRecord) -> CubinFunction:
+        section, outer, own = record.section, record.symbol, record.name
         inside = self.elf.symbols_by_section.get(section.number, ())
         spills = self._read_spills(own)
         content = self.elf.content(section)
@@ -317,14 +325,14 @@ class Cubin:
         claimed = {site.pc for body in bodies for site in body.sites}
         return CubinFunction(
             name=own,
-            kind=head.kind,
+            kind=record.kind,
             section=section.name,
             start=outer.value,
             end=outer.value + outer.size,
-            registers=head.registers,
-            stack_frame=head.stack_frame,
-            min_stack=head.min_stack,
-            stack_known=head.stack_known,
+            registers=record.registers,
+            stack_frame=record.stack_frame,
+            min_stack=record.min_stack,
+            stack_known=record.stack_known,
             max_registers=self._read_cap(own),
             shared_spills=len(spills - {site.pc for site in sites}),
             sites=tuple(site for site in sites if site.pc not in claimed),

@@ -36,7 +36,7 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
     cubin, text = _of_architecture(unit, path)
     if cubin is None:
         return f"it holds no machine code for {unit.arch}"
-    if not all(map(cubin.is_clean, cubin.heads.values())):
+    if not all(map(cubin.is_clean, cubin.records.values())):
         return "local memory"
     if text is None:
         return f"it holds no PTX for {unit.arch}, which would show what ptxas promoted"
@@ -50,7 +50,7 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
         return f"{made} made it, and {made_by[1].version} compiles here"
     source_text, source = read_source(unit)
     asked = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
-    missing = (*asked, *lacking(source, cubin.heads))
+    missing = (*asked, *lacking(source, cubin.records))
     if missing:
         return f"whether it holds {missing[0]} depends on how it is compiled"
     flags = (

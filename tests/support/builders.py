@@ -337,11 +337,11 @@ class StandInCubin:
     arch: str = "sm_90"
 
     @property
-    def heads(self) -> dict[str, CubinFunction]:
+    def records(self) -> dict[str, CubinFunction]:
         return {function.name: function for function in self.functions}
 
     def function(self, name: str) -> CubinFunction:
-        return self.heads[name]
+        return self.records[name]
 
     def code(self, function: CubinFunction) -> object:
         return self

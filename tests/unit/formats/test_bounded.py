@@ -209,7 +209,7 @@ def refused(data: bytes, read: Callable[[Cubin], object]) -> str:
 
 def test_names_without_an_end() -> None:
     assert "without an end" in refused(
-        with_section(".strtab", b"a" * 300_000), lambda cubin: cubin.heads
+        with_section(".strtab", b"a" * 300_000), lambda cubin: cubin.records
     )
 
 
@@ -225,19 +225,19 @@ def test_sections_that_overlap() -> None:
     table, count = struct.unpack_from("<Q", CUBIN, 40)[0], struct.unpack_from("<H", CUBIN, 60)[0]
     for index in range(1, count):
         struct.pack_into("<IQQQQ", changed, table + 64 * index + 4, 1, 0, 0, 0, len(CUBIN))
-    assert "overlap" in refused(bytes(changed), lambda cubin: cubin.heads)
+    assert "overlap" in refused(bytes(changed), lambda cubin: cubin.records)
 
 
 def test_no_section_of_names() -> None:
     changed = bytearray(CUBIN)
     struct.pack_into("<H", changed, 62, 0xFFFF)
-    assert "no names" in refused(bytes(changed), lambda cubin: cubin.heads)
+    assert "no names" in refused(bytes(changed), lambda cubin: cubin.records)
 
 
 def test_symbols_whose_names_are_in_no_section() -> None:
     changed = bytearray(CUBIN)
     struct.pack_into("<I", changed, section_header(".symtab") + 40, 0xFFFF)
-    assert "without names" in refused(bytes(changed), lambda cubin: cubin.heads)
+    assert "without names" in refused(bytes(changed), lambda cubin: cubin.records)
 
 
 def test_relocations_by_no_symbol() -> None:
