@@ -33,11 +33,7 @@ def message(case: Case) -> str:
     if not case.accesses:
         verb = "is" if case.share.frame_bytes == 1 else "are"
         return f"{count(case.share.frame_bytes, 'byte')} of the frame {verb} not attributed"
-    computed = sum(
-        any(one.kind == "computed-address" for one in access.evidence) for access in case.accesses
-    )
-    known = f"; {computed} of them at computed addresses: no spills" if computed else ""
-    return f"{traffic(case)} could not be attributed{known}"
+    return f"{traffic(case)} could not be attributed"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -128,12 +128,12 @@ def test_marked_sites_are_spills_and_unplaced_ones_open() -> None:
     assert (unplaced.cause, unplaced.evidence, unplaced.sectors) == ("unattributed", (), 4)
 
 
-def test_machine_code_alone_tells_computed_addresses_and_uniform_ones() -> None:
+def test_machine_code_alone_tells_uniform_addresses() -> None:
     found = attributed(layers(None, ldl(), ldl(base=9), ldl(base=None), ldl(marked=True)))
     told = [(a.cause, a.uniformity, [e.kind for e in a.evidence]) for a in found.accesses]
     assert told == [
         ("unattributed", "uniform", []),
-        ("unattributed", "unknown", ["computed-address"]),
+        ("unattributed", "unknown", []),
         ("unattributed", "uniform", []),
         ("register-spill", "uniform", ["spill-mark"]),
     ]
