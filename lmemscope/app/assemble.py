@@ -88,11 +88,7 @@ def assemble(
         )
     failed = (UnitReport(path, "auto", "", (), _failure(error)) for path, error in planned.errors)
     reports = [*reports, *failed]
-    told = filter(_is_worth_a_line, left_out)
-    notes = (
-        *(one if isinstance(one, str) else one.reason for one in told),
-        *_of_objects(reports),
-    )
+    notes = (*_told(left_out), *_of_objects(reports))
     return Report(
         version=__version__,
         toolchain=toolchain,
@@ -204,16 +200,29 @@ def _of_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
     if read:
         yield f"facts of {read} of {count(len(built), 'unit')} were read from the build's objects"
     for state, said in _SAID.items():
-        names = dict.fromkeys(
-            f"{name} ({found.reason})" for name, found in built if found.state == state
-        )
-        if names:
-            yield f"{said}: {listed(list(names), _NAMED)}"
+        names: dict[str, dict[str, None]] = {}
+        for name, found in built:
+            if found.state == state:
+                names.setdefault(found.reason or "", {})[name] = None
+        for reason, alike in names.items():
+            yield f"{said}: {reason}: {listed(list(alike), _NAMED)}"
 
 
-def _is_worth_a_line(left_out: str | Gap) -> bool:
-    """Whether everybody is told; what holds nothing of a project's only the gate accounts for."""
-    return isinstance(left_out, str) or left_out.kind != "note"
+def _told(left_out: Iterable[str | Gap]) -> Iterator[str]:
+    """What everybody is told; what holds nothing of a project's only the gate accounts for.
+
+    What is not known of many files for one reason is one sentence.
+    """
+    inputs: dict[str, list[str]] = {}
+    for one in left_out:
+        if isinstance(one, str):
+            inputs.setdefault(one, [])
+        elif one.kind != "note":
+            alike = inputs.setdefault(one.reason, [])
+            if one.input is not None and one.stage == "plan":
+                alike.append(one.input)
+    for reason, names in inputs.items():
+        yield f"{reason}: {listed(names, _NAMED)}" if names else reason
 
 
 def _files_of_kernels(reports: Iterable[UnitReport]) -> Iterator[str]:

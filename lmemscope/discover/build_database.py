@@ -153,7 +153,7 @@ def read_database(
         for number, why, source in records.broken
         if source is None or wanted(source)
     }
-    unsure: dict[tuple[int, str], str | None] = {}
+    unsure: list[tuple[str, str]] = []
     for source, numbered in records.by_path.items():
         if not wanted(source):
             continue
@@ -167,10 +167,10 @@ def read_database(
             if entry is None:
                 continue
             found_doubts = doubts(source, entry.compiler.path, entry.flags)
-            unsure.update(((number, why), source) for why in found_doubts)
+            unsure += ((source, why) for why in found_doubts)
             for other in filter(_is_cuda, entry.flags.inputs):
                 if other != source and os.path.isfile(other) and wanted(other):
-                    unsure[number, f"it compiles {other} too"] = other
+                    unsure.append((other, f"it is compiled with {source}"))
             flags.append((number, entry.flags))
             options, words = without_host_words(entry.flags.options)
             compiled = seen.setdefault((entry.path, options, entry.flags.archs), set())
@@ -184,9 +184,10 @@ def read_database(
     flags.sort(key=lambda item: item[0])
     unclear = tuple(
         (source, f"entry {number}: {why}")
-        for (number, why), source in sorted({**broken, **unsure}.items())
+        for (number, why), source in sorted(broken.items())
         if source is not None
     )
+    unclear += tuple(dict.fromkeys(unsure))
     left_out = _left_out([one for _, one in flags], trust)
     return BuildDatabase(path, found, (*notes, *left_out), unclear)
 

@@ -39,24 +39,23 @@ _SHELL = re.compile(r"[$`]|(?:^|[\s,=])@|-charset=|^-?-S|(?:^|[\s,=])-{1,2}(?:D|
 
 
 def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
-    """Reasons, in sentences that do not name the build."""
-    name, compiler = os.path.basename(path), program_name(program)
+    """Reasons, in clauses that name neither the build nor the source."""
+    compiler = program_name(program)
     if not _is_compiler(compiler, flags.language):
         named = program or "an empty command"
-        yield f"how {named} compiles {name} is not known, for it is no compiler of CUDA"
+        yield f"how {named} compiles it is not known, for {named} is no compiler of CUDA"
     for word in flags.may_define:
-        yield f"what {word} means for {name} is not known"
+        yield f"what {word} means for it is not known"
     yield from _about_directories(path, flags)
     is_nvcc = "nvcc" in compiler
     refused = others_than_ours(flags)
     left = (*(() if is_nvcc else (program,)), *refused, *flags.unknown, *flags.unsaid)
     if not left:
         return
-    hosts = (word.partition("=")[2] for word in flags.refused if _HOST_COMPILER.match(word))
-    is_gcc = all(_SYSTEM_COMPILER.fullmatch(program_name(host)) for host in hosts)
+    is_gcc = all(names_gcc(word) for word in flags.refused if _HOST_COMPILER.match(word))
     asked = _asked(path, flags.options, is_nvcc, is_gcc)
     if asked is not None:
-        yield f"{name} asks for {asked}, and what {left[0]} makes of it is not known"
+        yield f"it asks for {asked}, and what {left[0]} makes of that is not known"
 
 
 def others_than_ours(flags: BuildFlags) -> tuple[str, ...]:
@@ -68,6 +67,13 @@ def others_than_ours(flags: BuildFlags) -> tuple[str, ...]:
     )
 
 
+def names_gcc(word: str) -> bool:
+    """Whether an option takes GCC as nvcc's host compiler, by the name of the program."""
+    host = word.partition("=")[2]
+    is_named = _SYSTEM_COMPILER.fullmatch(program_name(host)) is not None
+    return is_named and _HOST_COMPILER.match(word) is not None
+
+
 def _about_directories(path: str, flags: BuildFlags) -> Iterator[str]:
     """Where headers are looked for in an order that neither NVRTC nor our nvcc is given."""
     if not (flags.quoted or flags.after):
@@ -76,15 +82,14 @@ def _about_directories(path: str, flags: BuildFlags) -> Iterator[str]:
         read = closure(path, flags.options)
     except OSError:
         return
-    name = os.path.basename(path)
     searched = flags.options.include_dirs
     others = [one for one in searched if one not in flags.quoted]
     for header in sorted(read.angled):
         if _first(header, searched) != _first(header, others):
-            yield f"which <{header}> {name} means is not known, for -iquote names a directory of it"
+            yield f"which <{header}> it means is not known, for -iquote names a directory of it"
     for directory in flags.after:
         if any(file.startswith(os.path.join(directory, "")) for file in read.files):
-            yield f"whether {name} reads {directory} is not known, for -idirafter names it"
+            yield f"whether it reads {directory} is not known, for -idirafter names it"
 
 
 def _first(header: str, directories: Iterable[str]) -> str | None:

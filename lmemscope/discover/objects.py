@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from lmemscope.discover.build_doubts import asks_host_compiler, names_gcc
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.locate import shown_path
 from lmemscope.discover.object_record import Doubt, Record, Records
@@ -153,8 +154,11 @@ def entry_doubt(entry: Entry) -> Doubt | None:
         return "unknown", f"it was made by {', '.join(sorted(names - {'nvcc'}))}"
     if caching:
         return "unknown", f"{caching[0]} may have it from another build"
-    if command.left_out:
-        return "compiled", f"its command has {command.left_out[0]}, which is left out"
+    left = command.left_out
+    if any(map(names_gcc, left)) and not asks_host_compiler(entry.path, given):
+        left = tuple(word for word in left if not names_gcc(word))
+    if left:
+        return "compiled", f"its command has {left[0]}, which is left out"
     if command.relocatable:
         return "compiled", "its device code is linked later"
     if not _DEBUG.isdisjoint((*given.nvcc_args, *given.ptxas_args)):

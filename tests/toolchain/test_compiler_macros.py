@@ -11,7 +11,14 @@ import pytest
 
 from lmemscope.lowering import toolkit_names
 from lmemscope.model import CompileOptions, Unit
-from lmemscope.sources.compiler_macros import ALWAYS, DIFFERENT, SAME, is_different, may_differ
+from lmemscope.sources.compiler_macros import (
+    ALWAYS,
+    DIFFERENT,
+    NOT_DEFINED,
+    SAME,
+    is_different,
+    may_differ,
+)
 from lmemscope.tools import nvcc, nvrtc
 from lmemscope.tools.toolchain import INSTALLED
 
@@ -68,6 +75,7 @@ def test_the_tables_are_those_of_the_compilers(std: str | None, arch: str, tmp_p
     known = sorted({*by_nvcc, *(name.decode() for name in DIFFERENT | SAME)})
     asking = "".join(f'#ifdef {name}\n#pragma message "HAS {name}"\n#endif\n' for name in known)
     by_nvrtc = set(re.findall(r"HAS (\w+)", of_nvrtc(asking, std, arch)[0]))
+    assert not [name for name in {*by_nvcc, *by_nvrtc} if NOT_DEFINED.fullmatch(name.encode())]
     both = sorted(by_nvrtc & set(by_nvcc))
     head = "#define TEXT_(...) #__VA_ARGS__\n#define TEXT(...) TEXT_(__VA_ARGS__)\n"
     values = {name: value_of(name, by_nvcc[name] or None) for name in both}

@@ -70,13 +70,17 @@ def test_what_changed_is_named() -> None:
         ("nvcc -G -c a.cu -o a.o", "compiled"),
         ("nvcc -Xptxas -g -c a.cu -o a.o", "compiled"),
         ("nvcc -Xcicc -O1 -c a.cu -o a.o", "compiled"),
-        ("nvcc -ccbin /opt/other/g++ -c a.cu -o a.o", "compiled"),
+        ("nvcc -ccbin /opt/other/g++ -c a.cu -o a.o", None),
+        ("nvcc -ccbin /opt/other/clang++ -c a.cu -o a.o", "compiled"),
+        ("nvcc -ccbin /opt/other/g++ -c asks.cu -o a.o", "compiled"),
         ("nvcc --entries=one -c a.cu -o a.o", "compiled"),
     ],
 )
 def test_commands(tmp_path: Path, command: str, state: str | None) -> None:
     (tmp_path / "a.cu").write_text("")
-    record = {"directory": str(tmp_path), "file": "a.cu", "command": command}
+    (tmp_path / "asks.cu").write_text("#if __GNUC__ > 12\n#endif\n")
+    file = "asks.cu" if "asks.cu" in command else "a.cu"
+    record = {"directory": str(tmp_path), "file": file, "command": command}
     (tmp_path / "compile_commands.json").write_text(json.dumps([record]))
     (entry,) = read_database(str(tmp_path / "compile_commands.json")).entries
     assert entry.command.object == str(tmp_path / "a.o")
