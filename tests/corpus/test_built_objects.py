@@ -211,7 +211,7 @@ def test_a_baseline_of_either_holds_for_the_other(project: Project) -> None:
 def test_the_output_says_which_were_read(project: Project) -> None:
     done = project.lmemscope("scan", "build")
     assert "facts of 3 of 6 units were read from the build's objects" in done.out
-    assert "count.cu (local memory)" in done.out
+    assert "local memory: src/count.cu" in done.out
     done = project.lmemscope("scan", "build", "--no-objects")
     assert "were read" not in done.out
 
