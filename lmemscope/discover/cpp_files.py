@@ -11,6 +11,7 @@ from lmemscope.model import CudaSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import user_files
+from lmemscope.sources.macro_use import code
 
 _ENDINGS = frozenset(
     ".c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .inc .inl .ipp .tcc .tpp .txx".split()
@@ -19,7 +20,10 @@ _INSTANCE = re.compile(rb"(?m:^)[ \t]*template[ \t]+(?:[\w ]{0,80}[ \t])?__globa
 _BEFORE, _HEAD = 200, 4000
 _NO_CODE = (b"#", b"//", b"/*", b"*")
 _WORD = b"__global__"
-_SPELLED = re.compile(rb"__global__|__attribute__[ \t]*\(\([ \t]*_*global_*[ \t]*\)\)")
+_SPELLED = re.compile(
+    rb"__global__|__location__\s*\(\s*global\b|__attribute(?:__)?\s*\(\([^()]*\b_*global_*\b"
+)
+_BODY = re.compile(rb"\{|<%")
 _DEFINE = re.compile(rb"(?m:^)[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\(?:\r?\n|.))*)")
 _HEADING = re.compile(rb"\b([A-Za-z_]\w*)\s+void\b|(?m:^)[ \t]*([A-Za-z_]\w*)[ \t]*\(")
 _COMMON = frozenset(
@@ -67,37 +71,31 @@ def _may_be_in_string(text: bytes) -> bool:
 
 
 def _defines_kernel(text: bytes) -> bool:
-    """Whether ``__global__`` stands before a body, outside of comments' and directives' lines.
+    """Whether ``__global__`` stands before a body, in no comment, string or directive.
 
     Or behind ``template`` without parameters: an instance of a template that is elsewhere.
     """
-    return _INSTANCE.search(text) is not None or any(
-        _begins_kernel(text, match.start()) for match in _SPELLED.finditer(text)
+    joined = text.replace(b"\\\r\n", b"").replace(b"\\\n", b"")
+    if b"global" not in joined:
+        return False
+    shown = code(text)
+    return _INSTANCE.search(shown) is not None or any(
+        _begins_kernel(shown, match.start()) for match in _SPELLED.finditer(shown)
     )
 
 
-def _begins_kernel(text: bytes, at: int, *, returns: bool = True) -> bool:
-    """Whether a definition begins at a word, which is neither in a comment nor in a directive.
-
-    Args:
-        text: of the file.
-        at: of the word.
-        returns: whether ``void`` has to follow; a macro may hold it.
-    """
+def _begins_kernel(text: bytes, at: int) -> bool:
+    """Whether a definition begins at a word, which stands in no comment and no directive."""
     line = max(text.rfind(b"\n", max(at - _BEFORE, 0), at) + 1, at - _BEFORE, 0)
-    head, brace, _ = text[at : at + _HEAD].partition(b"{")
-    is_definition = bool(brace) and b";" not in head and (b"void" in head or not returns)
+    body = _BODY.search(text, at, at + _HEAD)
+    is_definition = body is not None and text.find(b";", at, body.start()) < 0
     return is_definition and not text[line:at].lstrip().startswith(_NO_CODE)
 
 
 def _by_macro(path: str, text: bytes) -> bool:
     """Whether a macro of the file, or of a header that it includes, begins a kernel in it."""
     headings = ((one[1] or one[2], one.start()) for one in _HEADING.finditer(text))
-    begun = {
-        word
-        for word, at in headings
-        if word not in _COMMON and _begins_kernel(text, at, returns=False)
-    }
+    begun = {word for word, at in headings if word not in _COMMON and _begins_kernel(text, at)}
     if not begun:
         return False
     return any(not begun.isdisjoint(_kernel_macros(file)) for file in user_files(path))

@@ -9,6 +9,9 @@ form feed, or Latin-1's 0x85, ends none.
 from __future__ import annotations
 
 import codecs
+import io
+import re
+import tokenize
 from dataclasses import dataclass
 
 _WIDE = (
@@ -17,6 +20,10 @@ _WIDE = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
+
+
+_OF_ONE_BYTE = re.compile(r"ascii|iso8859-\d+|cp125\d|koi8-[ru]")
+"""Codecs, by Python's names, in which each byte is a character, and ASCII's are their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,35 @@ def decoded(data: bytes) -> Decoded:
     except UnicodeDecodeError as error:
         odd = error.start + len(data) - len(body)
         return Decoded(body.decode("utf-8", "surrogateescape"), odd)
+
+
+def python_encoding(data: bytes) -> str | None:
+    """The encoding that a Python file declares (PEP 263), by Python's name; ``utf-8`` without one.
+
+    None where in that encoding other bytes than ASCII's may be code, and where there is no such.
+    """
+    if b"coding" not in data:
+        return "utf-8"
+    try:
+        name, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        name = codecs.lookup(name).name
+    except (SyntaxError, LookupError):
+        return None
+    if name in ("utf-8", "utf-8-sig"):
+        return "utf-8"
+    return name if _OF_ONE_BYTE.fullmatch(name) else None
+
+
+def decoded_python(data: bytes) -> str:
+    """The text of a Python file, every kind of line end as one newline.
+
+    Raises:
+        ValueError: it is not in the encoding that it declares, or that is not read.
+    """
+    name = python_encoding(data)
+    if name is None:
+        raise ValueError("its encoding is not read")
+    return io.IncrementalNewlineDecoder(None, translate=True).decode(data.decode(name), True)
 
 
 def encoded(text: str) -> bytes:

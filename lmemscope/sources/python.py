@@ -13,10 +13,11 @@ import re
 from dataclasses import dataclass
 
 from lmemscope.errors import InputError
-from lmemscope.files import UnreadableFileError, decoded_utf8, read_input
+from lmemscope.files import UnreadableFileError, read_input
 from lmemscope.model import Unit
 from lmemscope.sources import cupy
 from lmemscope.sources.cupy import CupyProgram
+from lmemscope.sources.encoding import decoded_python, python_encoding
 from lmemscope.sources.numba import NumbaKernel, decorators, find_kernels
 from lmemscope.sources.python_modules import local_modules
 from lmemscope.sources.python_origins import Origins
@@ -29,6 +30,7 @@ LARGEST = 16 << 20
 
 _WORDS = (
     *("cupyx?", "cupy_backends", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
+    *(r"cuda\s*\.\s*bindings", "pynvrtc", "pynvjitlink", "mxnet"),
     *("cpp_extension", "_compile_kernel", *MAKERS),
 )
 _OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
@@ -45,8 +47,8 @@ _UNFOLLOWED = re.compile(
 
 
 def may_hold_kernels(data: bytes) -> bool:
-    """Whether a file names what makes kernels."""
-    return _SIGNS.search(data) is not None
+    """Whether a file names what makes kernels; in an encoding that is not read, it may."""
+    return _SIGNS.search(data) is not None or python_encoding(data) is None
 
 
 def is_worth_parsing(path: str) -> bool:
@@ -120,7 +122,7 @@ def read_file(path: str, name: str) -> PythonFile:
     """
     try:
         data = _bytes(path)
-        source = decoded_utf8(data)
+        source = decoded_python(data)
         tree = ast.parse(source, path)
         reaches = _reaches(path, data)
         origins = Origins(tree, path, _FOLLOWED if reaches else 0)

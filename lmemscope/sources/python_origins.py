@@ -15,7 +15,8 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from lmemscope.files import decoded_utf8, read_input
+from lmemscope.files import read_input
+from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.python_modules import find_module
 
 UNKNOWN = "?"
@@ -46,9 +47,9 @@ _REFLECTING = frozenset(
 )
 _BUILTINS = frozenset(dir(builtins))
 _FOLLOWED = frozenset(
-    "cupy cupyx cupy_backends numba numba_cuda pycuda cuda nvrtc torch builtins sys importlib "
-    "operator inspect pickle marshal dill cloudpickle runpy gc pydoc pkgutil types "
-    "functools".split()
+    "cupy cupyx cupy_backends numba numba_cuda pycuda cuda nvrtc pynvrtc pynvjitlink mxnet torch "
+    "builtins sys importlib operator inspect pickle marshal dill cloudpickle runpy gc pydoc "
+    "pkgutil types functools".split()
 )
 """Packages whose names are followed: those that make kernels, and those that give what is not
 named."""
@@ -236,7 +237,8 @@ class Origins:
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.Attribute):
-            return self._attribute(self.of(node.value), node.attr)
+            own = self._classes(node.value) if node.attr == "__class__" else set()
+            return own | self._attribute(self.of(node.value), node.attr)
         if isinstance(node, ast.Call):
             return self._calls(self.of(node.func), node)
         if isinstance(node, ast.Subscript):
@@ -282,6 +284,15 @@ class Origins:
             found.add(UNKNOWN)
         return found | self._kinds.get((_ATTRIBUTE, name), set())
 
+    def _classes(self, node: ast.expr) -> set[str]:
+        """Where the functions come from whose result a value is: it may be of their type."""
+        values = [node]
+        if isinstance(node, ast.Name):
+            values = self._values.get((_NAME, node.id), [])
+        elif isinstance(node, ast.Attribute):
+            values = self._values.get((_ATTRIBUTE, node.attr), [])
+        return self._all(one.func for one in values if isinstance(one, ast.Call))
+
     def _calls(self, called: Kinds, node: ast.Call) -> set[str]:
         if not called:
             return set()
@@ -305,6 +316,8 @@ class Origins:
             return _unknown_of(given)
         if called in _NAMESPACES:
             return {f"{called}()"}
+        if called == "builtins.type" and first is not None and len(node.args) == 1:
+            return self._classes(first)
         if called in _READERS:
             return {UNKNOWN}
         if called in _GETTERS:
@@ -345,4 +358,4 @@ def _of_file(path: str, follow: int) -> Origins | None:
 
 @functools.lru_cache(maxsize=512)
 def _read(path: str, _size: int, _mtime_ns: int, follow: int) -> Origins:
-    return Origins(ast.parse(decoded_utf8(read_input(path)), path), path, follow)
+    return Origins(ast.parse(decoded_python(read_input(path)), path), path, follow)

@@ -12,6 +12,22 @@ READ_TWICE = "two equal headers that are read once, which GCC takes for one"
 
 _ATTRIBUTE = "an attribute that NVRTC leaves out"
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_WORD_OF_ATTRIBUTES = re.compile(rb"(?<![\w$])__attribute(?:__)?(?![\w$])")
+_OF_A_NAME = re.compile(
+    rb"(?<![\w$])(?:struct|class|union)\s*$"
+    rb"|\b(?:bool|char|short|int|long|float|double|signed|unsigned)\b[\s*]+\w+\s*(?:\[\w*\]\s*)*$"
+)
+"""What stands before an attribute that says nothing of a type behind its braces."""
+_NO_LAYOUT = (
+    rb"(?:__)?(?:always_inline|noinline|unused|used|deprecated|noreturn|visibility|cold|hot|pure"
+    rb"|const|nothrow|nonnull|format|warn_unused_result)(?:__)?(?![\w$])"
+)
+"""Attributes of functions and variables, which say nothing of a type's layout."""
+_ALIKE = re.compile(
+    rb"\s*\(\s*\(\s*(?:" + _NO_LAYOUT + rb"\s*(?:\([^()]*\)\s*)?(?:,\s*|(?=\))))*\)\s*\)"
+)
+_NAMED_ALIKE = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+" + _NO_LAYOUT)
+_DEFINED = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define\b([^\n]*)")
 _PLACE = "a line or a file that a text asks for, which NVRTC names otherwise"
 _ASKED_PLACE = re.compile(rb"(?<![\w$])__(?:LINE|FILE)__(?![\w$])")
 _BEFORE_PLACE = re.compile(rb"(?:^|[;{})\\\s])printf\s*+\([^;{}()]*,\s*$")
@@ -29,7 +45,7 @@ _FUNCTION = rb"(?:::\s*+|std\s*+::\s*+)?(?:" + b"|".join(sorted(LIBRARY_FUNCTION
 
 _READ_OTHERWISE = {
     _ATTRIBUTE: re.compile(
-        rb"\}\s*(?:\w+\s*)?__(?:attribute__|align__)|\[\[\s*(?:using\s+)?(?:__)?gnu(?:__)?\s*:"
+        rb"(?:\}|%>)\s*(?:\w+\s*)?__align__|\[\[\s*(?:using\s+)?(?:__)?gnu(?:__)?\s*:"
         rb"|\[\[\s*no_unique_address\b"
     ),
     "a string that NVRTC encodes otherwise": re.compile(
@@ -67,19 +83,21 @@ _READ_OTHERWISE = {
         rb"\b__builtin_(?:LINE|FILE|FUNCTION|COLUMN|source_location)\b|\bsource_location\b"
         rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+printf\b"
     ),
+    "an order of three ways, whose types the host's headers declare": re.compile(rb"<=>"),
     "virtual functions, whose tables NVRTC names by other symbols": re.compile(rb"\bvirtual\b"),
 }
 """What NVRTC reads, but otherwise than nvcc: structures have other sizes, or code differs.
 
-Measured with CUDA 13: GNU attributes behind a type's braces or in double brackets; strings that are
+Measured with CUDA 13: GNU attributes behind a type's braces or in double brackets, for which all
+but those of a known meaning in front of a name are taken; strings that are
 wide or UTF-8 by their prefix, or name characters by number; and powers, for of a number and an
 integer the host's library makes two numbers, where NVRTC has an overload that multiplies; the
 classification of a number, which is a ``bool`` for nvcc and decides overloads and ``auto``; macros
 that a pragma keeps and gives back, and what else GCC's preprocessor does when a pragma says so; the
 functions of the host's library, which its headers declare as throwing nothing, a part of their
 types, and NVRTC does not; the number of a line in a macro's arguments over several lines, and the
-name of a file; and the table of virtual functions of an object that a template makes,
-which NVRTC reads through a symbol of its own where nvcc names it.
+name of a file; ``<=>``, whose types ``<compare>`` declares; and the table of virtual functions of
+an object that a template makes, which NVRTC reads through a symbol of its own where nvcc names it.
 """
 
 
@@ -94,9 +112,9 @@ def read_otherwise(text: bytes) -> str | None:
         for what, pattern in _READ_OTHERWISE.items():
             if pattern.search(shown) is not None:
                 return what
-        if b"__attribute__" in shown and any(map(_is_attribute, shown.split(b"\n"))):
-            return _ATTRIBUTE
     shown = code(text)
+    if _has_attribute(shown):
+        return _ATTRIBUTE
     if _DIRECTIVES.search(shown) is not None:
         return DIRECTIVE
     return _PLACE if _asks_for_place(shown) else None
@@ -111,8 +129,22 @@ def _asks_for_place(text: bytes) -> bool:
     )
 
 
-def _is_attribute(line: bytes) -> bool:
-    """Whether a line defines a macro for an attribute: where that is used shows nothing of it."""
-    return (
-        b"define" in line and b"__attribute__" in line and (b"packed" in line or b"aligned" in line)
-    )
+def _has_attribute(text: bytes) -> bool:
+    """Whether an attribute may say more of a type than one in front of the type's name.
+
+    Behind braces NVRTC leaves it out, and a macro can be the brace, the word or the attribute.
+    """
+    if b"__attribute" in text and any(
+        _ALIKE.match(text, found.end()) is None
+        and _OF_A_NAME.search(text, max(0, found.start() - 80), found.start()) is None
+        for found in _WORD_OF_ATTRIBUTES.finditer(text)
+    ):
+        return True
+    if b"__attribute" in text and _NAMED_ALIKE.search(text) is not None:
+        return True
+    return b"__align__" in text and any(map(_is_unbalanced, _DEFINED.findall(text)))
+
+
+def _is_unbalanced(body: bytes) -> bool:
+    opened, closed = ((b"{", b"<%"), (b"}", b"%>"))
+    return sum(map(body.count, opened)) != sum(map(body.count, closed))

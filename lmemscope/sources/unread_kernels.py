@@ -46,6 +46,7 @@ MAKERS = {
         "a module of the driver",
     ),
     **dict.fromkeys(("cuLibraryLoadData", "cuLibraryLoadFromFile"), "a library of the driver"),
+    **dict.fromkeys(("cudaLibraryLoadData", "cudaLibraryLoadFromFile"), "a library of the runtime"),
     **dict.fromkeys(("cuLinkAddData", "cuLinkAddFile"), "a module that the driver links"),
 }
 """Names that make kernels wherever they come from, and what of."""
@@ -58,13 +59,15 @@ _OTHER_JITS = frozenset(
 )
 """Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
 _PACKAGES = frozenset({"cupy", "cupyx", "cupy_backends", "numba", "pycuda"})
-_COMPILERS = _PACKAGES | {"cuda", "nvrtc", "numba_cuda"}
+_COMPILERS = _PACKAGES | {"cuda", "nvrtc", "numba_cuda", "pynvrtc", "pynvjitlink"}
 _MAKING = re.compile(
     rf"(?:.*\.)?(?:{'|'.join(MAKERS)})"
     r"|numba(?:_cuda)?\.(?:.*\.)?cuda\.(?:.*\.)?(?:jit|[Rr]educe|compile\w*|CUDADispatcher|CUDAKernel)"
     r"|cupy\.(?:fuse|vectorize|_(?!_)\w+\..*|cuda\.(?:compiler|function)\..*)"
     r"|(?:cupy_backends\.cuda\.(?:libs|api)|cupy\.cuda)\.(?:nvrtc\.\w+Program|driver\.(?:module|link)\w+)"
-    r"|cuda\.core\..*\bProgram|torch\.utils\.cpp_extension\.load|torch\.cuda\._compile_kernel"
+    r"|cuda\.core\..*\b(?:Program|Linker|ObjectCode\.from_\w+)"
+    r"|cuda\.(?:bindings\.)?(?:nvrtc|nvvm|nvjitlink|nvfatbin)\.\w+|(?:pynvrtc|pynvjitlink)\..*"
+    r"|mxnet\.(?:.*\.)?rtc\..*|torch\.utils\.cpp_extension\.load|torch\.cuda\._compile_kernel"
 )
 """Functions that make kernels, by the dotted names of what is imported."""
 _RUN = frozenset({"exec", "eval", "compile"})

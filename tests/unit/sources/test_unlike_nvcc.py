@@ -8,6 +8,7 @@ import pytest
 
 from lmemscope.model import CompileOptions
 from lmemscope.sources import includes
+from lmemscope.sources.unlike_nvcc import read_otherwise
 
 
 def asked(directory: Path, text: str, **options: tuple[str, ...]) -> str | None:
@@ -103,3 +104,28 @@ def test_equal_headers_that_are_read_once_are_one_for_gcc(tmp_path: Path) -> Non
         (tmp_path / name / "y.h").write_text("int v();\n")
     assert asked(tmp_path, text) is None
     assert asked(tmp_path, text.replace("include", "import")) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read_otherwise"),
+    [
+        ("struct S { char c; int i; } __attribute__((packed));", True),
+        ("struct S { char c; int i; } __attribute((packed));", True),
+        ("#define ATTR(x) __attribute__((x))\nstruct S { int i; } ATTR(packed);", True),
+        ("#define ATTR __attribute__\nstruct S { int i; } ATTR((aligned(16)));", True),
+        ("#define A(x) __attribute##x\nstruct S { int i; } A(__((packed)));", True),
+        ("#define unused packed\nstruct S { int i; } __attribute__((unused));", True),
+        ("struct S { int i; %> __align__(16);", True),
+        ("#define END }\nstruct S { int i; END __align__(16);", True),
+        ("template <class T> concept C = requires(T x) { x <=> x; };", True),
+        ("struct __attribute__((packed)) S { char c; int i; };", False),
+        ("struct __align__(16) S { int i; };", False),
+        ("__attribute__((always_inline, unused)) int f();", False),
+        ('__attribute__((visibility("default"), __noinline__)) int f();', False),
+        ("#define KEEP __attribute__((noinline))\n// __attribute__((packed))\nint f();", False),
+    ],
+)
+def test_attributes_of_types_are_taken_only_in_front_of_names(
+    text: str, is_read_otherwise: bool
+) -> None:
+    assert (read_otherwise(text.encode()) is not None) == is_read_otherwise

@@ -63,6 +63,12 @@ UNREAD |= {
     "a callback": "import cupy\nwith cupy.fft.config.set_cufft_callbacks(cb_load=t):\n    pass\n",
     "a scan": "from pycuda.scan import InclusiveScanKernel as S\nk = S(int, 'a+b', preamble=t)\n",
     "a linked source": "from numba import cuda\nf = cuda.CUSource(t)\n",
+    "the type of a kernel": f"import cupy\nc = cupy.RawKernel{SOURCE}\nk = type(c){SOURCE}",
+    "the class of a kernel": f"import cupy as q\nc = q.RawKernel{SOURCE}\nk = c.__class__{SOURCE}",
+    "object code": "from cuda.core import ObjectCode\nm = ObjectCode.from_cubin(t)\n",
+    "the runtime's library": "from cuda.bindings import runtime as r\nr.cudaLibraryLoadData(t)\n",
+    "NVVM": "from cuda.bindings import nvvm\nnvvm.compile_program(p, 0, [])\n",
+    "pynvrtc": "from pynvrtc.compiler import Program\nProgram(t).compile()\n",
 }
 ORDINARY = {
     "CuPy's driver, asked": "from cupy.cuda import driver\ndriver.ctxGetCurrent()\n",
@@ -81,6 +87,11 @@ ORDINARY = {
         "    def code(self):\n        pass\n"
     ),
     "evaluated text": "def f(text):\n    return eval(text, globals(), locals())\n",
+    "types": (
+        "import cupy\nclass A:\n    def copy(self):\n        return self.__class__(self.x)\n"
+        "    def like(self, other):\n        return type(other)(cupy.zeros(3))\n"
+    ),
+    "an encoding of bytes": "# coding: latin-1\nimport cupy\nname = 'x'\n",
     "arrays": "import cupy as cp\nxp = cp\ndef f(x):\n    return xp.sqrt(x)\n",
 }
 
@@ -91,6 +102,16 @@ def test_a_form_that_is_not_read_is_said(form: str, tmp_path: Path) -> None:
     file.write_text(UNREAD[form])
     assert is_worth_parsing(str(file))
     assert survey(str(file), "m.py").unread
+
+
+@pytest.mark.parametrize(
+    "text", ["# coding: utf-7\n#+AAo-import cupy\n", "# coding: unicode_escape\n#\\nimport cupy\n"]
+)
+def test_an_encoding_that_is_not_read_fails(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(text)
+    assert is_worth_parsing(str(file))
+    assert survey(str(file), "m.py").programs is None
 
 
 @pytest.mark.parametrize("form", THROUGH_A_MODULE)
