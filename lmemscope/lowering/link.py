@@ -11,20 +11,16 @@ from msgspec.structs import replace
 
 from lmemscope import files
 from lmemscope.errors import InputError, LmemscopeError
-from lmemscope.formats import codec
 from lmemscope.formats.cubin import architecture
 from lmemscope.formats.depths import DEPTH, parse_depth, split_depths
 from lmemscope.formats.elf import ElfFile
 from lmemscope.lowering.binary import images
 from lmemscope.lowering.lower import lower
-from lmemscope.lowering.store import Slot
+from lmemscope.lowering.store import Slot, slot_by
 from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool, Unit, kind_of_binary
 from lmemscope.routes import kind_of_unit, linked_unit
 from lmemscope.tools import nvcc, nvjitlink, nvlink
 from lmemscope.tools.toolchain import Toolchain
-
-_FORMAT = 1
-"""Changes whenever what is stored of a link, or how it is made, changes."""
 
 _STAGE = "linked"
 _EXECUTABLE = 2
@@ -186,8 +182,7 @@ def _slot(request: LinkRequest, objects: Iterable[nvlink.LinkObject], tool: Tool
     for one in objects:
         content = one.content if one.content is not None else _bytes_of(one.name, one.path)
         digests.append((one.name, one.path, hashlib.sha256(content).hexdigest()))
-    follows = (_FORMAT, request.arch, request.toolkit, tool, digests)
-    return Slot(request.cache, hashlib.sha256(codec.encode(follows)).hexdigest())
+    return slot_by(request.cache, request.arch, request.toolkit, tool, digests)
 
 
 def _bytes_of(name: str, path: str) -> bytes:
