@@ -222,6 +222,11 @@ class Disagreement(Struct, frozen=True):
     reason: DisagreementReason | None = None
 
     @property
+    def said(self) -> str:
+        """What each source says, in words."""
+        return ", ".join(f"{source} says {value}" for source, value in self.values) + self.why
+
+    @property
     def why(self) -> str:
         """The reason in words, behind the values; empty where it is not known."""
         return f" ({_WHY[self.reason]})" if self.reason is not None else ""
