@@ -8,11 +8,16 @@ tree is opened here.
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import io
 import os
 import stat
-from typing import IO
+from collections.abc import Callable
+from typing import IO, TypeVar, TypeVarTuple
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 DEFAULT_LIMIT = 512
 """MiB; several times the largest PTX and cubins of the libraries that ship device code."""
@@ -98,6 +103,33 @@ def digest_of(path: str | os.PathLike[str]) -> str | None:
             return digest.hexdigest()
     except OSError:
         return None
+
+
+def cached_while_unchanged(
+    most: int,
+) -> Callable[[Callable[[str, *Ts], T]], Callable[[str, *Ts], T]]:
+    """Make a function remember what it found in a file until the file changes.
+
+    It raises OSError where there is no such file, and what the function raises.
+
+    Args:
+        most: files that are remembered.
+    """
+
+    def cached(function: Callable[[str, *Ts], T]) -> Callable[[str, *Ts], T]:
+        @functools.lru_cache(maxsize=most)
+        def known(path: str, _state: object, *more: *Ts) -> T:
+            return function(path, *more)
+
+        @functools.wraps(function)
+        def asked(path: str, *more: *Ts) -> T:
+            found = os.stat(path)
+            state = (found.st_size, found.st_mtime_ns, found.st_ino)
+            return known(path, state, *more)
+
+        return asked
+
+    return cached
 
 
 def decoded_utf8(data: bytes) -> str:

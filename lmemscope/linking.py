@@ -182,7 +182,7 @@ def _way_out(
         return "compile and link with the same toolkit: lmemscope doctor shows which there are"
     if kind == "wrong-arch":
         return "link for the architecture that the input was compiled for, with --arch"
-    # What nvlink cannot read it does not name; cuobjdump finds no code there either.
+    # What nvlink cannot read it does not name; no code is found there here either.
     empty = [one.input for one in made.code if not one.cubins]
     if empty:
         return f"no device code can be read in {', '.join(empty)}: build it again, or leave it out"

@@ -25,7 +25,8 @@ import pytest
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from lmemscope.model import GateFailure, Report
+    from lmemscope.exporters.escape_terminal import Part
+    from lmemscope.model import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Scanner:
         for unit in report.units:
             if unit.failure is not None:
                 failure = unit.failure
-                failed(f"[{failure.stage}] {failure.message}\n{failure.log or ''}")
+                failed(f"[{failure.stage}] {failure.message}", *(failure.log or "").splitlines())
             for kernel in unit.kernels:
                 facts = kernel.facts
                 short = short_name(facts.demangled)
@@ -176,18 +177,19 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
             failed(f"usage: mark.lmem takes no {name}, but: {', '.join(rows)}")
         if value is not None:
             place = Place(f"usage: mark.lmem: {name}")
-            wrong = None
+            wrong: list[str] = []
             try:
                 limits[name] = rows[name].kind.check(value, place)
             except UsageError as error:
-                wrong = "\n".join(filter(None, (error.message, error.hint)))
-            if wrong is not None:
-                failed(wrong)
+                wrong = [error.message, *([error.hint] if error.hint else [])]
+            if wrong:
+                failed(*wrong)
     return limits
 
 
 def _check(report: Report, limits: Mapping[str, Any]) -> None:
     """Judge a report by the gate of `check`; without a limit on causes, none is forbidden."""
+    from lmemscope.exporters.gate_text import described
     from lmemscope.gate.compare import compare
     from lmemscope.model import Limit, Policy
 
@@ -195,29 +197,14 @@ def _check(report: Report, limits: Mapping[str, Any]) -> None:
     # What the marker names, and nothing else: comments in sources are for the gate of the project.
     units = tuple(replace(unit, directives=()) for unit in report.units)
     result = compare(replace(report, units=units), Policy((Limit(**given),)), None)
-    wrong = [f"{_told(one)}{_why(one)}" for one in result.failures]
-    wrong += [f"evidence is missing: {piece.text}" for piece in result.missing]
-    if wrong:
-        failed("\n".join(wrong))
+    parts = [part for one in result.failures for part in described(one)]
+    parts += [f"evidence is missing: {piece.text}" for piece in result.missing]
+    if parts:
+        failed(*parts)
 
 
-def _told(failure: GateFailure) -> str:
-    where = f"{failure.kernel} ({failure.input}, {failure.arch})"
-    if failure.kind == "limit":
-        return f"{where}: {failure.expected}, found {failure.found}"
-    return f"{where}: {failure.found} is forbidden"
-
-
-def failed(text: str) -> NoReturn:
+def failed(*parts: Part) -> NoReturn:
     """Fail the test; names and logs in the text are foreign, and pytest prints them as they are."""
-    from lmemscope.exporters.escape_terminal import document, lines
+    from lmemscope.exporters.escape_terminal import document
 
-    pytest.fail(document(lines(text)).removesuffix("\n"), False)
-
-
-def _why(failure: GateFailure) -> str:
-    finding = failure.finding
-    if finding is None:
-        return ""
-    advice = f"\n    {finding.advice[0].text}" if finding.advice else ""
-    return f"\n  {finding.rule} {finding.message}{advice}"
+    pytest.fail(document(parts).removesuffix("\n"), False)

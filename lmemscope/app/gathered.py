@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.app.session import Session
-from lmemscope.discover.locate import is_saved
+from lmemscope.discover.locate import is_saved, own_place
 from lmemscope.errors import InputError, UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
@@ -196,8 +195,7 @@ def _once(saved: Mapping[str, Report], live: Report | None) -> Iterator[Report]:
 
 def _place(name: str) -> str:
     """The file of an input; links to its directory are followed, for they change no include."""
-    directory, file = os.path.split(os.path.abspath(InputId.parse(name).file))
-    return os.path.join(os.path.realpath(directory), file)
+    return own_place(InputId.parse(name).file)
 
 
 def _identity(unit: UnitReport) -> _Identity:

@@ -6,23 +6,19 @@ the directory that they start from by the files: their digests are in the report
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.discover.checkouts import upwards
 from lmemscope.files import digest_of
-from lmemscope.model import InputId
+from lmemscope.model import InputId, respelled
 
 if TYPE_CHECKING:
     from lmemscope.model import Report
-
-T = TypeVar("T")
 
 
 def from_here(report: Report, path: str) -> Report:
@@ -38,14 +34,12 @@ def from_here(report: Report, path: str) -> Report:
     if base == here:
         return report
 
-    def spelled(name: str) -> str:
-        named = InputId.parse(name)
-        there = os.path.join(base, named.file)
-        known = named.file in digests or os.path.lexists(there)
-        own = os.path.relpath(there, here) if known and not os.path.isabs(name) else named.file
-        return str(replace(named, file=own))
+    def spelled(file: str) -> str:
+        there = os.path.join(base, file)
+        known = file in digests or os.path.lexists(there)
+        return os.path.relpath(there, here) if known and not os.path.isabs(file) else file
 
-    made = _respelled(report, functools.cache(spelled))
+    made = respelled(report, spelled)
     return replace(made, paths=report.paths and tuple(map(spelled, report.paths)))
 
 
@@ -74,22 +68,3 @@ def _digests(report: Report) -> dict[str, str | None]:
         found[InputId.parse(unit.input).file] = unit.source_digest
         found.update(unit.sources or {})
     return {name: digest for name, digest in found.items() if not os.path.isabs(name)}
-
-
-def _respelled(value: T, spell: Callable[[str], str]) -> T:
-    """A value with other names in its fields ``file``, ``input`` and ``sources``, at any depth."""
-    made: Any = value
-    if isinstance(value, tuple):
-        made = tuple(_respelled(one, spell) for one in value)
-    elif isinstance(value, Struct):
-        changed: dict[str, Any] = {}
-        for name in value.__struct_fields__:
-            held = getattr(value, name)
-            if name in ("file", "input") and isinstance(held, str):
-                changed[name] = spell(held)
-            elif name == "sources" and isinstance(held, Mapping):
-                changed[name] = {spell(file): digest for file, digest in held.items()}
-            elif isinstance(held, (tuple, Struct)):
-                changed[name] = _respelled(held, spell)
-        made = replace(value, **changed)
-    return made  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ from types import ModuleType
 from msgspec.structs import replace
 
 from lmemscope import files
+from lmemscope.discover.locate import shown_path
 from lmemscope.discover.project import Projects
 from lmemscope.errors import InternalError, LmemscopeError
 from lmemscope.lowering.analysed import (
@@ -77,7 +78,7 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
     """The report of a unit from its build's object; else the object with why it is compiled."""
     if unit.built is None:
         return None
-    shown = replace(unit.built, path=_spelled(unit.built.path))
+    shown = replace(unit.built, path=shown_path(unit.built.path))
     if shown.state != "current":
         return shown
     with _importing:
@@ -135,16 +136,11 @@ def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
         return report
     try:
         paths = includes.closure(unit.path, unit.options).files
-        found = {_spelled(path): includes.digest(path) for path in paths}
+        found = {shown_path(path): includes.digest(path) for path in paths}
     except OSError:
         # Some of them, or none, would pass for all of them.
         return report
     return replace(report, sources=found)
-
-
-def _spelled(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative
 
 
 def _with_quotes(

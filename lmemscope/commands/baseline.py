@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from lmemscope.commands.options import configured_options, is_typed, path_argument
+from lmemscope.commands.options import (
+    configured_options,
+    is_typed,
+    output_option,
+    path_argument,
+)
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code, say_failures, working
 from lmemscope.commands.say import say
@@ -35,14 +40,7 @@ def _archs(report: Report, settings: Settings, default: str) -> str:
 
 @click.command(name="baseline")
 @path_argument("paths", nargs=-1, metavar="PATH...")
-@click.option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    type=click.Path(),
-    help=f"Write to FILE.  [default: {DEFAULT_BASELINE}]",
-)
+@output_option(f"Write to FILE.  [default: {DEFAULT_BASELINE}]")
 @configured_options
 def command(
     paths: tuple[str, ...], target: str | None, configuration: Configuration, color: str

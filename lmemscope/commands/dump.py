@@ -38,7 +38,7 @@ _LOCAL_LOG = ("stack frame", "spill", "cannot be statically determined", "local 
 @click.option("--sass", "kind", flag_value="sass", help="Print the SASS with source lines.")
 @click.option("--cubin", "kind", flag_value="cubin", help="Write the ELF file (binary; use -o).")
 @click.option("--log", "kind", flag_value="log", help="Print the compiler's log, with ptxas -v.")
-@output_option
+@output_option()
 @compile_options
 def command(
     named: str, kind: str | None, target: str | None, settings: Settings, color: str

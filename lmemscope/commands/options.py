@@ -43,12 +43,15 @@ def format_options(formats: Iterable[str]) -> Callable[[Function], Function]:
         type=click.Choice(words),
         help=f"Choose the format.  [default: from the ending of -o FILE, else {words[0]}]",
     )
-    return lambda function: choice(output_option(function))
+    return lambda function: choice(output_option()(function))
 
 
-output_option = click.option(
-    "-o", "--output", "target", metavar="FILE", type=click.Path(), help="Write to FILE."
-)
+def output_option(
+    help_: str = "Write to FILE.", *, required: bool = False
+) -> Callable[[Function], Function]:
+    """Add ``-o``; it arrives as ``target``."""
+    names = ("-o", "--output", "target")
+    return click.option(*names, metavar="FILE", required=required, type=click.Path(), help=help_)
 
 
 block_option = click.option(

@@ -8,7 +8,13 @@ import click
 from msgspec.structs import replace
 
 from lmemscope.analysis.selection import selected, settled
-from lmemscope.commands.options import compile_options, fix_options, group_options, path_argument
+from lmemscope.commands.options import (
+    compile_options,
+    fix_options,
+    group_options,
+    output_option,
+    path_argument,
+)
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code, working
 from lmemscope.commands.say import say
@@ -25,15 +31,7 @@ _ENDINGS = [ending for row in FORMATS.values() for ending in row.endings]
 
 @click.command(name="report")
 @path_argument("paths", nargs=-1, metavar="PATH...")
-@click.option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    required=True,
-    type=click.Path(),
-    help=f"Write to FILE, in the format of its ending: {', '.join(_ENDINGS)}.",
-)
+@output_option(f"Write to FILE, in the format of its ending: {', '.join(_ENDINGS)}.", required=True)
 @click.option("--accesses", is_flag=True, help="List every LDL and STL in JSON.")
 @fix_options
 @group_options("view")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from lmemscope.exporters.escape_terminal import Part, document, line, lines
+from lmemscope.exporters.escape_terminal import Part, document, led, lines
 
 if TYPE_CHECKING:
     from lmemscope.errors import LmemscopeError
@@ -30,13 +30,11 @@ def show(text: str) -> None:
 
 def complain(error: LmemscopeError | Failure) -> None:
     """What went wrong and what to do, to standard error."""
-    first, *others = lines(error.message)
-    made: list[Part] = [line(f"error: [{error.stage}] ", first), *others]
+    made = led(f"error: [{error.stage}] ", error.message)
     if error.log:
         made += [part for one in error.log.splitlines() for part in lines(one, "  ")]
     if error.hint:
-        first, *others = lines(error.hint)
-        made += [line("hint: ", first), *others]
+        made += led("hint: ", error.hint)
     say(*made, err=True)
 
 
@@ -46,6 +44,5 @@ def refuse(error: click.ClickException, hint: str | None = None) -> NoReturn:
     error.show(told)
     say(*lines(told.getvalue().rstrip("\n")), err=True)
     if hint is not None:
-        first, *others = lines(hint)
-        say(line("hint: ", first), *others, err=True)
+        say(*led("hint: ", hint), err=True)
     raise SystemExit(error.exit_code)

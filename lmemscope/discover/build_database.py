@@ -7,7 +7,6 @@ would, and nothing is ever given to a shell.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
@@ -29,7 +28,7 @@ from lmemscope.discover.build_doubts import (
 from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags, read_flags
 from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.errors import InputError
-from lmemscope.files import read_input
+from lmemscope.files import cached_while_unchanged, read_input
 from lmemscope.formats.repeated_keys import Repeating, telling_repeated
 from lmemscope.model import kind_of
 
@@ -238,7 +237,7 @@ def _records_of(path: str) -> _Records:
             raise InputError("plan", f"{path} is no regular file", hint=_HINT)
         if found.st_size > _LARGEST:
             raise InputError("plan", f"{path} is larger than {_LARGEST >> 30} GiB", hint=_HINT)
-        return _parsed(os.path.abspath(path), found.st_size, found.st_mtime_ns)
+        return _parsed(os.path.abspath(path))
     except InputError:
         raise
     except json.JSONDecodeError as error:
@@ -251,8 +250,8 @@ def _records_of(path: str) -> _Records:
         raise InputError("plan", f"{path} cannot be read: {error}", hint=_HINT) from error
 
 
-@functools.lru_cache(maxsize=4)
-def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
+@cached_while_unchanged(4)
+def _parsed(path: str) -> _Records:
     """A database's entries; large ones are parsed once per command."""
     text = read_input(path).decode("utf-8", "surrogateescape")
     document = json.loads(text, object_pairs_hook=telling_repeated)
@@ -362,18 +361,14 @@ def _may_be_cuda(source: str, record: Mapping[str, Any], directory: str) -> bool
 def _names_cuda(path: str, directory: str) -> bool:
     """Whether a file of options may make a source CUDA; many entries name the same."""
     try:
-        changed = os.stat(path).st_mtime_ns
-    except OSError:
+        return _names_cuda_in(path, directory)
+    except (OSError, InputError):
         return True
-    return _names_cuda_in(path, directory, changed)
 
 
-@functools.lru_cache(maxsize=4096)
-def _names_cuda_in(path: str, directory: str, _mtime_ns: int) -> bool:
-    try:
-        flags = read_flags((f"@{path}",), directory)
-    except InputError:
-        return True
+@cached_while_unchanged(4096)
+def _names_cuda_in(path: str, directory: str) -> bool:
+    flags = read_flags((f"@{path}",), directory)
     return flags.language in CUDA_LANGUAGES or flags.names_cuda
 
 

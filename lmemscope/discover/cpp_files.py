@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 
-from lmemscope.files import read_beside
+from lmemscope.files import cached_while_unchanged, read_beside
 from lmemscope.model import CudaSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
@@ -104,14 +103,13 @@ def _by_macro(path: str, text: bytes) -> bool:
 def _kernel_macros(path: str) -> frozenset[bytes]:
     """Macros of a file that stand for ``__global__``; none where it cannot be read."""
     try:
-        stat = os.stat(path)
-        return _macros_of(path, stat.st_size, stat.st_mtime_ns)
+        return _macros_of(path)
     except OSError:
         return frozenset()
 
 
-@functools.lru_cache(maxsize=16384)
-def _macros_of(path: str, _size: int, _mtime_ns: int) -> frozenset[bytes]:
+@cached_while_unchanged(16384)
+def _macros_of(path: str) -> frozenset[bytes]:
     text = read_beside(path)
     if _SPELLED.search(text) is None:
         return frozenset()

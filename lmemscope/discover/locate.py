@@ -134,6 +134,12 @@ def shown_path(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+def own_place(path: str) -> str:
+    """An absolute path without symbolic links, but for its last part."""
+    parent, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(parent), name)
+
+
 def is_below(path: str, directory: str) -> bool:
     """Whether an absolute path lies in a directory, symbolic links aside or followed."""
     return any(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from glob import escape, glob
 from importlib.metadata import Distribution, distributions
 
+from lmemscope.discover.locate import shown_path
 from lmemscope.errors import UsageError
 from lmemscope.routes import binary_kind
 
@@ -41,7 +42,7 @@ def files_of(name: str, search: Sequence[str] | None = None) -> tuple[str, ...]:
             f"package {name} holds no library, object or archive",
             hint="a package may consist of others: name the one with the libraries",
         )
-    return tuple(os.path.relpath(path) if _is_below(path) else path for path in binaries)
+    return tuple(map(shown_path, binaries))
 
 
 def installed_in(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -58,7 +59,3 @@ def installed_in(environment: Mapping[str, str]) -> tuple[str, ...]:
 def _paths(package: Distribution) -> list[str]:
     located = (str(package.locate_file(one)) for one in package.files or ())
     return [os.path.normpath(path) for path in located if os.path.isfile(path)]
-
-
-def _is_below(path: str) -> bool:
-    return os.path.abspath(path).startswith(os.path.join(os.getcwd(), ""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 
-from lmemscope.discover.locate import is_build_name
+from lmemscope.discover.locate import is_build_name, own_place
 from lmemscope.discover.skipped import known_to_git, top_of
 from lmemscope.files import read_input
 from lmemscope.model import is_linkable
@@ -51,13 +51,8 @@ def without_build_products(found: Mapping[str, str], read: Collection[str]) -> d
 
 
 def _of_project(top: str, names: list[str]) -> list[str]:
-    known = known_to_git(top, [_real(name) for name in names])
-    return names if known is None else [name for name in names if _real(name) in known]
-
-
-def _real(name: str) -> str:
-    parent, file = os.path.split(os.path.abspath(name))
-    return os.path.join(os.path.realpath(parent), file)
+    known = known_to_git(top, [own_place(name) for name in names])
+    return names if known is None else [name for name in names if own_place(name) in known]
 
 
 def _is_of_build(path: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lmemscope.discover.checkouts import is_own, is_top, upwards
 from lmemscope.discover.cpp_files import may_be_included
-from lmemscope.discover.locate import is_below, is_build_tree, shown_path
+from lmemscope.discover.locate import is_below, is_build_tree, own_place, shown_path
 from lmemscope.discover.tree import walk
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import Gap, count, kind_of, listed
@@ -112,21 +112,21 @@ def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[
     by_top: dict[str, list[Skipped]] = defaultdict(list)
     tops: dict[str, str] = {}
     for directory in directories:
-        own = _real(directory.path)
+        own = own_place(directory.path)
         # What was named may be the top itself; another repository below is one of its own.
-        start = own if own == _real(directory.base) else os.path.dirname(own)
+        start = own if own == own_place(directory.base) else os.path.dirname(own)
         if start not in tops:
             tops[start] = _top(start)
         by_top[tops[start]].append(directory)
     for top, those in by_top.items():
-        known = known_to_git(top, [_real(one.path) for one in those])
+        known = known_to_git(top, [own_place(one.path) for one in those])
         for directory in those:
             yield directory, sorted(_files(directory, known))
 
 
 def _files(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str]:
     """The project's files in a directory, as far as git knows; without git, its CUDA sources."""
-    own = _real(directory.path)
+    own = own_place(directory.path)
     by_tool = _made_by_tool(own, directory.base)
     if known is None:
         if not by_tool:
@@ -142,7 +142,7 @@ def _files(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str
 
 def top_of(path: str) -> str:
     """The top of the repository around a file, or the root of the file system."""
-    return _top(os.path.dirname(_real(path)))
+    return _top(os.path.dirname(own_place(path)))
 
 
 def _top(directory: str) -> str:
@@ -168,12 +168,6 @@ def known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None
     except LmemscopeError:
         return None
     return {os.path.join(repository.top, path): tracked for path, tracked in found.items()}
-
-
-def _real(path: str) -> str:
-    """An absolute path without symbolic links, but for its last part."""
-    parent, name = os.path.split(os.path.abspath(path))
-    return os.path.join(os.path.realpath(parent), name)
 
 
 def _made_by_tool(path: str, base: str) -> bool:
@@ -214,7 +208,7 @@ def _is_header(path: str, directory: Skipped) -> bool:
     kind = kind_of(path)
     if kind is not None:
         return kind.is_header
-    return is_own(path, _real(directory.path)) and may_be_included(path)
+    return is_own(path, own_place(directory.path)) and may_be_included(path)
 
 
 def _is_input(path: str) -> bool:

@@ -7,7 +7,7 @@ sentences here are of what was looked at, and of what was left out and why.
 from __future__ import annotations
 
 from lmemscope.gate.accounting import UNCHANGED, grouped
-from lmemscope.model import GateResult, count
+from lmemscope.model import GateResult, count, listed
 
 _NAMED = 5
 _LONGEST = 600
@@ -19,12 +19,11 @@ def left_out(result: GateResult) -> list[str]:
     for account, names in grouped(result.accounts):
         if account.reason == UNCHANGED:
             continue
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        listed = ", ".join(names[:_NAMED]) + more
         if account.subject == "baseline":
-            said.append(f"in the baseline but not checked: {listed}: {account.reason}")
+            named = listed(names, _NAMED)
+            said.append(f"in the baseline but not checked: {named}: {account.reason}")
         elif account.subject == "input":
-            said.append(f"not checked: {listed}: {account.reason}")
+            said.append(f"not checked: {listed(names, _NAMED)}: {account.reason}")
         else:
             said.append(_short(account.reason))
     return said

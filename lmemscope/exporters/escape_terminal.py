@@ -35,6 +35,12 @@ def lines(foreign: str, indent: LiteralString = "") -> list[Shown]:
     return [Shown(f"{indent}{one}") for one in visible(foreign, lines=True).split("\n")]
 
 
+def led(lead: Part, foreign: str) -> list[Shown]:
+    """A text of several lines, with something before the first."""
+    first, *others = lines(foreign)
+    return [line(lead, first), *others]
+
+
 def styled(part: Part, codes: LiteralString, *, on: bool) -> Shown:
     """A line, or what stands in one, in a style.
 

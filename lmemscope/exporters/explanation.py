@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
-from lmemscope.analysis.groups import Group, templates
+from lmemscope.analysis.groups import Group
 from lmemscope.analysis.ptx.uniformity import places_in, sectors_per_request
 from lmemscope.exporters import escape_terminal, layout, proven
 from lmemscope.exporters.escape_terminal import Part, Shown, document, styled
@@ -61,11 +61,6 @@ class Explainer:
         self._patches: dict[str, str] = {}
         self._advised: dict[tuple[str, ...], str] = {}
         self._background: set[str] = set()
-
-    def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
-        """The whole text on one kernel."""
-        (group,) = templates([(unit, kernel)])
-        return self.explain_group(group)
 
     def explain_group(self, group: Group) -> str:
         """The text on a template: the costliest instance, and in what the others differ."""

@@ -54,8 +54,7 @@ def disagreements(facts: KernelFacts) -> tuple[Part, ...]:
     """Sources that contradict each other, in lines."""
     lines: list[Part] = []
     for found in facts.disagreements:
-        values = ", ".join(f"{source} says {value}" for source, value in found.values)
-        lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
+        lines += ["", f"Sources disagree on {found.quantity}: {found.said}."]
     return tuple(lines)
 
 

@@ -203,12 +203,8 @@ def _row(trial: Trial) -> tuple[str, ...]:
     return (
         *head,
         _change(before.stack_frame, after.stack_frame),
-        _change(_sum(before.ldl, before.stl), _sum(after.ldl, after.stl)),
-        _change(
-            _sum(before.spill_stores, before.spill_loads),
-            _sum(after.spill_stores, after.spill_loads),
-            hide=0,
-        ),
+        _change(before.sites, after.sites),
+        _change(before.spills, after.spills, hide=0),
         _change(before.registers, after.registers),
         _change(before.shared, after.shared, hide=0),
         _change(before.code_bytes, after.code_bytes),
@@ -233,10 +229,6 @@ def _change(
         return "" if before == hide else f"{after}{unit}"
     old, new = ("?" if one is None else str(one) for one in (before, after))
     return f"{old} → {new}{unit}"
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second
 
 
 def _percent(share: float | None) -> int | None:

@@ -39,7 +39,9 @@ def render_gate(
     """Failures first, then what is worth knowing, then one line that sums up."""
     made: list[Part] = []
     for failure in result.failures:
-        made += [*_failure(failure, color, min(width, _WIDTH)), ""]
+        narrow = min(width, _WIDTH)
+        made += described(failure, narrow, color=color)
+        made += [*_led("  accept:   ", _acceptance(failure), narrow), ""]
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
         made.append(line(lead, ": evidence that the gate needs is missing:"))
@@ -78,7 +80,8 @@ def render_gate(
     return document([*made, *([seen] if seen else []), line(verdict, known)])
 
 
-def _failure(failure: GateFailure, color: bool, width: int) -> list[Part]:
+def described(failure: GateFailure, width: int = _WIDTH, *, color: bool = False) -> list[Part]:
+    """What failed, why, where, and what removes it, in lines."""
     head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch}): {failure.found}"
     made: list[Part] = [styled(head, "1;31", on=color)]
     made += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
@@ -93,7 +96,7 @@ def _failure(failure: GateFailure, color: bool, width: int) -> list[Part]:
             made += _led(lead, advice.text, width)
             if advice.code is not None:
                 made += lines(advice.code.rstrip("\n"), "              ")
-    return [*made, *_led("  accept:   ", _acceptance(failure), width)]
+    return made
 
 
 def _led(lead: LiteralString, text: str, width: int) -> Sequence[Part]:

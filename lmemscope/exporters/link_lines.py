@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
-from lmemscope.exporters.escape_terminal import Part, line, lines, styled
+from lmemscope.exporters.escape_terminal import Part, led, line, lines, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_text import COLUMNS, TITLE, LinkText, link_texts
 from lmemscope.exporters.text_table import padded
@@ -26,9 +26,7 @@ def linked_programs(report: Report, how: Presentation) -> list[Part]:
 def _program(link: LinkText, how: Presentation) -> Iterator[Part]:
     yield from layout.wrapped(link.heading, how.width)
     if link.failure:
-        lead = styled("error:", "1;31", on=how.color)
-        first, *others = lines(link.failure[0])
-        yield from (line(lead, " [link] ", first), *others)
+        yield from led(line(styled("error:", "1;31", on=how.color), " [link] "), link.failure[0])
         log = link.log.strip().splitlines()
         for one in log if how.verbose else log[:_LOG_LINES]:
             yield from lines(one, "  ")

@@ -16,6 +16,7 @@ from lmemscope.model import (
     Report,
     UnknownStack,
     count,
+    listed,
 )
 
 TITLE = "Linked programs"
@@ -95,11 +96,9 @@ def _deepest_first(kernel: LinkedKernel) -> tuple[bool, int, str]:
 
 
 def _heading(link: Link) -> str:
-    names = [one.name for one in link.inputs]
-    listed = ", ".join(names[:_INPUTS])
-    more = f" and {len(names) - _INPUTS} more" if len(names) > _INPUTS else ""
+    names = listed([one.name for one in link.inputs], _INPUTS)
     by = f", {link.origin}" if link.origin else ""
-    return f"{link.name} ({link.arch or 'no architecture'}{by}): {listed}{more}"
+    return f"{link.name} ({link.arch or 'no architecture'}{by}): {names}"
 
 
 def _on_all(link: Link) -> Iterator[str]:
@@ -158,21 +157,20 @@ def _remarks(kernel: LinkedKernel, link: Link) -> Iterator[str]:
     below = {one.name: one for one in link.functions}
     elsewhere = [below[name] for name in kernel.elsewhere if name in below]
     if elsewhere:
-        listed = "; ".join(
+        named = "; ".join(
             f"{short_name(one.demangled)} {layout.number(one.stack_frame)} B, LDL/STL "
             f"{layout.pair(one.load_sites, one.store_sites)} "
             f"({one.input or 'an unknown input'})"
             for one in elsewhere[:_CANDIDATES]
         )
-        yield f"local memory in other inputs: {listed}{_more(elsewhere)}"
+        yield f"local memory in other inputs: {named}{_more(elsewhere)}"
     if not kernel.stack_known:
         yield from _limit(kernel)
     for name in kernel.run_time_stack:
         taker = short_name(demangle(name.partition("$")[0]))
         yield f"{taker} allocates stack at run time (alloca), which nvlink does not count"
     for found in kernel.disagreements:
-        values = ", ".join(f"{source} says {value}" for source, value in found.values)
-        yield f"sources disagree on {found.quantity}: {values}"
+        yield f"sources disagree on {found.quantity}: {found.said}"
     if kernel.lto is not None:
         yield _optimised(kernel, kernel.lto)
 
@@ -220,12 +218,12 @@ def _indirect(call: IndirectCall) -> str:
             "signature has its address taken: nvlink counts nothing for it"
         )
     how = "a virtual function" if call.kind == "virtual" else "a pointer"
-    listed = "; ".join(
+    named = "; ".join(
         f"{short_name(one.demangled)} {layout.number(one.stack_frame)} B"
         + (f" in {', '.join(one.held_in)}" if one.held_in else "")
         for one in call.candidates[:_CANDIDATES]
     )
-    return f"{who} calls {how} ({call.signature}) that can be {listed}{_more(call.candidates)}"
+    return f"{who} calls {how} ({call.signature}) that can be {named}{_more(call.candidates)}"
 
 
 def _optimised(kernel: LinkedKernel, after: LinkTimeFigures) -> str:

@@ -192,8 +192,7 @@ def _details(group: Group, title: str) -> Iterable[Markdown]:
     for finding, (fresh, repeated) in zip(kernel.findings, advice, strict=True):
         yield from _finding(finding, fresh, repeated=repeated)
     for found in facts.disagreements:
-        values = ", ".join(f"{source} says {value}" for source, value in found.values)
-        yield _item(f"⚠️ sources disagree on {found.quantity}: {values}{found.why}")
+        yield _item(f"⚠️ sources disagree on {found.quantity}: {found.said}")
     yield from _source_lines(facts)
     yield from _instances(group)
     yield from (_EMPTY, _CLOSE, _EMPTY)
@@ -338,9 +337,8 @@ def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markd
     for unit in report.units:
         for kernel in unit.kernels:
             for found in kernel.facts.disagreements if id(kernel) not in shown else ():
-                values = ", ".join(f"{source} says {value}" for source, value in found.values)
                 name = code(layout.scoped(layout.short_name(kernel.facts.demangled)))
-                yield line(name, f" ({unit.arch}): ⚠️ {found.quantity}: {values}{found.why}")
+                yield line(name, f" ({unit.arch}): ⚠️ {found.quantity}: {found.said}")
 
 
 def _gaps(report: Report) -> Iterable[Markdown]:

@@ -76,12 +76,8 @@ def patch_lines(fix: ProvenFix) -> list[str]:
 def _changes(before: Figures, after: Figures) -> Iterator[str]:
     rows = (
         ("frame", before.stack_frame, after.stack_frame),
-        ("LDL/STL", _sum(before.ldl, before.stl), _sum(after.ldl, after.stl)),
-        (
-            "spilled bytes",
-            _sum(before.spill_stores, before.spill_loads),
-            _sum(after.spill_stores, after.spill_loads),
-        ),
+        ("LDL/STL", before.sites, after.sites),
+        ("spilled bytes", before.spills, after.spills),
         ("registers", before.registers, after.registers),
         ("shared memory", before.shared, after.shared),
         ("bytes of code", before.code_bytes, after.code_bytes),
@@ -89,7 +85,3 @@ def _changes(before: Figures, after: Figures) -> Iterator[str]:
     for name, old, new in rows:
         if old != new and old is not None and new is not None:
             yield f"{name} {old} → {new}"
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmemscope.exporters import launches, layout, reservation
-from lmemscope.exporters.escape_terminal import Part, line, lines, styled
+from lmemscope.exporters.escape_terminal import Part, led, line, lines, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.model import Failure, Report, UnitReport, count
 
@@ -94,9 +94,8 @@ def _unknown(report: Report, verbose: bool) -> Sequence[Part]:
 
 def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> Sequence[Part]:
     name = f" for {unit.arch}" if unit.arch else ""
-    lead = styled("error:", "1;31", on=color)
-    first, *others = lines(failure.message)
-    made: list[Part] = [line(lead, f" [{failure.stage}] ", first), *others]
+    lead = line(styled("error:", "1;31", on=color), f" [{failure.stage}] ")
+    made: list[Part] = [*led(lead, failure.message)]
     made[-1] = line(made[-1], name)
     if failure.log:
         log = failure.log.strip().splitlines()
@@ -107,6 +106,5 @@ def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> 
     if failure.command and verbose:
         made.append(f"command: {failure.command}")
     if failure.hint:
-        first, *others = lines(failure.hint)
-        made += [line("hint: ", first), *others]
+        made += led("hint: ", failure.hint)
     return made

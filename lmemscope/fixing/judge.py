@@ -150,22 +150,17 @@ def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
     if facts.registers is not None:
         held = occupancy(arch, bounded(facts, threads), facts.registers, shared or 0)
     sites = facts.sass
-    called = [one.ptxas for one in facts.callees if one.ptxas is not None]
     return Figures(
         registers=facts.registers,
         stack_frame=frame_bytes(facts) if facts.stack_frame is not None else None,
-        spill_stores=_with_callees(facts.spill_stores, (one.spill_stores for one in called)),
-        spill_loads=_with_callees(facts.spill_loads, (one.spill_loads for one in called)),
+        spill_stores=facts.all_spill_stores,
+        spill_loads=facts.all_spill_loads,
         shared=shared,
         ldl=sites.load_sites if sites is not None else None,
         stl=sites.store_sites if sites is not None else None,
         code_bytes=facts.cubin.code_bytes if facts.cubin is not None else None,
         occupancy=held,
     )
-
-
-def _with_callees(own: int | None, called: Iterable[int | None]) -> int | None:
-    return None if own is None else own + sum(one or 0 for one in called)
 
 
 def refusal(was: Figures, found: Figures, block: int | None, *, is_modelled: bool) -> str | None:

@@ -23,7 +23,14 @@ from lmemscope.gate.comments import doubtful, holds_for
 from lmemscope.gate.evidence import Evidence, weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
+from lmemscope.gate.limits import (
+    Ruling,
+    bounds,
+    lets_all_pass,
+    limits_for,
+    rule,
+    unexplained,
+)
 from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item
 from lmemscope.gate.policy import (
@@ -140,11 +147,11 @@ class _Gate:
                 self._unknown[one] = None
         self._note_doubtful_expectations()
         for unit, kernel in self._kernels():
-            limits = [limit for limit in self._policy.limits if _applies(limit, unit, kernel)]
+            named = kernel.facts.name, kernel.facts.demangled
+            limits = limits_for(self._policy.limits, unit.arch, *named)
             found = linked.replaced(unit, kernel.facts, figures(unit, kernel.facts))
             if lets_all_pass(limits):
-                named = [limit for limit in limits if limit.forbid is not None]
-                self._lenient.update(dict.fromkeys(named))
+                self._lenient.update(dict.fromkeys(one for one in limits if one.forbid is not None))
             self._check_numbers(unit, kernel, limits, found)
             untold = unexplained(kernel, limits, found)
             if untold is not None:
@@ -409,10 +416,6 @@ def _is_bounded(finding: Finding, kernel: KernelReport) -> bool:
     calls = kernel.facts.calls
     is_recursive = calls is not None and bool(calls.recursive)
     return finding.cause != "alloca" and not (finding.cause == "call-frame" and is_recursive)
-
-
-def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:
-    return fnmatchcase(unit.arch, limit.arch) and _is_kernel(limit.kernel, kernel)
 
 
 def _is_kernel(pattern: str, kernel: KernelReport) -> bool:

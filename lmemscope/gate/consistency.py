@@ -44,9 +44,9 @@ def _of_kernel(kernel: KernelReport) -> Iterator[str]:
         return  # Figures alone are judged as such.
     yield from _frame(facts)
     yield from _sites(facts)
-    spilled = (facts.spill_stores or 0) + (facts.spill_loads or 0)
+    spilled = facts.spill_bytes
     if spilled and not any(share.cause in SPILLS for share in facts.causes):
-        yield f"ptxas reports {spilled} bytes of spills, and no cause is a spill"
+        yield f"it has {spilled} bytes of spills, and no cause is a spill"
     yield from _findings(kernel)
 
 
@@ -71,22 +71,12 @@ def _frame(facts: KernelFacts) -> Iterator[str]:
 def _sites(facts: KernelFacts) -> Iterator[str]:
     if facts.sass is None:
         return
-    told = _total(share.sites for share in facts.causes)
+    told = sum((share.sites for share in facts.causes), SiteClass())
     if told != facts.sass:
         yield (
             f"it has {facts.sass.count} LDL/STL instructions of "
-            f"{facts.sass.load_bytes + facts.sass.store_bytes} bytes, and its causes "
-            f"{told.count} of {told.load_bytes + told.store_bytes}"
+            f"{facts.sass.bytes} bytes, and its causes {told.count} of {told.bytes}"
         )
-
-
-def _total(parts: Iterator[SiteClass]) -> SiteClass:
-    loads = stores = load_bytes = store_bytes = 0
-    for part in parts:
-        loads, stores = loads + part.load_sites, stores + part.store_sites
-        load_bytes += part.load_bytes
-        store_bytes += part.store_bytes
-    return SiteClass(loads, stores, load_bytes, store_bytes)
 
 
 def _findings(kernel: KernelReport) -> Iterator[str]:
@@ -110,4 +100,4 @@ def _is_of(finding: Finding, share: CauseShare, facts: KernelFacts) -> bool:
 def _bytes(share: CauseShare, facts: KernelFacts) -> int:
     """The bytes of a finding, as rules take them from a ledger's line."""
     own = facts.objects[share.object].size if share.object is not None else 0
-    return share.frame_bytes or own or share.sites.load_bytes + share.sites.store_bytes
+    return share.frame_bytes or own or share.sites.bytes

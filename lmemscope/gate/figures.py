@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lmemscope.model import FunctionFacts, KernelFacts, SiteSplit, UnitReport
+from lmemscope.model import FunctionFacts, KernelFacts, UnitReport
+from lmemscope.model.sites import known_sum
 
 _UNKNOWN_STACK = "recursion or an indirect call"
 
@@ -46,16 +47,15 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
     return {
         "frame": _frame(facts, elsewhere),
         "spill": Figure(
-            _sum(
-                (
-                    _spill_of(facts),
-                    *map(_spill, facts.callees),
-                    *map(_spill_of, elsewhere),
-                )
+            known_sum(
+                *(one.all_spill_stores for one in (facts, *elsewhere)),
+                *(one.all_spill_loads for one in (facts, *elsewhere)),
             )
         ),
         "sites": Figure(
-            _sum(None if one.sass is None else one.sass.count for one in (facts, *elsewhere))
+            known_sum(
+                *(None if one.sass is None else one.sass.count for one in (facts, *elsewhere))
+            )
         ),
         "registers": Figure(facts.registers),
         "stack": _unknown((facts,)) or Figure(facts.cumulative_stack),
@@ -76,7 +76,7 @@ def _frame(facts: KernelFacts, elsewhere: Sequence[KernelFacts]) -> Figure:
     if unknown is not None:
         return unknown
     called = map(_own_frame, facts.callees)
-    frames = _sum((facts.stack_frame, *called, *(other.stack_frame for other in elsewhere)))
+    frames = known_sum(facts.stack_frame, *called, *(other.stack_frame for other in elsewhere))
     # Without a report the depth of the deepest path still says what frames there are.
     return Figure(facts.cumulative_stack if frames is None else frames)
 
@@ -86,29 +86,3 @@ def _own_frame(callee: FunctionFacts) -> int | None:
         return callee.ptxas.stack_frame
     # ptxas reports nothing of its own subroutines, such as those of division.
     return 0 if callee.sass is not None and callee.sass.count == 0 else None
-
-
-def _spill_of(kernel: KernelFacts) -> int | None:
-    """Bytes of a kernel's own spills: ptxas's figure, else those that the machine code marks."""
-    return kernel.spill_bytes if kernel.spill_bytes is not None else _marked(kernel.own_sites)
-
-
-def _spill(callee: FunctionFacts) -> int | None:
-    if callee.ptxas is not None:
-        return _sum((callee.ptxas.spill_stores, callee.ptxas.spill_loads))
-    return _marked(callee.sites)
-
-
-def _marked(sites: SiteSplit | None) -> int | None:
-    """Bytes of spills; None where a site may be one."""
-    return None if sites is None or sites.unknown.count else sites.spill.bytes
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    """None where any of them is not known."""
-    total = 0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total

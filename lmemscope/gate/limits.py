@@ -7,10 +7,12 @@ a limit of them changes nothing about it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final, Literal
 
+from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import is_ignored
 from lmemscope.gate.figures import Figure
 from lmemscope.model import Cause, Finding, KernelReport, Limit, count
@@ -67,6 +69,15 @@ class Ruling:
 
     answer: Ruled
     by: str = ""
+
+
+def limits_for(limits: Iterable[Limit], arch: str, name: str, demangled: str) -> list[Limit]:
+    """Those of some limits that apply to a kernel on an architecture."""
+    return [
+        limit
+        for limit in limits
+        if fnmatchcase(arch, limit.arch) and matches((limit.kernel,), name, demangled)
+    ]
 
 
 def bounds(limits: Sequence[Limit]) -> tuple[Bound, ...]:

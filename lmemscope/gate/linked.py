@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.figures import Figure
-from lmemscope.gate.limits import Bound, bounds
+from lmemscope.gate.limits import Bound, bounds, limits_for
 from lmemscope.model import (
     GapKind,
     GateFailure,
@@ -100,7 +98,8 @@ def of_no_unit(report: Report, limits: Sequence[Limit]) -> Iterator[GateFailure 
             if (function.input or "", link.arch, function.name) in known:
                 continue
             found = _figures([kernel])
-            for bound in bounds([one for one in limits if _applies(one, link, kernel)]):
+            own = limits_for(limits, link.arch, function.name, function.demangled)
+            for bound in bounds(own):
                 if bound.what in _CHECKED:
                     yield from _judged(bound, found, link, kernel)
 
@@ -126,9 +125,3 @@ def _judged(
             location=None,
             route="binary",
         )
-
-
-def _applies(limit: Limit, link: Link, kernel: LinkedKernel) -> bool:
-    function = kernel.function
-    named = matches((limit.kernel,), function.name, function.demangled)
-    return named and fnmatchcase(link.arch, limit.arch)

@@ -7,11 +7,8 @@ somebody stands; in a comparison they are spelled as the report spells them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from lmemscope.model import STANDARD_INPUT, Baseline, InputId, Report
+from lmemscope.model import STANDARD_INPUT, Baseline, InputId, Report, respelled
 
 
 def as_written(baseline: Baseline, directory: str) -> Baseline:
@@ -24,13 +21,15 @@ def as_written(baseline: Baseline, directory: str) -> Baseline:
     """
 
     def written(path: str) -> str:
+        if path == STANDARD_INPUT:
+            return path
         own = os.path.abspath(path)
         for name, base in ((own, directory), (os.path.realpath(own), os.path.realpath(directory))):
             if name.startswith(os.path.join(base, "")):
                 return os.path.relpath(name, base)
         return path if os.path.isabs(path) else os.path.relpath(own, directory)
 
-    return _respelled(baseline, written)
+    return respelled(baseline, written)
 
 
 def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
@@ -50,6 +49,8 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
     known = {os.path.normpath(os.path.join(directory, path)) for path in places}
 
     def reported(path: str) -> str:
+        if path == STANDARD_INPUT:
+            return path
         own = os.path.normpath(os.path.join(directory, path))
         other = linked.get(os.path.realpath(own))
         if own in spelled:
@@ -59,18 +60,4 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
             return other
         return path if os.path.isabs(path) else os.path.relpath(own)
 
-    return _respelled(baseline, reported)
-
-
-def _respelled(baseline: Baseline, spell: Callable[[str], str]) -> Baseline:
-    """With other paths."""
-    known: dict[str, str] = {}
-    entries = []
-    for entry in baseline.findings:
-        named = InputId.parse(entry.input)
-        if named.file != STANDARD_INPUT:
-            if named.file not in known:
-                known[named.file] = spell(named.file)
-            entry = replace(entry, input=str(replace(named, file=known[named.file])))
-        entries.append(entry)
-    return replace(baseline, findings=tuple(entries))
+    return respelled(baseline, reported)

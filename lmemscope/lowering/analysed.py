@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lmemscope.files import read_beside
 from lmemscope.formats import codec
 from lmemscope.lowering.lower import lower
 from lmemscope.lowering.store import Slot, slot_for
 from lmemscope.model import Artifacts, Moved, Unit, UnitReport, Wanted
 from lmemscope.routes import Along
+from lmemscope.sources import includes
 
 Mentioning = Callable[[str, str], tuple[str, ...]]
 """Which sources of the project around a file hold a word."""
@@ -185,16 +185,9 @@ def _stage(unit: Unit, wanted: Wanted) -> str:
 
 def _digest(file: str) -> str | None:
     try:
-        stat = os.stat(file)
-        return _digest_of(file, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return includes.digest(file)
     except (OSError, ValueError):
         return None
-
-
-@functools.lru_cache(maxsize=16384)
-def _digest_of(file: str, _size: int, _mtime_ns: int, _inode: int) -> str:
-    """Of a file's contents; one that has not changed is read once per process."""
-    return hashlib.sha256(read_beside(file)).hexdigest()
 
 
 @functools.cache

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemscope import __version__
 from lmemscope.formats.cubin import number_of
 from lmemscope.lowering.binary import EmbeddedPtx, Image
-from lmemscope.lowering.store import FORMAT, Slot
-from lmemscope.model import Tool, Unit
+from lmemscope.lowering.store import slot_by
+from lmemscope.model import Unit
 from lmemscope.tools import ptxas
 from lmemscope.tools.ptxas import PtxasResult
 from lmemscope.tools.toolchain import Toolchain
@@ -108,7 +106,9 @@ def assembled(
     """
     toolchain = Toolchain(unit.toolkit)
     flags = (f"-arch={unit.arch}", "-v", "-lineinfo", *arguments)
-    slot = _slot(cache_directory, text, flags, toolchain.tool("ptxas"))
+    # Of one ptxas's making, whichever file the text is in.
+    digest, tool = hashlib.sha256(text).hexdigest(), toolchain.tool("ptxas")
+    slot = slot_by(cache_directory, digest, flags, tool.path)
     known = slot.load(_STAGE, _Record, blobs=1) if slot is not None else None
     if known is not None:
         record, (cubin,), (tool, *_) = known
@@ -117,11 +117,3 @@ def assembled(
     if slot is not None:
         slot.store(_STAGE, _Record(result.log), [result.cubin], [result.tool])
     return result
-
-
-def _slot(directory: str | None, text: bytes, flags: Sequence[str], tool: Tool) -> Slot | None:
-    """The place of what one ptxas makes of a text, whichever file that is in."""
-    if directory is None:
-        return None
-    follows = [FORMAT, __version__, hashlib.sha256(text).hexdigest(), list(flags), tool.path]
-    return Slot(directory, hashlib.sha256(json.dumps(follows).encode()).hexdigest())

@@ -10,20 +10,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope import files
-from lmemscope.errors import InputError, LmemscopeError, ToolMissingError
-from lmemscope.formats import codec
+from lmemscope.errors import InputError, LmemscopeError
 from lmemscope.formats.cubin import architecture
 from lmemscope.formats.depths import DEPTH, parse_depth, split_depths
 from lmemscope.formats.elf import ElfFile
+from lmemscope.lowering.binary import images
 from lmemscope.lowering.lower import lower
-from lmemscope.lowering.store import Slot
+from lmemscope.lowering.store import Slot, slot_by
 from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool, Unit, kind_of_binary
 from lmemscope.routes import kind_of_unit, linked_unit
-from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
+from lmemscope.tools import nvcc, nvjitlink, nvlink
 from lmemscope.tools.toolchain import Toolchain
-
-_FORMAT = 1
-"""Changes whenever what is stored of a link, or how it is made, changes."""
 
 _STAGE = "linked"
 _EXECUTABLE = 2
@@ -99,20 +96,17 @@ def link(request: LinkRequest) -> LinkedArtifacts:
     tools = {tool for one in lowered for tool in one.tools}
     unread: list[tuple[str, str]] = []
     if not request.arch and code:
-        request = replace(request, arch=_arch_of(code[0]))
+        request = replace(request, arch=_arch_of(code[0].cubins))
     for name, path in request.binaries:
         objects.append(nvlink.LinkObject(name, path=path))
-        try:
-            inside, tool = cuobjdump.extract(path, toolchain, request.time_limit)
-            tools.add(tool)
-            fitting = _for_arch(inside, request.arch)
-            others = tuple(one.content for one in inside)
-            is_other = bool(request.arch) and not fitting
-            code.append(replace(_code_of(name, fitting or others), is_other=is_other))
-            if not request.arch:
-                request = replace(request, arch=_arch_of(code[-1]))
-        except ToolMissingError as error:
-            unread.append((name, error.message))
+        inside, why = _cubins_in(name, path)
+        fitting = tuple(one for one in inside if _arch_of((one,)) == request.arch)
+        is_other = bool(request.arch) and not fitting
+        code.append(replace(_code_of(name, fitting or inside), is_other=is_other))
+        if why is not None:
+            unread.append((name, why))
+        if not request.arch:
+            request = replace(request, arch=_arch_of(inside))
     if not request.arch:
         raise InputError("link", f"{request.name}: no input says its architecture", hint="--arch")
     made, tool = _image(request, objects, toolchain)
@@ -188,8 +182,7 @@ def _slot(request: LinkRequest, objects: Iterable[nvlink.LinkObject], tool: Tool
     for one in objects:
         content = one.content if one.content is not None else _bytes_of(one.name, one.path)
         digests.append((one.name, one.path, hashlib.sha256(content).hexdigest()))
-    follows = (_FORMAT, request.arch, request.toolkit, tool, digests)
-    return Slot(request.cache, hashlib.sha256(codec.encode(follows)).hexdigest())
+    return slot_by(request.cache, request.arch, request.toolkit, tool, digests)
 
 
 def _bytes_of(name: str, path: str) -> bytes:
@@ -207,8 +200,16 @@ def _inputs(request: LinkRequest) -> tuple[LinkInput, ...]:
     return tuple(found)
 
 
-def _for_arch(inside: Sequence[cuobjdump.Extracted], arch: str) -> tuple[bytes, ...]:
-    return tuple(one.content for one in inside if f".{arch}." in one.name)
+def _cubins_in(name: str, path: str) -> tuple[tuple[bytes, ...], str | None]:
+    """The machine code of an object or archive, and why some of it cannot be read."""
+    found: list[bytes] = []
+    why: str | None = None
+    for image in images(Unit(name, path, "binary", "")):
+        if image.problem is not None:
+            why = why or image.problem.message
+        elif image.entry is not None and image.entry.kind == "cubin":
+            found.append(bytes(image.data))
+    return tuple(found), why
 
 
 def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:
@@ -216,9 +217,9 @@ def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:
     return InputCode(name, cubins, whole)
 
 
-def _arch_of(code: InputCode) -> str:
+def _arch_of(cubins: Sequence[bytes]) -> str:
     """The architecture of the first cubin; empty where there is none."""
-    return architecture(ElfFile(code.cubins[0])) if code.cubins else ""
+    return architecture(ElfFile(cubins[0])) if cubins else ""
 
 
 def _stated(

@@ -168,6 +168,13 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
     return Slot(directory, hashlib.sha256(text.encode()).hexdigest())
 
 
+def slot_by(directory: str | None, *follows: object) -> Slot | None:
+    """Where what follows from nothing but some values belongs, or None without a directory."""
+    if directory is None:
+        return None
+    return Slot(directory, hashlib.sha256(codec.encode((FORMAT, __version__, follows))).hexdigest())
+
+
 def slot_at(directory: str | None, key: str | None) -> Slot | None:
     """The slot of a key that an earlier `slot_for` gave, or None without one."""
     return None if directory is None or key is None else Slot(directory, key)
@@ -196,9 +203,8 @@ def clear(directory: str) -> Contents:
         OSError: something cannot be removed.
     """
     removed = contents(directory)
-    for name in ("entries", "routes"):
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(os.path.join(directory, name))
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(os.path.join(directory, "entries"))
     return removed
 
 
@@ -212,37 +218,6 @@ def trim(directory: str, limit: int = LIMIT) -> None:
         with contextlib.suppress(OSError):
             os.unlink(path)
         total -= size
-
-
-def remember_names(
-    directory: str | None, header: str, directories: Sequence[str], names: Iterable[bytes]
-) -> None:
-    """Note the macros that a header of the toolkit defines."""
-    if directory is None:
-        return
-    path = _names_path(directory, header, directories)
-    with contextlib.suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        whole.write(path, b"\n".join(sorted(names)), own=True)
-
-
-def remembered_names(
-    directory: str | None, header: str, directories: Sequence[str]
-) -> frozenset[bytes] | None:
-    """What `remember_names` noted, or None."""
-    if directory is None:
-        return None
-    try:
-        data = files.read_beside(_names_path(directory, header, directories))
-    except OSError:
-        return None
-    return frozenset(data.split(b"\n")) - {b""}
-
-
-def _names_path(directory: str, header: str, directories: Sequence[str]) -> str:
-    stamps = [(path, *stamp(path)) for path in directories]
-    text = json.dumps([FORMAT, header, stamps, installed_wheels()])
-    return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
 
 
 class _Head(Struct, frozen=True):

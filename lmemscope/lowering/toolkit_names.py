@@ -19,6 +19,8 @@ from lmemscope.sources.toolkit_macros import (
 from lmemscope.tools import nvrtc
 from lmemscope.tools.toolchain import Toolchain
 
+_STAGE = "macros"
+
 
 def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
     """A macro that a unit names and that an NVRTC of another version does not define."""
@@ -52,12 +54,14 @@ def named(unit: Unit, directories: Sequence[str], cache_directory: str | None) -
     words = words_at_risk(read.files) if headers else frozenset()
     if not words:
         return None
+    stamps = [(path, store.stamp(path)) for path in directories]
     for header in headers:
-        names = store.remembered_names(cache_directory, header, directories)
-        if names is None:
-            names = macros_of(header, directories)
-            store.remember_names(cache_directory, header, directories, names)
-        for name in sorted(words & names):
+        slot = store.slot_by(cache_directory, header, stamps, store.installed_wheels())
+        known = slot.load(_STAGE, tuple[bytes, ...]) if slot is not None else None
+        names = known[0] if known is not None else sorted(macros_of(header, directories))
+        if slot is not None and known is None:
+            slot.store(_STAGE, names, [], ())
+        for name in sorted(words.intersection(names)):
             if not is_alike(name, header, directories):
                 return name.decode("utf-8", "replace")
     return None

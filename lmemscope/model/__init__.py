@@ -119,6 +119,7 @@ from lmemscope.model.inputs import (
     is_part_of,
     kind_of,
     kind_of_binary,
+    respelled,
 )
 from lmemscope.model.judgement import (
     Advice,
@@ -369,6 +370,7 @@ __all__ = [
     "may_agree",
     "plural",
     "reader_line",
+    "respelled",
     "split_expressions",
     "total",
     "traits_of",

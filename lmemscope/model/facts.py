@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -11,7 +10,7 @@ from lmemscope.model.cause_table import traits_of
 from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
 from lmemscope.model.launches import Launch
 from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
-from lmemscope.model.sites import SiteClass
+from lmemscope.model.sites import SiteClass, known_sum
 
 
 class LaunchBounds(Struct, frozen=True):
@@ -143,6 +142,18 @@ class CubinFacts(Struct, frozen=True):
     code_bytes: int | None = None
 
 
+def _spills(ptxas: PtxasFacts | None, sites: SiteSplit | None) -> tuple[int | None, int | None]:
+    """Bytes of a function's spill stores and loads: ptxas's figures, else those at its sites.
+
+    The sites do not tell where one of them may be a spill.
+    """
+    if ptxas is not None:
+        return ptxas.spill_stores, ptxas.spill_loads
+    if sites is None or sites.unknown.count:
+        return None, None
+    return sites.spill.store_bytes, sites.spill.load_bytes
+
+
 class FunctionFacts(Struct, frozen=True):
     """A non-inlined function inside a kernel's section; ``sass`` counts its own sites."""
 
@@ -209,6 +220,11 @@ class Disagreement(Struct, frozen=True):
     quantity: str
     values: tuple[tuple[str, int], ...]
     reason: DisagreementReason | None = None
+
+    @property
+    def said(self) -> str:
+        """What each source says, in words."""
+        return ", ".join(f"{source} says {value}" for source, value in self.values) + self.why
 
     @property
     def why(self) -> str:
@@ -290,43 +306,30 @@ class KernelFacts(Struct, frozen=True):
 
     @property
     def spill_stores(self) -> int | None:
-        """Spill-store bytes of the kernel's own body: ptxas's figure, else the cubin's."""
-        return self.ptxas.spill_stores if self.ptxas is not None else self._no_spill
+        """Spill-store bytes of the kernel's own body: ptxas's figure, else that of its sites."""
+        return _spills(self.ptxas, self.own_sites)[0]
 
     @property
     def spill_loads(self) -> int | None:
-        """Spill-load bytes of the kernel's own body: ptxas's figure, else the cubin's."""
-        return self.ptxas.spill_loads if self.ptxas is not None else self._no_spill
-
-    @property
-    def _no_spill(self) -> int | None:
-        """0 where the machine code neither loads nor stores what it may have spilled."""
-        if self.sass is None or self.sass.count or self.cubin is None or self.cubin.shared_spills:
-            return None
-        return 0
+        """Spill-load bytes of the kernel's own body: ptxas's figure, else that of its sites."""
+        return _spills(self.ptxas, self.own_sites)[1]
 
     @property
     def all_spill_stores(self) -> int | None:
         """Spill-store bytes with those of the functions in its code section, which it calls."""
-        return self._with_callees(self.spill_stores, lambda one: one.spill_stores)
+        called = (_spills(one.ptxas, one.sites)[0] for one in self.callees)
+        return known_sum(self.spill_stores, *called)
 
     @property
     def all_spill_loads(self) -> int | None:
         """Spill-load bytes with those of the functions in its code section, which it calls."""
-        return self._with_callees(self.spill_loads, lambda one: one.spill_loads)
-
-    def _with_callees(
-        self, own: int | None, figure: Callable[[PtxasFacts], int | None]
-    ) -> int | None:
-        said = (one.ptxas for one in self.callees)
-        return None if own is None else own + sum(figure(one) or 0 for one in said if one)
+        called = (_spills(one.ptxas, one.sites)[1] for one in self.callees)
+        return known_sum(self.spill_loads, *called)
 
     @property
     def spill_bytes(self) -> int | None:
         """Spill stores and loads together; None where either is not known."""
-        if self.spill_stores is None or self.spill_loads is None:
-            return None
-        return self.spill_stores + self.spill_loads
+        return known_sum(self.spill_stores, self.spill_loads)
 
     @property
     def cost(self) -> float | None:

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from lmemscope.model.request import Failure, SourceLocation, Tool
+from lmemscope.model.sites import known_sum
 from lmemscope.model.work import Cost
 
 Applicability = Literal["safe", "unsafe"]
@@ -111,6 +112,16 @@ class Figures(Struct, frozen=True):
     stl: int | None
     code_bytes: int | None
     occupancy: float | None
+
+    @property
+    def sites(self) -> int | None:
+        """Local loads and stores together."""
+        return known_sum(self.ldl, self.stl)
+
+    @property
+    def spills(self) -> int | None:
+        """Bytes of spill stores and loads together."""
+        return known_sum(self.spill_stores, self.spill_loads)
 
 
 class Verified(Struct, frozen=True):

@@ -6,11 +6,15 @@ compiles such files as `lmemscope.routes.Route` describes it.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+T = TypeVar("T")
 
 LinkInputKind = Literal["source", "ptx", "cubin", "object", "archive"]
 STANDARD_INPUT = "-"
@@ -184,6 +188,36 @@ class InputId(Struct, frozen=True):
             return cls(name)
         end = next((at for at in ends if _ending(name[:at]) in INPUT_ENDINGS), ends[0])
         return cls(name[:end], name[end + 1 : -1])
+
+
+def respelled(value: T, spell: Callable[[str], str]) -> T:
+    """A value whose inputs and files have other names.
+
+    Args:
+        value: with fields ``input``, ``file`` and ``sources``, at any depth.
+        spell: from a file's name to another one.
+    """
+
+    @functools.cache
+    def renamed(name: str) -> str:
+        named = InputId.parse(name)
+        return str(replace(named, file=spell(named.file)))
+
+    def changed(held: Any, name: str = "") -> Any:
+        if name in ("file", "input") and isinstance(held, str):
+            return renamed(held)
+        if name == "sources" and isinstance(held, Mapping):
+            return {renamed(file): digest for file, digest in held.items()}
+        if isinstance(held, tuple):
+            return tuple(map(changed, held))
+        if isinstance(held, Struct):
+            return replace(
+                held, **{one: changed(getattr(held, one), one) for one in held.__struct_fields__}
+            )
+        return held
+
+    made: T = changed(value)
+    return made
 
 
 def is_part_of(name: str, files: Collection[str]) -> bool:

@@ -54,3 +54,9 @@ class SiteClass(Struct, frozen=True):
             self.load_bytes + other.load_bytes,
             self.store_bytes + other.store_bytes,
         )
+
+
+def known_sum(*figures: int | None) -> int | None:
+    """The sum of figures; None where one of them is not known."""
+    known = [one for one in figures if one is not None]
+    return sum(known) if len(known) == len(figures) else None

@@ -7,8 +7,6 @@ for none. Asked only where a file has such comments.
 
 from __future__ import annotations
 
-import functools
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from lmemscope.files import read_beside
+from lmemscope.files import cached_while_unchanged, read_beside
 from lmemscope.model import CompileOptions, CudaSource, Directive, KernelDefinition, base_name
 from lmemscope.sources.code import Code, Token
 from lmemscope.sources.cuda import read_cuda_source
@@ -231,14 +229,13 @@ def _defines(options: CompileOptions) -> Iterable[str]:
 
 def _text(path: str) -> _Text | None:
     try:
-        stat = os.stat(path)
-        return _read(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return _read(path)
     except OSError:
         return None
 
 
-@functools.lru_cache(maxsize=512)
-def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Text:
+@cached_while_unchanged(512)
+def _read(path: str) -> _Text:
     return text_of(readable(decoded(read_beside(path)).text))
 
 

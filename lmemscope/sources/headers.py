@@ -7,13 +7,11 @@ Headers of the toolkit and of the system are not looked into.
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from lmemscope.files import UnreadableFileError, read_beside
+from lmemscope.files import UnreadableFileError, cached_while_unchanged, read_beside
 from lmemscope.model import CompileOptions, CudaSource, HeaderSource
 from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
@@ -56,14 +54,13 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
 
 def _name_use(path: str) -> NameUse | None:
     try:
-        stat = os.stat(path)
-        return _read_name_use(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return _read_name_use(path)
     except OSError:
         return None
 
 
-@functools.lru_cache(maxsize=16384)
-def _read_name_use(path: str, _size: int, _mtime_ns: int, _inode: int) -> NameUse:
+@cached_while_unchanged(16384)
+def _read_name_use(path: str) -> NameUse:
     return name_use(read_beside(path))
 
 
@@ -75,15 +72,14 @@ def _texts(paths: Iterable[str]) -> Iterator[bytes]:
 
 def _header(path: str) -> HeaderSource | None:
     try:
-        stat = os.stat(path)
-        return _read(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return _read(path)
     except OSError:
         return None
 
 
-@functools.lru_cache(maxsize=4096)
-def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> HeaderSource | None:
-    """What a header says; one that many sources include is read once per process."""
+@cached_while_unchanged(4096)
+def _read(path: str) -> HeaderSource | None:
+    """What a header says."""
     data = read_beside(path)
     lowered = data.lower()
     if not any(sign in lowered for sign in _SIGNS):

@@ -110,7 +110,7 @@ OTHER_INTEGERS = re.compile(rb"u?int(?:64|_least64|_fast(?:16|32|64)|max|ptr)_t"
 though both have 64 bits."""
 
 SAME_BUILTINS = frozenset(
-    b"__builtin_assume __builtin_assume_aligned __builtin_expect __builtin_memcpy "
+    b"__builtin_assume __builtin_assume_aligned __builtin_expect "
     b"__builtin_unreachable __is_base_of __is_class __is_convertible_to __is_empty __is_enum "
     b"__is_pod __is_polymorphic __is_trivially_copyable __is_union".split()
 )

@@ -16,7 +16,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemscope.files import UnreadableFileError, read_input, refuse_odd
+from lmemscope.files import (
+    UnreadableFileError,
+    cached_while_unchanged,
+    read_input,
+    refuse_odd,
+)
 from lmemscope.model import CompileOptions
 from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
@@ -288,23 +293,9 @@ def digest(path: str) -> str:
     return _included(path).digest
 
 
+@cached_while_unchanged(16384)
 def _included(path: str) -> _Included:
-    """The headers that a file names; one that has not changed is read once per process."""
-    return _read_included(path, *_state(path))
-
-
-def _said(path: str) -> _Said:
-    """What else a file says, read as often."""
-    return _read_said(path, *_state(path))
-
-
-def _state(path: str) -> tuple[int, int, int]:
-    stat = os.stat(path)
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
-
-
-@functools.lru_cache(maxsize=16384)
-def _read_included(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Included:
+    """The headers that a file names."""
     data = read_input(path)
     names: dict[Header, None] = {}
     macros: dict[tuple[bytes, bool], None] = {}
@@ -323,8 +314,9 @@ def _read_included(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Inclu
     return _Included(hashlib.sha256(data).hexdigest(), tuple(names), tuple(macros), computed)
 
 
-@functools.lru_cache(maxsize=16384)
-def _read_said(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Said:
+@cached_while_unchanged(16384)
+def _said(path: str) -> _Said:
+    """What else a file says."""
     data = read_input(path)
     answers = map(read_otherwise, readings(data))
     otherwise = next((answer for answer in answers if answer is not None), None)
@@ -339,15 +331,13 @@ def _header(named: re.Match[bytes]) -> tuple[str, bool]:
 
 def _definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
     try:
-        return _read_definitions(path, *_state(path))
+        return _read_definitions(path)
     except OSError:
         return ()
 
 
-@functools.lru_cache(maxsize=4096)
-def _read_definitions(
-    path: str, _size: int, _mtime_ns: int, _inode: int
-) -> tuple[tuple[bytes, Meaning], ...]:
+@cached_while_unchanged(4096)
+def _read_definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
     """Macros without parameters that are a header's name or another macro's; for few texts ask."""
     found: dict[tuple[bytes, Meaning], None] = {}
     for text in readings(read_input(path)):

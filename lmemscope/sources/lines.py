@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import os
 from collections.abc import Callable, Iterable
 
-from lmemscope.files import read_input
+from lmemscope.files import cached_while_unchanged, read_input
 from lmemscope.model import CompileOptions, KernelReport, SourceLine, SourceLocation, SourceText
 from lmemscope.sources.encoding import shown_lines
 
@@ -14,14 +12,13 @@ from lmemscope.sources.encoding import shown_lines
 def read_lines(file: str) -> list[str]:
     """Lines of a file as it is now, without line ends; none where it cannot be read."""
     try:
-        stat = os.stat(file)
-        return _read_lines(file, stat.st_size, stat.st_mtime_ns)
+        return _read_lines(file)
     except (OSError, ValueError):
         return []
 
 
-@functools.lru_cache(maxsize=64)
-def _read_lines(file: str, _size: int, _mtime_ns: int) -> list[str]:
+@cached_while_unchanged(64)
+def _read_lines(file: str) -> list[str]:
     return shown_lines(read_input(file))
 
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import ast
 import errno
-import functools
-import os
 import re
 from dataclasses import dataclass
 
 from lmemscope.errors import InputError
-from lmemscope.files import UnreadableFileError, read_input
+from lmemscope.files import UnreadableFileError, cached_while_unchanged, read_input
 from lmemscope.model import Unit
 from lmemscope.sources import cupy
 from lmemscope.sources.cupy import CupyProgram
@@ -68,14 +66,13 @@ def _reaches(path: str, data: bytes) -> bool:
 
 def _names_makers(path: str) -> bool:
     try:
-        stat = os.stat(path)
-        return _names_makers_of(path, stat.st_size, stat.st_mtime_ns)
+        return _names_makers_of(path)
     except OSError:
         return False
 
 
-@functools.lru_cache(maxsize=16384)
-def _names_makers_of(path: str, _size: int, _mtime_ns: int) -> bool:
+@cached_while_unchanged(16384)
+def _names_makers_of(path: str) -> bool:
     return may_hold_kernels(read_input(path))
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from lmemscope.files import read_input
+from lmemscope.files import cached_while_unchanged, read_input
 
 _SPLICE = re.compile(rb"\\\r?\n")
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -96,16 +96,15 @@ def _bases(importer: str, level: int) -> tuple[str, ...]:
 
 
 def _imported_by(path: str) -> tuple[str, ...]:
-    """Files of a file's own imports; a file that has not changed is read once per process."""
+    """Files of a file's own imports."""
     try:
-        stat = os.stat(path)
-        return _read(path, stat.st_size, stat.st_mtime_ns)
+        return _read(path)
     except OSError:
         return ()
 
 
-@functools.lru_cache(maxsize=4096)
-def _read(path: str, _size: int, _mtime_ns: int) -> tuple[str, ...]:
+@cached_while_unchanged(4096)
+def _read(path: str) -> tuple[str, ...]:
     data = _SPLICE.sub(b" ", read_input(path))
     found: dict[tuple[str, tuple[str, ...], int], None] = {}
     for origin, bracketed, plain, modules in _IMPORT.findall(data):

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from lmemscope.files import read_input
+from lmemscope.files import cached_while_unchanged, read_input
 from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.python_modules import find_module
 
@@ -350,12 +348,11 @@ def _unknown_of(owners: Iterable[str]) -> set[str]:
 
 def _of_file(path: str, follow: int) -> Origins | None:
     try:
-        stat = os.stat(path)
-        return _read(path, stat.st_size, stat.st_mtime_ns, follow)
+        return _read(path, follow)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-@functools.lru_cache(maxsize=512)
-def _read(path: str, _size: int, _mtime_ns: int, follow: int) -> Origins:
+@cached_while_unchanged(512)
+def _read(path: str, follow: int) -> Origins:
     return Origins(ast.parse(decoded_python(read_input(path)), path), path, follow)

@@ -14,8 +14,8 @@ from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
 from lmemscope.tools.toolchain import Toolchain, host_compiler, tool_version, wheel_of
 
-_READERS = ("nvdisasm", "cuobjdump")
-"""Tools that read what ptxas wrote: a newer one reads what an older one did."""
+_READER = "nvdisasm"
+"""It reads what ptxas wrote: a newer one reads what an older one did."""
 
 _CUPY = re.compile(r"cupy(?:-cuda\d+x?|-rocm-[\d-]+)?")
 _CUDA_12 = re.compile(r"nvidia-cuda-(?:nvrtc|runtime|nvcc|cccl)-cu12")
@@ -43,7 +43,6 @@ def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
         ("nvcc", "compiles files that hold host code"),
         ("nvdisasm", "disassembles for `dump --sass`"),
         ("nvlink", "links for --link"),
-        ("cuobjdump", "takes device code out of .o and .a files for --link"),
     ):
         findings.append(_found(name, lambda name=name: toolchain.tool(name), purpose))
     findings.append(_found("nvjitlink", lambda: _optimising_linker(toolchain), "links for --lto"))
@@ -84,7 +83,7 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
         if finding.tool is not None and finding.tool.version is not None:
             release = ".".join(finding.tool.version.split(".")[:2])
             releases[finding.name] = tuple(map(int, release.split(".")))
-            if finding.name not in (*_READERS, *apart):
+            if finding.name not in (_READER, *apart):
                 versions.setdefault(release, []).append(finding.name)
     written = max((releases[name] for name in ("nvrtc", "ptxas") if name in releases), default=())
     said = []
@@ -99,12 +98,12 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
             f"nvcc is of another toolkit, {'.'.join(map(str, releases['nvcc']))}: what it compiles "
             "is assembled by the ptxas beside it; set CUDA_HOME to have it from another toolkit"
         )
-    said += [
-        f"{name} {'.'.join(map(str, releases[name]))} is older than what writes the code it reads "
-        f"({'.'.join(map(str, written))}); upgrade it: pip install --upgrade {wheel_of(name)}"
-        for name in _READERS
-        if name in releases and releases[name] < written
-    ]
+    if _READER in releases and releases[_READER] < written:
+        said.append(
+            f"{_READER} {'.'.join(map(str, releases[_READER]))} is older than what writes the code "
+            f"it reads ({'.'.join(map(str, written))}); upgrade it: pip install --upgrade "
+            f"{wheel_of(_READER)}"
+        )
     for name in ("nvcc", "ptxas"):
         on_path = shutil.which(name)
         ours = next((f.tool for f in findings if f.name == name and f.tool is not None), None)
@@ -158,7 +157,7 @@ def mixed_lines(findings: Iterable[Finding], wheels: Iterable[str]) -> str | Non
     lines: dict[str, list[str]] = {}
     for finding in findings:
         path = finding.tool.path if finding.tool is not None else None
-        match = _WHEELS_OF.search(f"{path}/") if path and finding.name not in _READERS else None
+        match = _WHEELS_OF.search(f"{path}/") if path and finding.name != _READER else None
         if match:
             lines.setdefault("13" if match.group(1) else "12", []).append(finding.name)
     if len(lines) < 2:

@@ -29,7 +29,6 @@ WHEELS = {
     "nvlink": "nvidia-cuda-nvcc",
     "nvjitlink": "nvidia-nvjitlink",
     "nvdisasm": "nvidia-cuda-nvdisasm",
-    "cuobjdump": "nvidia-cuda-cuobjdump",
     "cuda headers": "nvidia-cuda-runtime",
     "cccl headers": "nvidia-cuda-cccl",
 }
@@ -277,8 +276,8 @@ def how_to_install(name: str) -> str:
 
 def wheel_of(name: str, toolchain: Toolchain = INSTALLED) -> str:
     """The wheel that brings a part of the toolchain (a key of `WHEELS`), of the CUDA in use."""
-    # CUDA 12 has no wheels of these; a newer disassembler reads what an older ptxas wrote.
-    if name in ("nvdisasm", "cuobjdump"):
+    # CUDA 12 has no wheel of it; a newer disassembler reads what an older ptxas wrote.
+    if name == "nvdisasm":
         return WHEELS[name]
     return _of_version(WHEELS[name], toolchain)
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from docs.generate_rules import page
+from lmemscope.analysis.groups import templates
 from lmemscope.exporters.explanation import Explainer, frame_label
 from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.model import (
@@ -161,8 +162,8 @@ def test_a_filter_that_no_kernel_matches_is_told() -> None:
 def explained(shown: Report, width: int = 100) -> str:
     """The explanation of a report's only kernel."""
     (only,) = shown.units
-    (kernel,) = only.kernels
-    return Explainer(color=False, width=width, left_out=shown.left_out).explain(only, kernel)
+    (group,) = templates([(only, kernel) for kernel in only.kernels])
+    return Explainer(color=False, width=width, left_out=shown.left_out).explain_group(group)
 
 
 def shown_kernel(made: KernelFacts) -> Report:

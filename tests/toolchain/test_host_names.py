@@ -9,7 +9,13 @@ import pytest
 
 from lmemscope.errors import CompileError
 from lmemscope.model import CompileOptions
-from lmemscope.sources.host_names import HOST_NAMES, OTHER_OVERLOADS, OTHER_RESULTS
+from lmemscope.sources.host_names import (
+    DIRECTIVES,
+    HOST_NAMES,
+    OTHER_OVERLOADS,
+    OTHER_RESULTS,
+    SAME_BUILTINS,
+)
 from lmemscope.tools import nvcc, nvrtc
 
 pytestmark = pytest.mark.toolchain
@@ -40,19 +46,24 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
+def compiled(text: str, directory: Path, wanted: tuple[str, ...] = ()) -> tuple[str, str]:
+    """PTX by NVRTC and by nvcc."""
+    source = directory / "a.cu"
+    source.write_text(text)
+    flags = nvrtc.options_for("sm_90", _OPTIONS)
+    by_nvrtc = nvrtc.compile_program(text, str(source), flags, wanted).ptx
+    by_nvcc = nvcc.compile_to_ptx(str(source), nvcc.options_for("sm_90", _OPTIONS), ()).ptx
+    return by_nvrtc.decode(), by_nvcc.decode()
+
+
 def answers(names: list[str], directory: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The kinds of results of calls, for NVRTC and for nvcc; 0 where a call is refused."""
     text = _HEAD
     for name in names:
         asked = (f"n_{name}::q<void, {arguments}>::v" for arguments in _ARGUMENTS)
         text += _ASKED.format(name, ", ".join(asked))
-    source = directory / "a.cu"
-    source.write_text(text)
     wanted = tuple(f"&r_{name}" for name in names)
-    flags = nvrtc.options_for("sm_90", _OPTIONS)
-    by_nvrtc = nvrtc.compile_program(text, str(source), flags, wanted).ptx
-    by_nvcc = nvcc.compile_to_ptx(str(source), nvcc.options_for("sm_90", _OPTIONS), ()).ptx
-    first, second = (dict(_VALUE.findall(ptx.decode())) for ptx in (by_nvrtc, by_nvcc))
+    first, second = (dict(_VALUE.findall(ptx)) for ptx in compiled(text, directory, wanted))
     return first, second
 
 
@@ -82,3 +93,82 @@ def test_host_names_are_nvccs_alone(tmp_path: Path) -> None:
         refused = re.findall(r"a\.cu\((\d+)\): error", refusal.value.log or "")
         assert refused
         left = [name for line, name in enumerate(left, 1) if str(line) not in refused]
+
+
+_SHAPES = """
+struct Base { virtual __device__ int f() { return 1; } };
+struct Derived : Base {};
+struct Plain { int a[4]; };
+struct Empty {};
+union Either { int a; float b; };
+enum Word { first };
+"""
+_TRAITS = ("Base", "Derived", "Plain", "Empty", "Either", "Word", "int", "Base &", "Plain[2]")
+_PAIRS = ("Base, Derived", "Derived, Base", "int, float", "Derived *, Base *", "Base *, Derived *")
+_OF_TWO = frozenset((b"__is_base_of", b"__is_convertible_to"))
+_STATEMENTS = {
+    b"__builtin_assume": "__builtin_assume(n > 0); for (int i = 0; i < n; ++i) p[i] += 1;",
+    b"__builtin_assume_aligned": "*(int4 *)p = *(int4 *)__builtin_assume_aligned(q, 16);",
+    b"__builtin_expect": "if (__builtin_expect(n > 7, 0)) p[n] = 3; else p[1] = 2;",
+    b"__builtin_unreachable": "if (n > 3) __builtin_unreachable(); p[n > 3] = n;",
+}
+"""A kernel's body for each builtin that is no question."""
+_NO_CODE = re.compile(r"//.*|/\*.*?\*/|^\s*\.(?:loc|file)\b.*$", re.MULTILINE)
+
+
+def bodies(ptx: str) -> dict[str, list[str]]:
+    """The instructions of each kernel."""
+    found = re.findall(r"\.entry (\w+)\([^)]*\)[^{]*\{(.*?)^\}", ptx, re.MULTILINE | re.DOTALL)
+    return {name: _NO_CODE.sub("", body).split() for name, body in found}
+
+
+def test_builtins_are_answered_alike(tmp_path: Path) -> None:
+    text = _SHAPES
+    for name in SAME_BUILTINS - _STATEMENTS.keys():
+        types = _PAIRS if name in _OF_TWO else _TRAITS
+        values = ", ".join(f"{name.decode()}({one})" for one in types)
+        text += (
+            f'extern "C" __device__ const unsigned char r_{name.decode()}[] = {{7, {values}}};\n'
+        )
+    for name, body in _STATEMENTS.items():
+        text += f'extern "C" __global__ void k{name.decode()}(int *p, int *q, int n) {{ {body} }}\n'
+    questions = tuple(f"&r_{name.decode()}" for name in SAME_BUILTINS - _STATEMENTS.keys())
+    first, second = compiled(text, tmp_path, questions)
+    values = dict(_VALUE.findall(first))
+    assert len(values) == len(questions)
+    assert values == dict(_VALUE.findall(second))
+    assert bodies(first).keys() == {f"k{name.decode()}" for name in _STATEMENTS}
+    assert bodies(first) == bodies(second)
+
+
+_DIRECTED = """
+#include "part.h"
+#define GIVEN 1
+#undef GIVEN
+#ifdef GIVEN
+#error "undefined"
+#elif PART == 5
+#ifndef GIVEN
+#warning "as it should be"
+extern "C" __global__ void k(int *p, int n) {
+#pragma unroll 4
+  for (int i = 0; i < n; ++i) p[i] += PART;
+#line 77
+  p[n] = __LINE__;
+}
+#else
+#error "defined"
+#endif
+#endif
+#if !defined GIVEN
+extern "C" __global__ void last(int *p) { *p = 1; }
+#endif
+"""
+
+
+def test_directives_are_obeyed_alike(tmp_path: Path) -> None:
+    (tmp_path / "part.h").write_text("#define PART 5\n")
+    assert {word.encode() for word in re.findall(r"^#(\w+)", _DIRECTED, re.M)} == DIRECTIVES
+    first, second = compiled(_DIRECTED, tmp_path)
+    assert bodies(first).keys() == {"k", "last"}
+    assert bodies(first) == bodies(second)

@@ -28,7 +28,7 @@ def installation(tmp_path: Path) -> Path:
     (root / "lib64").mkdir()
     nvcc = Path(INSTALLED.find("nvcc"))
     for path in nvcc.parent.iterdir():
-        if path.name != "cuobjdump":
+        if path.name != "nvlink":
             (root / "bin" / path.name).symlink_to(path)
     (root / "nvvm").symlink_to(nvcc.parent.parent / "nvvm")
     library = nvrtc.library().path
@@ -163,7 +163,7 @@ def test_doctor_examines_the_toolkit(installation: Path) -> None:
     for name in ("nvrtc", "ptxas", "nvcc", "nvdisasm"):
         line = next(line for line in done.out.splitlines() if line.startswith(name))
         assert str(installation) in line
-    assert "cuobjdump      missing" in done.out
+    assert "nvlink         missing" in done.out
 
 
 @pytest.mark.parametrize("command", ["scan", "diff", "doctor"])

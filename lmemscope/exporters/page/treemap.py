@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
 from lmemscope.exporters.page.boxes import Box, squarified
-from lmemscope.model import traits_of
+from lmemscope.model import listed, traits_of
 
 _AREAS = {
     "wide-map": Box(0, 0, 1160, 300),
@@ -178,9 +178,8 @@ def _drawn(files: list[_File], area: Box, name: str, label: str) -> Map:
     boxes = squarified([file.size for file in files], area)
     drawn = tuple(_file(file, box, small) for file, box in zip(files, boxes, strict=True))
     small.sort(key=lambda one: -one.size)
-    named = ", ".join(f"{one.name} {one.size}" for one in small[:_MOST_LISTED])
-    more = f" and {len(small) - _MOST_LISTED} more" if len(small) > _MOST_LISTED else ""
-    return Map(name, f"{area.width:g}", f"{area.height:g}", label, drawn, f"{named}{more}")
+    named = listed([f"{one.name} {one.size}" for one in small], _MOST_LISTED)
+    return Map(name, f"{area.width:g}", f"{area.height:g}", label, drawn, named)
 
 
 def _file(file: _File, box: Box, small: list[_Template]) -> FileBox:

@@ -193,7 +193,7 @@ def test_a_failure_of_the_plugin_is_shown_and_not_obeyed() -> None:
     from lmemscope.pytest_plugin import failed
 
     with pytest.raises(pytest.fail.Exception) as found:
-        failed("[compile] \x1b[31m\u202e\n::error::x")
+        failed("[compile] \x1b[31m\u202e", "::error::x")
     assert str(found.value) == "[compile] \\x1b[31m\\u202e\n\\x3a:error::x"
 
 

@@ -116,7 +116,9 @@ def test_a_pipe_gets_whole_names_and_verdicts_on_one_line() -> None:
 
 
 def test_missing_evidence_is_a_question_mark_not_a_zero() -> None:
-    bare = facts(ptxas=None, ptx=None, sass=None, cubin=CubinFacts(20, None, None, None))
+    bare = facts(
+        ptxas=None, ptx=None, sass=None, own_sites=None, cubin=CubinFacts(20, None, None, None)
+    )
     cells = table(report_of(bare)).splitlines()[1].split()
     assert cells[:7] == ["clean_kernel", "sm_90", "20", "?", "?/?", "?", "?"]
 
@@ -124,8 +126,12 @@ def test_missing_evidence_is_a_question_mark_not_a_zero() -> None:
 def test_machine_code_without_accesses_spills_nothing() -> None:
     bare = facts(ptxas=None, ptx=None)
     assert (bare.spill_stores, bare.spill_loads) == (0, 0)
+    # Nor does ptxas count what is spilled to shared memory.
     shared = facts(ptxas=None, ptx=None, cubin=CubinFacts(32, 0, 0, 255, shared_spills=2))
-    assert (shared.spill_stores, shared.spill_loads) == (None, None)
+    assert (shared.spill_stores, shared.spill_loads) == (0, 0)
+    unmarked = SiteSplit(NOTHING, NOTHING, SiteClass(1, 2, 4, 8))
+    unknown = facts(ptxas=None, ptx=None, sites=unmarked, own_sites=unmarked)
+    assert (unknown.spill_stores, unknown.spill_loads) == (None, None)
 
 
 def test_failures_disagreements_and_gaps_follow_the_table(snapshot: SnapshotAssertion) -> None:
@@ -156,7 +162,7 @@ def test_a_bar_in_a_name_does_not_break_the_markdown_table() -> None:
 
 
 def test_json_says_null_where_nothing_was_observed() -> None:
-    bare = facts(ptxas=None, ptx=None, sass=None)
+    bare = facts(ptxas=None, ptx=None, sass=None, own_sites=None)
     text = render(report_of(bare), "json", color=False, width=None, verbose=False)
     kernel = json.loads(text)["units"][0]["kernels"][0]
     assert kernel["spill_stores"] is None

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
+from lmemscope.analysis.groups import templates
 from lmemscope.exporters import render
 from lmemscope.exporters.explanation import Explainer
 from lmemscope.exporters.formats import formats_of
@@ -72,7 +73,8 @@ def outputs(report: Report) -> Iterator[tuple[str, str]]:
     explainer = Explainer(color=False, width=100)
     for unit in report.units:
         for kernel in unit.kernels:
-            yield "explanation", explainer.explain(unit, kernel)
+            (group,) = templates([(unit, kernel)])
+            yield "explanation", explainer.explain_group(group)
     result = gate(report)
     yield "gate", render_gate(result, color=False, verbose=True)
     yield "gate markdown", render_gate_markdown(report, result)

@@ -42,8 +42,10 @@ def test_spills_of_called_functions_count() -> None:
     kernel = facts("k", ptxas=said(12, 4), callees=(callee,))
     assert (kernel.spill_stores, kernel.spill_loads) == (12, 4)
     assert (kernel.all_spill_stores, kernel.all_spill_loads) == (412, 504)
-    unknown = facts("k", ptxas=None, sass=None, callees=(callee,))
+    unknown = facts("k", ptxas=None, sass=None, own_sites=None, callees=(callee,))
     assert unknown.all_spill_stores is None
+    silent = facts("k", callees=(FunctionFacts("f", "f()", None, None, None),))
+    assert silent.all_spill_stores is None
 
 
 def test_functions_are_counted_apart() -> None:

@@ -194,7 +194,8 @@ def test_machine_code_tells_spills_where_ptxas_reported_none(
     sites: SiteSplit, limit: int, verdict: str
 ) -> None:
     bare = replace(facts(), ptxas=None, sass=None, own_sites=sites, sites=sites)
-    made = KernelReport(bare, judge(bare))
+    spilled = judged("k", "register-spill").findings if sites.spill.count else ()
+    made = KernelReport(bare, judge(bare), spilled)
     result = gate(report(made), Policy((Limit(max_spill=limit),)))
     assert result.verdict == verdict
 

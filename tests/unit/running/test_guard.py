@@ -51,7 +51,7 @@ def test_neither_does_a_worker_of_an_unmarked_test() -> None:
 def test_nor_does_the_program() -> None:
     finished = run_program("doctor")
     assert finished.code == 3
-    for tool in ("nvrtc", "ptxas", "nvcc", "nvdisasm", "cuobjdump", "cuda headers"):
+    for tool in ("nvrtc", "ptxas", "nvcc", "nvdisasm", "nvlink", "cuda headers"):
         assert re.search(rf"^{tool} +missing", finished.out, re.MULTILINE)
     failed = run_program("scan", HISTOGRAM.path)
     assert failed.code == 3
