@@ -12,6 +12,7 @@ make anew asks for ``own_store``.
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import pickle
 import signal
@@ -55,6 +56,18 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage seldom, and not among the tests and their modules, which stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(50_000)
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

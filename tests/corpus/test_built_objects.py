@@ -123,13 +123,23 @@ def name_of(unit: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the project is, whoever builds it: what one test compiled is known to the next."""
+    return tmp_path_factory.mktemp("built")
+
+
+@pytest.fixture(scope="module")
+def nvcc(directory: Path) -> Path:
+    return toolkit(directory / "cuda")
+
+
+@pytest.fixture(scope="module", params=["Ninja"])
+def project(request: pytest.FixtureRequest, directory: Path, nvcc: Path) -> Project:
     """What one generator makes; what it records is all that they differ in."""
-    generator = getattr(request, "param", "Ninja")
-    if CMAKE is None or shutil.which(GENERATORS[generator]) is None:
-        pytest.skip(f"cmake, and {GENERATORS[generator]}")
-    root = tmp_path_factory.mktemp("built")
-    return Project(root / "a project", toolkit(root / "cuda"), generator)
+    if CMAKE is None or shutil.which(GENERATORS[request.param]) is None:
+        pytest.skip(f"cmake, and {GENERATORS[request.param]}")
+    shutil.rmtree(directory / "a project", ignore_errors=True)
+    return Project(directory / "a project", nvcc, request.param)
 
 
 BUILT = {
@@ -165,12 +175,9 @@ def all_facts(done: Finished) -> Counter[tuple[Any, ...]]:
     return Counter(facts(unit, kernel) for unit in units for kernel in unit["kernels"])
 
 
-@pytest.mark.parametrize("project", GENERATORS, indirect=True, scope="module")
 def test_rows_findings_and_gaps_are_those_of_a_compilation(project: Project) -> None:
-    read = project.lmemscope("scan", "build", "--format", "json", "--no-cache")
-    compiled = project.lmemscope(
-        *("scan", "build", "--format", "json", "--no-cache", "--no-objects")
-    )
+    read = project.lmemscope("scan", "build", "--format", "json")
+    compiled = project.lmemscope("scan", "build", "--format", "json", "--no-objects")
     assert {name_of(u): u["built"]["state"] for u in read.document["units"]} == BUILT
     assert all("built" not in unit for unit in compiled.document["units"])
     assert read.code == compiled.code == 0

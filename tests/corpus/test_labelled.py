@@ -1,6 +1,6 @@
 """The labelled set: what a person found out about kernels before the classifier saw them.
 
-Two architectures here; ``python benchmarks/labelled.py --require`` holds all of them to the same.
+``python benchmarks/labelled.py`` shows the same as a table.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import pytest
 from lmemscope.app.worker import analyse_unit
 from lmemscope.model import KernelReport, Unit, Wanted
 from tests.conftest import Once
-from tests.support.labels import Label, files, read
+from tests.support.labels import ARCHS, Label, files, read
 from tests.support.scoring import COLUMNS, REQUIRED, Item, base_name, score, tallies
 
 pytestmark = pytest.mark.toolchain
 
-ARCHS = ("sm_90", "sm_120")
 FILES = files()
 
 Kernels = Callable[[Path, str], tuple[KernelReport, ...]]

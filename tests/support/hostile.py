@@ -6,6 +6,7 @@ vocabulary stay what they are, for a document with another one is refused; `vari
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -80,8 +81,13 @@ def document(text: str, variant: int = 0) -> str:
     return json.dumps(_document(text, variant))
 
 
+@functools.cache
+def _type_of_report() -> _inspect.Type:
+    return _inspect.type_info(ReportDocument)
+
+
 def _document(text: str, variant: int) -> dict[str, Any]:
-    made: dict[str, Any] = _built(_inspect.type_info(ReportDocument), text, variant)
+    made: dict[str, Any] = _built(_type_of_report(), text, variant)
     made["schema"] = SCHEMA
     for kernel in (kernel for unit in made["units"] for kernel in unit["kernels"]):
         for number, finding in enumerate(kernel["findings"]):
