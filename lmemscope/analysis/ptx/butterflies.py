@@ -13,10 +13,10 @@ from functools import cached_property
 from itertools import product
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.parts import LANES, Part, Parts
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector
+from lmemscope.formats.ptx_operands import is_float
 
 _COMMUTING = frozenset({"add", "mul", "min", "max", "and", "or", "xor"})
 _STAGES = 16

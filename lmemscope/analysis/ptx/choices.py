@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_isa import read as registers_read
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import read as registers_read
+from lmemscope.formats.ptx_operands import registers_of
 
 if TYPE_CHECKING:
     from lmemscope.analysis.ptx.objects import FunctionObjects

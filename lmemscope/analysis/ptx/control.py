@@ -8,7 +8,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import frontiers, immediate_dominators
 from lmemscope.analysis.ptx.graph import ControlFlow, Loop
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 
 
 class Control:

@@ -27,7 +27,7 @@ from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.stored import Stored
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_isa import defined, may_change, opcode_of, registers_of
+from lmemscope.formats.ptx_operands import defined, may_change, registers_of
 from lmemscope.model import Uniformity
 
 _NOTHING = Inputs()
@@ -193,7 +193,7 @@ class Dependences:
             # Where the predicate is false the register keeps what it had.
             self._add(found, index, [*predicate, *defined(instruction)])
         registers = [r for r in self._code.depends_on(index) if r not in predicate]
-        origin = opcode_of(instruction).origin
+        origin = instruction.isa.origin
         if origin == "memory":
             return self._memory(index, instruction, found, registers)
         if instruction.operation == "shfl" and "sync" in instruction.modifiers:

@@ -7,18 +7,13 @@ from collections import defaultdict
 from collections.abc import Collection
 from functools import lru_cache
 
-from lmemscope.formats.ptx_body import Body, Instruction, parts_of_opcode
-from lmemscope.formats.ptx_isa import defined
+from lmemscope.formats.ptx_body import Body, Instruction
+from lmemscope.formats.ptx_isa import parts_of_opcode
+from lmemscope.formats.ptx_operands import defined
 
-_FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
 _COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
 _MOVES = re.compile(rb"(?<![\w.$%])(?:ld|st)(?![\w$])(?:\s*\.[\w:]+)*")
 _STATE_SPACES = frozenset({"local", "global", "shared", "const", "param", "tex"})
-
-
-def is_float(instruction: Instruction) -> bool:
-    """Whether an instruction computes with floating-point numbers."""
-    return not _FLOATS.isdisjoint(instruction.modifiers)
 
 
 @lru_cache(maxsize=1 << 12)

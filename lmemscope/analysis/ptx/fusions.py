@@ -11,9 +11,8 @@ from collections import Counter
 from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.graph import Block
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import is_float, registers_of
 
 _ADDED = frozenset({"add", "sub", "shl", "mul"})
 _COMBINED = frozenset({"and", "or", "xor", "not"})

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import immediate_dominators, natural_loops, spans
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 
 _ENDS = frozenset({"ret", "exit", "trap"})
 

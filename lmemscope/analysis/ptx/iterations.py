@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
-from lmemscope.formats.ptx_isa import may_change
+from lmemscope.formats.ptx_operands import is_float, may_change
 
 _COUNTING = frozenset({"add", "sub", "mov", "cvt", "setp", "and", "or", "not", "min", "max", "neg"})
 """Operations that a counter and its test are made of."""

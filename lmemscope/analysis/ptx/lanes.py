@@ -7,9 +7,9 @@ dimension, or whose x extent is a multiple of 32.
 from __future__ import annotations
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
+from lmemscope.formats.ptx_operands import is_float
 
 _SHARED = frozenset({"vote", "redux", "activemask"})
 """One result for all lanes that take part (PTX ISA 9, section 9.7.13)."""

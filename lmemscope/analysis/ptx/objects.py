@@ -16,7 +16,7 @@ from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
 from lmemscope.formats.ptx_body import Address, Instruction, number_of
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 from lmemscope.model import Uniformity
 
 _MEMORY = frozenset({"ld", "ldu", "st"})

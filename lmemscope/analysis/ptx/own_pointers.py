@@ -10,7 +10,7 @@ from __future__ import annotations
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import is_pointer_load
-from lmemscope.formats.ptx_isa import defined, registers_of
+from lmemscope.formats.ptx_operands import defined, registers_of
 
 _POINTER_BYTES = 8
 _MOVES = frozenset({"add", "mov", "cvta", "mad"})

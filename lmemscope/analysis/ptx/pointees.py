@@ -16,7 +16,7 @@ from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.transfers import is_pointer_load, stored_values
 from lmemscope.formats.ptx_body import Address, Instruction
-from lmemscope.formats.ptx_isa import defined
+from lmemscope.formats.ptx_operands import defined
 
 _POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
 

@@ -14,13 +14,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.library import Library, is_piece
 from lmemscope.analysis.ptx.roots import Roots
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_isa import defined
+from lmemscope.formats.ptx_operands import defined, is_float
 
 _ENOUGH = 4
 """Different words to be met where they are immediates; the smallest reduction has six."""

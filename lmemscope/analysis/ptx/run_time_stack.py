@@ -15,7 +15,7 @@ from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import Address, Instruction, Operand, Vector
-from lmemscope.formats.ptx_isa import defined, registers_of
+from lmemscope.formats.ptx_operands import defined, registers_of
 
 _LONGEST = 200
 """Letters of a text; of a longer one a digest stands for it."""
