@@ -158,14 +158,11 @@ class _Counts:
     generic: bool = False
 
     def instruction(self, instruction: Instruction) -> None:
-        operation = instruction.operation
-        if operation not in ("ld", "st", "cvta"):
-            return
         parts = instruction.modifiers
         if "local" in parts:
-            self.loads += operation == "ld"
-            self.stores += operation == "st"
-            self.generic |= operation == "cvta" and "to" not in parts
+            self.loads += instruction.isa.access == "load"
+            self.stores += instruction.isa.access == "store"
+            self.generic |= instruction.operation == "cvta" and "to" not in parts
 
     def survey(self, declarations: Iterable[LocalDeclaration], objects: _Objects) -> LocalSurvey:
         offsets = tuple(sorted(objects.offsets))

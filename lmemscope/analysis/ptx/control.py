@@ -30,7 +30,7 @@ class Control:
         index = self._blocks[block].end - 1
         last = self._flow.body.instructions[index]
         found = registers_of(last.predicate) if last.predicate is not None else []
-        if last.operation == "brx" and last.operands:
+        if last.isa.control == "branch":
             found = [*found, *registers_of(last.operands[0])]
         return index, tuple(found)
 

@@ -18,7 +18,7 @@ from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import Iterations
-from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
+from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
@@ -200,7 +200,7 @@ class Dependences:
             # The last operand says which lanes take part.
             registers = [r for r in registers if r != instruction.operands[-1]]
         leaves = self._symbols(instruction)
-        level: Uniformity = "lane-varying" if instruction.operation == "elect" else "uniform"
+        level: Uniformity = "lane-varying" if instruction.isa.lanes == "own" else "uniform"
         if origin == "unknown":
             leaves.add(Leaf("other", instruction.operation))
             level = "unknown"
@@ -214,7 +214,7 @@ class Dependences:
             between = tuple(found.only_between_lanes().lanes)
             return Node((), between, frozenset({Leaf("loop-counter")}), level)
         shared = (
-            is_shared(instruction)
+            instruction.isa.lanes == "same"
             or is_same_in_warp(self._code, self.values, index)
             or self._butterflies.is_complete(index)
         )
@@ -244,7 +244,7 @@ class Dependences:
         roots = self.roots.of_address(index)
         offsets = {root.offset for root in roots if root.offset >= 0}
         level: Uniformity = "uniform"
-        if instruction.operation == "atom":
+        if instruction.isa.access == "atomic":
             level = "data-dependent"
         elif "local" in instruction.modifiers and not offsets:
             level = "unknown"
@@ -410,7 +410,7 @@ class Dependences:
         found = {
             self._flow.block_of(index)
             for index, instruction in enumerate(self._body.instructions)
-            if instruction.operation in ("ld", "ldu") and "param" not in instruction.modifiers
+            if instruction.isa.access == "load" and "param" not in instruction.modifiers
             if any(root.offset >= 0 for root in self.roots.of_address(index))
         }
         work = list(found)
@@ -427,7 +427,7 @@ class Dependences:
             return frozenset()
         found: set[int] = set()
         for index, instruction in enumerate(self._body.instructions):
-            if instruction.operation != "st" or not instruction.opcode.endswith("64"):
+            if instruction.isa.access != "store" or not instruction.opcode.endswith("64"):
                 continue
             for operand in instruction.operands[1:]:
                 for register in registers_of(operand):

@@ -8,27 +8,26 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from lmemscope.formats.ptx_body import Body, Instruction
-from lmemscope.formats.ptx_isa import parts_of_opcode
+from lmemscope.formats.ptx_isa import GENERIC, operations, row_of, space_of
 from lmemscope.formats.ptx_operands import defined
 
 _COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
-_MOVES = re.compile(rb"(?<![\w.$%])(?:ld|st)(?![\w$])(?:\s*\.[\w:]+)*")
-_STATE_SPACES = frozenset({"local", "global", "shared", "const", "param", "tex"})
+_MOVES = re.compile(
+    rb"(?<![\w.$%%])(?:%s)(?![\w$])(?:\s*\.[\w:]+)*"
+    % "|".join(sorted(operations(lambda row: row.may_be_local))).encode()
+)
 
 
 @lru_cache(maxsize=1 << 12)
 def is_local_access(opcode: str) -> bool:
     """``ld.local``/``st.local`` of any width, vector and qualifier."""
-    parts = parts_of_opcode(opcode)
-    return parts[0] in ("ld", "st") and "local" in parts
+    return row_of(opcode).may_be_local and space_of(opcode) == "local"
 
 
 @lru_cache(maxsize=1 << 12)
 def is_generic_access(opcode: str) -> bool:
     """``ld``/``st`` without a state space: its address is a generic one."""
-    parts = parts_of_opcode(opcode)
-    spaces = {part.partition("::")[0] for part in parts[1:]}
-    return parts[0] in ("ld", "st") and not spaces & _STATE_SPACES
+    return row_of(opcode).may_be_local and space_of(opcode) == GENERIC
 
 
 def mentions_local_access(text: bytes) -> bool:
@@ -43,8 +42,7 @@ def may_become(opcode: str, is_store: bool) -> bool:
     Scheduling gives saves and restores of registers the lines of their neighbours, so the
     direction has to agree: an ``LDL`` on the line of a ``st`` restores a register.
     """
-    wanted = "st" if is_store else "ld"
-    return opcode.partition(".")[0] == wanted and (
+    return row_of(opcode).access == ("store" if is_store else "load") and (
         is_local_access(opcode) or is_generic_access(opcode)
     )
 

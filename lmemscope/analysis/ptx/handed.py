@@ -87,7 +87,7 @@ class Pointers:
                 yield Pointed("local", function, 0)
             elif instruction.opcode.startswith("cvta.shared"):
                 yield Pointed("shared", function, 0)
-            elif instruction.operation == "ld":
+            elif instruction.isa.access == "load":
                 yield from self._loaded(function, code, index, value, calls, seen, depth)
             else:
                 for operand in self._leading(function, instruction):
@@ -206,7 +206,7 @@ class Pointers:
         assert code is not None
         for instruction in code.body.instructions:
             address = instruction.address
-            if instruction.operation != "st" or address is None or address.base is None:
+            if instruction.isa.access != "store" or address is None or address.base is None:
                 continue
             if not instruction.opcode.endswith("64") or "param" in instruction.modifiers:
                 continue

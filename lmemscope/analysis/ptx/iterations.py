@@ -202,7 +202,7 @@ class Iterations:
         if not may_change(instruction):
             return {name for name in self._code.depends_on(value) if special(name) is not None}
         address = instruction.address
-        if address is None or address.base is None or instruction.operation not in ("ld", "ldu"):
+        if address is None or address.base is None or instruction.isa.access != "load":
             return {value}
         # What is read from one place twice is one thing: a parameter, a limit that is loaded again.
         place = str(address.base)

@@ -156,7 +156,7 @@ def _arguments(code: Definitions, prepared: int) -> Iterator[Argument]:
     places: dict[str, int] = {}
     for index, instruction in enumerate(instructions[prepared + 1 :], prepared + 1):
         address = instruction.address
-        if instruction.operation == "call" and not places:
+        if instruction.isa.control == "call" and not places:
             return
         if instruction.modifiers[:2] == ("ld", "param") and not places:
             if address is not None and address.base in results:
@@ -165,7 +165,7 @@ def _arguments(code: Definitions, prepared: int) -> Iterator[Argument]:
             moved = _moved(instruction.operands, places)
             if moved is not None:
                 places[str(instruction.operands[0])] = moved
-        elif instruction.operation == "st" and address is not None and address.base in places:
+        elif instruction.isa.access == "store" and address is not None and address.base in places:
             start = places[address.base] + address.offset
             wide = instruction.opcode.endswith("64")
             for value, place in stored_values(instruction):

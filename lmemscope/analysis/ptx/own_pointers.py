@@ -36,7 +36,7 @@ def kept_indices(objects: FunctionObjects, found: StackObject) -> list[frozenset
     result = []
     for instruction in instructions if pointers else ():
         address = instruction.address
-        if instruction.operation in ("ld", "st") and address is not None and address.base in made:
+        if instruction.isa.may_be_local and address is not None and address.base in made:
             leaves = _added(objects, address.base, made)
             if leaves:
                 result.append(leaves)

@@ -175,6 +175,6 @@ class Pointees:
         return [
             instruction
             for instruction in self._body.instructions
-            if instruction.operation == "st"
+            if instruction.isa.access == "store"
             and (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode))
         ]

@@ -144,7 +144,7 @@ class Products:
             found = found or self._is_word(factor)
             for index in self._code.definitions.get(factor, ()):
                 instruction = self._body.instructions[index]
-                if instruction.operation in ("ld", "ldu"):
+                if instruction.isa.access == "load":
                     found = found or self._is_from_table(index)
                 elif instruction.operation in ("mov", "cvt") and not is_float(instruction):
                     work += [source for source, _ in stored_values(instruction)]

@@ -104,7 +104,7 @@ class Roots:
                 found[self._in_depot(self._depot.starts.get(current, 0))] = False
                 continue
             instruction = code.body.instructions[current]
-            if instruction.operation in ("ld", "ldu"):
+            if instruction.isa.access == "load":
                 root = self._loaded(instruction, converted)
                 if root is not None:
                     found[root] = found.get(root, True) and doubted

@@ -175,7 +175,7 @@ def _stored(code: Dataflow, call: Call, position: int) -> Iterator[tuple[int, Op
     given = lists[1:2] if call.results else lists[:1]
     name = given[0].items[position] if given and position < len(given[0].items) else None
     index = call.index - 1
-    while index >= 0 and instructions[index].operation != "call":
+    while index >= 0 and instructions[index].isa.control != "call":
         instruction = instructions[index]
         address = instruction.address
         is_store = instruction.modifiers[:2] == ("st", "param")

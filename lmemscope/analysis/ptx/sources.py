@@ -52,7 +52,7 @@ def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
     names = [name for vector in lists for name in vector.items]
     found: dict[str, dict[int, str]] = {name: {} for name in names}
     for before in reversed(instructions[:index]):
-        if before.operation == "call":
+        if before.isa.control == "call":
             break
         address = before.address
         if before.modifiers[:2] == ("st", "param") and address is not None:

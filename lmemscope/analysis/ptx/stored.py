@@ -84,7 +84,7 @@ class Stored:
     def _by_object(self) -> dict[int, list[int]]:
         result: dict[int, list[int]] = {}
         for index, instruction in enumerate(self._code.body.instructions):
-            if instruction.operation == "st" and "param" not in instruction.modifiers:
+            if instruction.isa.access == "store" and "param" not in instruction.modifiers:
                 for root in self._roots.of_address(index):
                     if root.offset >= 0:
                         result.setdefault(root.offset, []).append(index)
