@@ -81,6 +81,7 @@ class Instruction:
         operands: in order; a call's parenthesised lists and ``d|p`` are vectors.
         loc: the source location in force.
         operation: the opcode's first part: ``ld``.
+        isa: what its opcode does.
     """
 
     line: int
@@ -89,15 +90,12 @@ class Instruction:
     operands: tuple[Operand, ...]
     loc: Loc | None
     operation: str = field(init=False, repr=False, compare=False)
+    isa: Opcode = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Asked for several times of each instruction, by every analysis.
         object.__setattr__(self, "operation", self.opcode.partition(".")[0])
-
-    @property
-    def isa(self) -> Opcode:
-        """What its opcode does."""
-        return row_of(self.opcode)
+        object.__setattr__(self, "isa", row_of(self.opcode))
 
     @property
     def modifiers(self) -> tuple[str, ...]:

@@ -101,6 +101,11 @@ class Opcode(NamedTuple):
         return self.results > 0 and self.origin == "operands"
 
     @property
+    def is_either(self) -> bool:
+        """Whether a result is one of two operands."""
+        return self.kind in ("choice", "extreme")
+
+    @property
     def may_be_local(self) -> bool:
         """Whether it accesses memory that may be local."""
         return self.access is not None and "local" in self.spaces

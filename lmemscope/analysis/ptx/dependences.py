@@ -27,7 +27,7 @@ from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.stored import Stored
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_operands import defined, may_change, registers_of
+from lmemscope.formats.ptx_operands import defined, may_change, pointers, registers_of
 from lmemscope.model import Uniformity
 
 _NOTHING = Inputs()
@@ -108,10 +108,10 @@ class Dependences:
             is_special = any(special(one) is not None for one in read)
             if may_change(instruction) or is_special:
                 return False
-            if instruction.operation == "selp" and once and computed:
+            if instruction.isa.kind == "choice" and once and computed:
                 return False
-            chosen = chosen or instruction.operation == "selp"
-            computed = chosen and (computed or instruction.operation not in ("mov", "selp"))
+            chosen = chosen or instruction.isa.kind == "choice"
+            computed = chosen and (computed or instruction.isa.kind not in ("copy", "choice"))
             work += [(self.values.read(value, one), chosen, computed) for one in read]
         return True
 
@@ -363,13 +363,11 @@ class Dependences:
 
     def _symbols(self, instruction: Instruction) -> set[Leaf]:
         """Addresses of named variables that an instruction takes; the function's own are none."""
-        if instruction.operation not in ("mov", "cvta"):
-            return set()
         own = {declaration.name for declaration in self._body.locals}
         return {
             Leaf("symbol", operand)
-            for operand in instruction.operands[1:]
-            if isinstance(operand, str) and is_symbol(operand) and operand not in own
+            for operand in pointers(instruction)
+            if is_symbol(operand) and operand not in own
         }
 
     def _running_value(self, block: int) -> Value:
@@ -440,6 +438,6 @@ class Dependences:
 def _chosen_by(instruction: Instruction) -> list[str]:
     """The predicate that an instruction runs under, or selects by."""
     found = registers_of(instruction.predicate or "")
-    if instruction.operation == "selp":
+    if instruction.isa.kind == "choice":
         found += registers_of(instruction.operands[-1])
     return found

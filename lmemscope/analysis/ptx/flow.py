@@ -9,9 +9,8 @@ from functools import lru_cache
 
 from lmemscope.formats.ptx_body import Body, Instruction
 from lmemscope.formats.ptx_isa import GENERIC, operations, row_of, space_of
-from lmemscope.formats.ptx_operands import defined
+from lmemscope.formats.ptx_operands import defined, pointers
 
-_COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
 _MOVES = re.compile(
     rb"(?<![\w.$%%])(?:%s)(?![\w$])(?:\s*\.[\w:]+)*"
     % "|".join(sorted(operations(lambda row: row.may_be_local))).encode()
@@ -65,9 +64,8 @@ def local_addresses(body: Body, loads: Collection[int] = ()) -> frozenset[str]:
     users: dict[str, list[str]] = defaultdict(list)
     for register, sources in definitions.items():
         for _, instruction in sources:
-            for operand in instruction.operands[1:]:
-                if isinstance(operand, str):
-                    users[operand].append(register)
+            for pointer in pointers(instruction):
+                users[pointer].append(register)
     loaded = {register for index in loads for register in defined(body.instructions[index])}
     candidates = symbols | loaded
     work = list(candidates)
@@ -103,9 +101,7 @@ def generic_local_accesses(body: Body) -> list[Instruction]:
 
 
 def _derives(instruction: Instruction, local: set[str]) -> bool:
-    if instruction.operation not in _COPIES:
-        return False
-    sources = instruction.operands[1:]
-    if instruction.operation == "selp":
-        return all(isinstance(source, str) and source in local for source in sources[:2])
-    return any(isinstance(source, str) and source in local for source in sources)
+    sources = pointers(instruction)
+    if instruction.isa.is_either:
+        return len(sources) > 1 and local.issuperset(sources)
+    return not local.isdisjoint(sources)

@@ -11,10 +11,11 @@ from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.formats.ptx_isa import Kind
 from lmemscope.formats.ptx_operands import is_float, may_change
 
-_COUNTING = frozenset({"add", "sub", "mov", "cvt", "setp", "and", "or", "not", "min", "max", "neg"})
-"""Operations that a counter and its test are made of."""
+_COUNTING: tuple[Kind, ...] = ("comparison", "copy", "extreme", "logic", "sum")
+"""What a counter and its test are made of."""
 
 
 class Iterations:
@@ -143,7 +144,7 @@ class Iterations:
             seen.add(value)
             if value >= 0:
                 instruction = self._code.body.instructions[value]
-                if instruction.operation not in _COUNTING or is_float(instruction):
+                if instruction.isa.kind not in _COUNTING or is_float(instruction):
                     return False
             work += self.read_by(value)
         return True

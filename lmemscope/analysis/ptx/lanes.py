@@ -120,7 +120,7 @@ def _after(
     operation, first = instruction.operation, known[0] if known else None
     if first is None or any(bits is None for bits in known):
         return None
-    if operation in ("mov", "cvt") and len(known) == 1:
+    if instruction.isa.kind == "copy" and len(known) == 1:
         return first
     second = numbers[1] if len(numbers) > 1 else None
     if second is None:

@@ -15,8 +15,8 @@ from lmemscope.analysis.ptx.local_tests import LocalTests
 from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
-from lmemscope.formats.ptx_body import Address, Instruction, number_of
-from lmemscope.formats.ptx_operands import registers_of
+from lmemscope.formats.ptx_body import Address, Instruction
+from lmemscope.formats.ptx_operands import displaced, registers_of
 from lmemscope.model import Uniformity
 
 
@@ -376,14 +376,8 @@ class FunctionObjects:
             if found is None:
                 return None
             at, instruction = found, self.body.instructions[found]
-            operation, operands = instruction.operation, instruction.operands
-            if instruction.predicate is not None:
+            moved = displaced(instruction)
+            if instruction.predicate is not None or moved is None:
                 return None
-            added = number_of(operands[2]) if len(operands) == 3 else None
-            if operation == "add" and added is not None:
-                base, offset = str(operands[1]), offset + added
-            elif operation in ("mov", "cvta") and len(operands) == 2:
-                base = str(operands[1])
-            else:
-                return None
+            base, offset = moved[0], offset + moved[1]
         return None
