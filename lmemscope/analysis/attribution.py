@@ -298,11 +298,11 @@ def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
         whose = origin.function  # Through the address of its own argument.
     elif access.address is not None and access.address.base in own:
         whose = origin.function
-    elif access.operation == "st":
+    elif access.isa.access == "store":
         # An argument is stored in front of the call that takes it.
         later = (call for call in dataflow.flow.calls if call.index > origin.instruction)
         whose = next((call.callee for call in later), None)
-    elif access.operation == "ld":
+    elif access.isa.access == "load":
         # A result is loaded behind the call that returns it.
         before = [call for call in dataflow.flow.calls if call.index < origin.instruction]
         whose = before[-1].callee if before else None

@@ -12,11 +12,10 @@ from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_v
 from lmemscope.formats.cubin import LARGEST_FRAME
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Address, Instruction, Vector, number_of
+from lmemscope.formats.ptx_operands import displaced
 
 _SCALAR = 8
 """Bytes of the largest parameter that is no structure."""
-_PACKING = frozenset({"mov", "prmt", "shl", "or", "bfi", "cvt"})
-"""Operations that make a word of bytes."""
 _STEPS = 8
 """Moves and additions of constants between an address and its variable that are followed."""
 
@@ -282,7 +281,7 @@ class Contents:
                 return None
             if instruction.modifiers[:2] == ("ld", "param"):
                 found |= self._loaded(instruction, register)
-            elif instruction.operation in _PACKING:
+            elif instruction.isa.packs:
                 work += [source for source, _ in stored_values(instruction)]
             else:
                 return None
@@ -311,14 +310,10 @@ class Contents:
             indices = self._dataflow.definitions.get(base, [])
             if len(indices) != 1:
                 return None
-            operands = self._instructions[indices[0]].operands
-            operation = self._instructions[indices[0]].operation
-            if operation in ("mov", "cvta") and len(operands) == 2:
-                base = str(operands[1])
-            elif operation == "add" and (added := number_of(operands[2])) is not None:
-                base, offset = str(operands[1]), offset + added
-            else:
+            moved = displaced(self._instructions[indices[0]])
+            if moved is None:
                 return None
+            base, offset = moved[0], offset + moved[1]
         return None
 
     def _copied_by_loop(self, access: PtxAccess, value: str) -> str | None:

@@ -20,7 +20,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     IndexFacts,

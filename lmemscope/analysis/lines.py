@@ -110,7 +110,7 @@ class Lines:
         instructions = dataflow.body.instructions
         taking = instructions[origin.instruction]
         own = {name for name, _, _ in dataflow.function.parameters}
-        if taking.operation != "ld" or taking.address is None or taking.address.base not in own:
+        if taking.isa.access != "load" or taking.address is None or taking.address.base not in own:
             return None
         return self.of_instruction(instructions[0]) or None
 

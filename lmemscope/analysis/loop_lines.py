@@ -9,7 +9,7 @@ from lmemscope.analysis.lines import Chain, Lines
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 from lmemscope.model import SourceLocation, SourceText, reader_line
 
 _REACH = 100

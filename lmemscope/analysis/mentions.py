@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
+from lmemscope.formats.ptx_isa import Access
 from lmemscope.formats.sides import contains, is_on_side
 from lmemscope.formats.statements import is_made
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
@@ -30,7 +31,7 @@ _LONGEST_INITIALISER = 64
 """Lines of a declaration at most."""
 _END = re.compile("[;{}]")
 _CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
-_STORES = {"st": True, "ld": False}
+_STORES: Mapping[Access | None, bool] = {"store": True, "load": False}
 _OTHER_SIDE = 0.3
 """What a name counts for that stands only on the other side of an assignment."""
 _OUTSIDE = 0.95
@@ -86,7 +87,7 @@ class Mentions:
         """The lines behind instructions of a function."""
         located: dict[tuple[object, bool | None], int] = defaultdict(int)
         for instruction in instructions:
-            is_store = _STORES.get(instruction.operation)
+            is_store = _STORES.get(instruction.isa.access)
             located[self._known(instruction), is_store] += 1
         counted: dict[tuple[_Chain, bool | None], int] = defaultdict(int)
         for (key, is_store), count in located.items():
@@ -158,7 +159,7 @@ class Mentions:
         at = _position(owner, chain, variable)
         if at is None or not self._names(chain, at, variable, self.spellings(variable)):
             return False
-        is_store = _STORES.get(instruction.operation)
+        is_store = _STORES.get(instruction.isa.access)
         return self._agreement(chain, at, is_store, variable) > _OTHER_SIDE
 
     def _agreement(

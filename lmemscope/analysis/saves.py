@@ -15,8 +15,6 @@ from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import original_name
 from lmemscope.model import Cause, Evidence, EvidenceKind, KernelFacts
 
-_CALL_PARTS = frozenset({"call", "ret"})
-
 
 class Saves:
     """What ptxas keeps in memory in a kernel's section, and does not mark.
@@ -118,6 +116,6 @@ def _call_on_line(flow: ModuleFlow, origin: Origin) -> str | None:
         return None
     for index in dataflow.by_line.get(origin.ptx_line, ()):
         instruction = dataflow.body.instructions[index]
-        if instruction.operation in _CALL_PARTS or "param" in instruction.modifiers:
+        if instruction.isa.control in ("call", "return") or "param" in instruction.modifiers:
             return instruction.opcode
     return None

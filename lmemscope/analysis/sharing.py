@@ -139,7 +139,7 @@ def _claim(
     parts = parts_of(variable)
     if not named or not all(_takes(parts, variable, uses[number]) for number in named):
         return None
-    is_read = any(uses[n].instruction.operation != "st" for n in named)
+    is_read = any(uses[n].instruction.isa.access != "store" for n in named)
     return _Claim(variable, frozenset(named), frozenset(live)) if is_read else None
 
 
@@ -159,7 +159,7 @@ def _takes(parts: Sequence[Part], variable: Variable, use: Use) -> bool:
         return True
     if not _inside(place, variable):
         return False
-    is_load = use.instruction.operation != "st"
+    is_load = use.instruction.isa.access != "store"
     narrow = is_load and not place.step and place.start is not None
     units = [unit for part in parts for unit in part.units]
     if narrow and units and place.width < min(units):

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.formats.ptx_isa import row_of, space_of
 from lmemscope.formats.sites import STACK_POINTER, Site
 
 
@@ -38,8 +39,12 @@ class Argument:
 def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Argument | None:
     """The ``st.param``, or ``ld.param``, on a PTX line that the stack can be behind."""
     opcodes = flow.ptx.opcodes_at(line)
-    wanted = "st" if is_store else "ld"
-    if not any(wanted == o.split(".")[0] and "param" in _spaces(o) for o in opcodes):
+    wanted = "store" if is_store else "load"
+
+    def passes(opcode: str) -> bool:
+        return row_of(opcode).access == wanted and space_of(opcode) == "param"
+
+    if not any(map(passes, opcodes)):
         return None
     dataflow = flow.dataflow(name)
     if dataflow is None:
@@ -48,7 +53,7 @@ def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Ar
     own = {one for one, _, _ in function.parameters} if function.kind == "entry" else set()
     for index in dataflow.by_line.get(line, ()):
         instruction = dataflow.body.instructions[index]
-        if instruction.operation != wanted or "param" not in _spaces(instruction.opcode):
+        if not passes(instruction.opcode):
             continue
         address = instruction.address
         if address is not None and address.base is not None and address.base not in own:
@@ -96,10 +101,6 @@ def stack_arguments(
         if site.base not in (None, STACK_POINTER) and site.pc in lines:
             proven[site.pc] = lines[site.pc]
     return proven
-
-
-def _spaces(opcode: str) -> list[str]:
-    return [part.partition("::")[0] for part in opcode.split(".")[1:]]
 
 
 def _on_stack(site: Site) -> bool:

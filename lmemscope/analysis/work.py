@@ -29,6 +29,7 @@ from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_isa import GENERIC
 from lmemscope.model import (
     PIPES,
     STALLS,
@@ -297,7 +298,7 @@ class _Counted:
                         self._pipes[pipe] += weight * slots
                 if fusions.is_copy(index):
                     self._pipes["none"] += weight
-                if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
+                if GENERIC in one.isa.spaces or one.operation == "shfl":
                     lanes = _LANES * divergence.active(index)
                     self._memory(dataflow, index, one, weight, often, lanes)
             if divergence.branches(block):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmemscope.analysis.ptx.effects import GENERIC, PRINT
+from lmemscope.analysis.ptx.effects import POINTED, PRINT
 from lmemscope.model import KernelReport
 
 
@@ -28,4 +28,4 @@ def missing_effects(rewrite: str, before: KernelReport, after: KernelReport | No
     ]
     if is_counted:
         return kinds
-    return [one for one in kinds if one not in (GENERIC, PRINT)]
+    return [one for one in kinds if one not in (POINTED, PRINT)]

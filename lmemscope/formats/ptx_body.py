@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from lmemscope.errors import FormatError
-from lmemscope.formats.ptx_arity import fewest_operands
+from lmemscope.formats.ptx_isa import Opcode, parts_of_opcode, row_of
 from lmemscope.formats.ptx_tokens import Scope, Token, integer, tokenise
 
 _LARGEST = 1 << 63
@@ -45,20 +45,13 @@ def number_of(operand: object) -> int | None:
     return _number(operand) if isinstance(operand, str) else None
 
 
-# A module has few different numbers and opcodes, and analyses ask for those of each instruction
-# many times.
+# A module has few different numbers, and analyses ask for those of each instruction many times.
 @lru_cache(maxsize=1 << 14)
 def _number(text: str) -> int | None:
     try:
         return integer(text)
     except FormatError:
         return None
-
-
-@lru_cache(maxsize=1 << 12)
-def parts_of_opcode(opcode: str) -> tuple[str, ...]:
-    """An opcode's operation and modifiers: ``("ld", "local", "v4", "f32")``."""
-    return tuple(opcode.split("."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +81,7 @@ class Instruction:
         operands: in order; a call's parenthesised lists and ``d|p`` are vectors.
         loc: the source location in force.
         operation: the opcode's first part: ``ld``.
+        isa: what its opcode does.
     """
 
     line: int
@@ -96,10 +90,12 @@ class Instruction:
     operands: tuple[Operand, ...]
     loc: Loc | None
     operation: str = field(init=False, repr=False, compare=False)
+    isa: Opcode = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Asked for several times of each instruction, by every analysis.
         object.__setattr__(self, "operation", self.opcode.partition(".")[0])
+        object.__setattr__(self, "isa", row_of(self.opcode))
 
     @property
     def modifiers(self) -> tuple[str, ...]:
@@ -373,7 +369,7 @@ def parse_instruction(tokens: list[Token], loc: Loc | None) -> Instruction:
             "ptx", f"line {line}: operands not understood: {_spell(tokens)}"
         ) from error
     found = Instruction(line, predicate, opcode, operands, loc)
-    if len(operands) < fewest_operands(found.operation):
+    if len(operands) < found.isa.fewest:
         raise FormatError("ptx", f"line {line}: operands are missing: {_spell(tokens)}")
     return found
 

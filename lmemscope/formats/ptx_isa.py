@@ -1,190 +1,368 @@
-"""Which registers a PTX instruction defines and reads, for every opcode of PTX ISA 9 (section 9.7).
+"""The instruction set of PTX (PTX ISA 9, section 9.7): one row per opcode, and what it says.
 
-The one place that answers it. An opcode that is not in the table may define its first operand: that
-counts as a definition, by a value of which nothing is known.
+The one place that knows opcodes. An opcode without a row may define its first operand, by a value
+of which nothing is known. How an instruction's own operands are read is in `ptx_operands`.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from lmemscope.formats.ptx_body import Address, Instruction, Operand, Vector, parts_of_opcode
+Access = Literal["load", "store", "atomic"]
+Control = Literal["branch", "call", "return", "exit", "trap"]
+Fold = Callable[[Sequence[int]], int]
+Fusion = Literal["adds", "scales", "combines"]
+Kind = Literal[
+    "bits",
+    "choice",
+    "comparison",
+    "copy",
+    "extreme",
+    "logic",
+    "product",
+    "quotient",
+    "shift",
+    "sum",
+]
+Origin = Literal["operands", "stack", "memory", "threads", "unknown"]
+Unit = Literal[
+    "arithmetic",
+    "bits",
+    "branch",
+    "call",
+    "comparison",
+    "conversion",
+    "free",
+    "memory",
+    "selection",
+    "special",
+]
+Wait = Literal["mask", "warp", "block"]
 
-CARRY = "%cc.cf"
-"""The carry flag as a register: ``add.cc`` defines it, ``addc`` reads it."""
-_CARRY_READERS = frozenset({"addc", "subc", "madc"})
-_PART = re.compile(r"(%[\w$@]+)\.(?:[bh]\d|[xyzwrgba])")
-"""A part of a register: ``%r1.h0`` of video instructions, ``%v.x`` of vectors."""
-_SPECIAL = re.compile(r"%n?(?:tid|ctaid|clusterid)\.|%cluster_n?ctaid\.")
-
-Origin = Literal["operands", "memory", "threads", "unknown"]
-"""What results are computed from: operands alone, memory, other threads, or what is not known."""
+_SPACES = frozenset({"const", "global", "local", "param", "shared", "tex"})
+GENERIC = "generic"
+_READABLE = frozenset({*_SPACES, GENERIC})
+_WRITABLE = frozenset({"global", "local", "param", "shared", GENERIC})
+_GLOBAL = frozenset({"global"})
+_COMMON = frozenset({"global", "shared", GENERIC})
 
 
 class Opcode(NamedTuple):
-    """What an opcode defines.
+    """What the instructions of one opcode do.
 
     Attributes:
         results: how many leading operands it defines; an address is read all the same.
+        fewest: operands that it has at least; 0 where nobody looks at them by position.
         origin: what the results are computed from.
         updates: whether it also reads what it defines.
+        carries: whether it reads the carry flag.
+        kind: which computation it is.
+        pointers: positions of operands that the result may point into the same memory with.
+        fold: computes the result from integers.
+        commutes: whether its two operands may be exchanged.
+        bounds: whether one constant operand gives the result a constant maximum.
+        packs: whether it only moves bits of its operands.
+        access, spaces: what it does to memory at its address, and to which state spaces;
+            `GENERIC` where it may have none.
+        control: where it goes on.
+        waits: for whom it waits: lanes that a mask names, its last operand; the whole warp; a block
+            or what a barrier in memory counts.
+        lanes: whether all lanes get one result, or each its own, whatever their operands are.
+        unit: what executes it.
+        doubles: whether it is two machine instructions of 64 bits.
+        fuses: how ptxas makes one instruction of it and another one.
     """
 
-    results: int
+    results: int = 0
+    fewest: int = 0
     origin: Origin = "operands"
     updates: bool = False
+    carries: bool = False
+    kind: Kind | None = None
+    pointers: tuple[int, ...] = ()
+    fold: Fold | None = None
+    commutes: bool = False
+    bounds: bool = False
+    packs: bool = False
+    access: Access | None = None
+    spaces: frozenset[str] = frozenset()
+    control: Control | None = None
+    waits: Wait | None = None
+    lanes: Literal["same", "own"] | None = None
+    unit: Unit = "arithmetic"
+    doubles: bool = False
+    fuses: Fusion | None = None
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the same operands always give the same results, and nothing else is done."""
+        return self.results > 0 and self.origin == "operands"
+
+    @property
+    def is_either(self) -> bool:
+        """Whether a result is one of two operands."""
+        return self.kind in ("choice", "extreme")
+
+    @property
+    def may_be_local(self) -> bool:
+        """Whether it accesses memory that may be local."""
+        return self.access is not None and "local" in self.spaces
 
 
-_NONE = Opcode(0)
-_COMPUTED = Opcode(1)
-_LOADED = Opcode(1, "memory")
-_EXCHANGED = Opcode(1, "threads")
-_UNKNOWN = Opcode(1, "unknown", updates=True)
+_WIDEST = 64
 
-_BY_RESULT = {
-    # Integers, extended precision, floating point, half precision.
-    "abs add addc bfe bfi bfind bmsk brev clz copysign cos div dp2a dp4a ex2 fma fns lg2 mad mad24 "
-    "madc max min mul mul24 neg popc rcp rem rsqrt sad sin sqrt sub subc szext tanh testp": (
-        _COMPUTED
+
+def shifted_by(bits: int) -> int:
+    """The bits by which a shift moves: no register has more than 64 (PTX ISA, ``shl``)."""
+    return min(max(bits, 0), _WIDEST)
+
+
+def _computed(fewest: int = 0, kind: Kind | None = None, unit: Unit = "arithmetic") -> Opcode:
+    return Opcode(1, fewest, kind=kind, unit=unit)
+
+
+def _pair(kind: Kind, fold: Fold) -> Opcode:
+    """Of two operands in either order, each of which may be a pointer."""
+    return Opcode(1, 3, kind=kind, pointers=(1, 2), fold=fold, commutes=True)
+
+
+def _packed(fewest: int, kind: Kind) -> Opcode:
+    return Opcode(1, fewest, kind=kind, packs=True)
+
+
+def _warp(results: int = 0, origin: Origin = "threads") -> Opcode:
+    return Opcode(results, origin=origin, waits="warp")
+
+
+_SAME = Opcode(1, origin="threads", waits="mask", lanes="same")
+_TEXTURE = Opcode(1, origin="memory", access="load", unit="memory")
+_SPECIAL = _computed(unit="special")
+_BAR = Opcode(waits="block", unit="branch")
+_VIDEO = _computed()
+
+_BY_NAME: Mapping[str, Opcode] = {
+    # Integers, floating point, half precision.
+    "abs": _computed(2, "sum", "selection")._replace(fold=lambda of: abs(of[0])),
+    "add": _pair("sum", lambda of: of[0] + of[1])._replace(fuses="adds"),
+    "bfe": Opcode(1, 4, kind="bits"),
+    "bfi": _packed(5, "bits"),
+    "bfind": _computed(0, "bits", "bits"),
+    "bmsk": _computed(0, "bits"),
+    "brev": _computed(2, "bits", "bits"),
+    "clz": _computed(2, "bits", "bits"),
+    "copysign": _computed(),
+    "cos": _SPECIAL,
+    "div": _computed(3, "quotient", "special")._replace(fold=lambda of: _divided(*of)[0]),
+    "dp2a": _computed(0, "product"),
+    "dp4a": _computed(0, "product"),
+    "ex2": _SPECIAL,
+    "fma": _computed(4, "product"),
+    "fns": _computed(0, "bits"),
+    "lg2": _SPECIAL,
+    "mad": Opcode(
+        1, 4, kind="product", pointers=(3,), fold=lambda of: of[0] * of[1] + of[2], doubles=True
     ),
-    # Comparison, selection, logic, shifts.
-    "and cnot lop3 not or selp set setp shf shl shr slct xor": _COMPUTED,
+    "mad24": _computed(4, "product"),
+    "max": _pair("extreme", max)._replace(unit="comparison", doubles=True),
+    "min": _pair("extreme", min)._replace(bounds=True, unit="comparison", doubles=True),
+    "mul": _pair("product", lambda of: of[0] * of[1])._replace(
+        pointers=(), doubles=True, fuses="scales"
+    ),
+    "mul24": _computed(3, "product")._replace(commutes=True),
+    "neg": _computed(2, "sum", "selection")._replace(fold=lambda of: -of[0]),
+    "popc": _computed(2, "bits", "bits"),
+    "rcp": _SPECIAL,
+    "rem": Opcode(
+        1, 3, kind="quotient", fold=lambda of: _divided(*of)[1], bounds=True, unit="special"
+    ),
+    "rsqrt": _SPECIAL,
+    "sad": _computed(4, "sum"),
+    "sin": _SPECIAL,
+    "sqrt": _SPECIAL,
+    "sub": Opcode(1, 3, kind="sum", pointers=(1,), fold=lambda of: of[0] - of[1], fuses="adds"),
+    "szext": _computed(0, "bits"),
+    "tanh": _SPECIAL,
+    "testp": _computed(0, "comparison"),
+    # Extended precision.
+    "addc": Opcode(1, 3, carries=True, kind="sum"),
+    "madc": Opcode(1, 4, carries=True, kind="product"),
+    "subc": Opcode(1, 3, carries=True, kind="sum"),
+    # Comparison and selection.
+    "selp": Opcode(1, 4, kind="choice", pointers=(1, 2), unit="selection", doubles=True),
+    "set": _computed(3, "comparison", "comparison"),
+    "setp": _computed(3, "comparison", "comparison"),
+    "slct": Opcode(1, 4, kind="choice", pointers=(1, 2), unit="selection"),
+    # Logic and shifts.
+    "and": _pair("logic", lambda of: of[0] & of[1])._replace(bounds=True, fuses="combines"),
+    "cnot": _computed(2, "logic"),
+    "lop3": _computed(5, "logic"),
+    "not": Opcode(1, 2, kind="logic", fold=lambda of: ~of[0], fuses="combines"),
+    "or": _pair("logic", lambda of: of[0] | of[1])._replace(packs=True, fuses="combines"),
+    "shf": _computed(4, "shift"),
+    "shl": Opcode(
+        1,
+        3,
+        kind="shift",
+        fold=lambda of: of[0] << shifted_by(of[1]),
+        packs=True,
+        doubles=True,
+        fuses="scales",
+    ),
+    "shr": Opcode(1, 3, kind="shift", fold=lambda of: of[0] >> shifted_by(of[1]), doubles=True),
+    "xor": _pair("logic", lambda of: of[0] ^ of[1])._replace(fuses="combines"),
     # Data movement and conversion.
-    "createpolicy cvt cvta getctarank isspacep mapa mov prmt": _COMPUTED,
-    "ld ldu": _LOADED,
-    "shfl": _EXCHANGED,
-    "applypriority cp discard multimem prefetch prefetchu st tensormap": _NONE,
+    "applypriority": Opcode(),
+    "cp": Opcode(unit="memory"),
+    "createpolicy": _computed(),
+    "cvt": Opcode(
+        1, 2, kind="copy", pointers=(1,), fold=lambda of: of[0], packs=True, unit="conversion"
+    ),
+    "cvta": Opcode(1, 2, kind="copy", pointers=(1,), fold=lambda of: of[0], unit="free"),
+    "discard": Opcode(unit="free"),
+    "getctarank": _computed(),
+    "isspacep": _computed(0, "comparison", "free"),
+    "ld": Opcode(1, 2, "memory", access="load", spaces=_READABLE, unit="memory"),
+    "ldu": Opcode(
+        1, 2, "memory", access="load", spaces=frozenset({"global", GENERIC}), unit="memory"
+    ),
+    "mapa": Opcode(1, pointers=(1,)),
+    "mov": Opcode(1, 2, kind="copy", pointers=(1,), fold=lambda of: of[0], packs=True, unit="free"),
+    "multimem": Opcode(access="store", spaces=_GLOBAL),
+    "prefetch": Opcode(unit="free"),
+    "prefetchu": Opcode(unit="free"),
+    "prmt": _packed(4, "bits"),
+    "shfl": Opcode(1, origin="threads", waits="mask", unit="memory"),
+    "st": Opcode(0, 2, access="store", spaces=_WRITABLE, unit="memory"),
+    "tensormap": Opcode(),
     # Textures and surfaces.
-    "suld suq tex tld4 txq": _LOADED,
-    "istypep": _COMPUTED,
-    "sured sust": _NONE,
+    "istypep": _computed(0, "comparison"),
+    "suld": _TEXTURE,
+    "suq": _TEXTURE._replace(unit="arithmetic"),
+    "sured": Opcode(),
+    "sust": Opcode(unit="memory"),
+    "tex": _TEXTURE,
+    "tld4": _TEXTURE,
+    "txq": _TEXTURE._replace(unit="arithmetic"),
     # Control flow.
-    "bra brx exit ret": _NONE,
-    "call": Opcode(0, "threads"),
+    "bra": Opcode(0, 1, control="branch", unit="branch"),
+    "brx": Opcode(0, 2, control="branch", unit="branch"),
+    "call": Opcode(0, 0, "threads", control="call", unit="call"),
+    "exit": Opcode(control="exit", unit="free"),
+    "ret": Opcode(control="return", unit="free"),
+    "trap": Opcode(control="trap", unit="free"),
     # Synchronization.
-    "atom mbarrier": _LOADED,
-    "activemask elect match redux vote": _EXCHANGED,
-    "clusterlaunchcontrol": _COMPUTED,
-    "bar barrier fence griddepcontrol membar red": _NONE,
+    "activemask": Opcode(1, origin="threads", lanes="same"),
+    "atom": Opcode(1, 0, "memory", access="atomic", spaces=_COMMON, unit="memory"),
+    "bar": _BAR,
+    "barrier": _BAR,
+    "clusterlaunchcontrol": _computed(),
+    "elect": Opcode(1, origin="threads", waits="mask", lanes="own"),
+    "fence": Opcode(unit="free"),
+    "griddepcontrol": Opcode(),
+    "match": Opcode(1, origin="threads", waits="mask"),
+    "mbarrier": Opcode(1, origin="memory"),
+    "membar": Opcode(unit="free"),
+    "red": Opcode(access="atomic", spaces=_COMMON, unit="memory"),
+    "redux": _SAME,
+    "vote": _SAME,
     # Matrices, whose fragments lie across the lanes.
-    "mma movmatrix": _EXCHANGED,
-    "ldmatrix": _LOADED,
-    "stmatrix tcgen05 wgmma wmma": _NONE,
+    "ldmatrix": _warp(1, "memory")._replace(
+        access="load", spaces=frozenset({"shared"}), unit="memory"
+    ),
+    "mma": _warp(1),
+    "movmatrix": _warp(1),
+    "stmatrix": _warp()._replace(access="store", spaces=frozenset({"shared"}), unit="memory"),
+    "tcgen05": _warp(),
+    "wgmma": _warp(),
+    "wmma": _warp(),
     # The stack.
-    "alloca stacksave": _COMPUTED,
-    "stackrestore": _NONE,
-    # Video.
-    "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": _COMPUTED,
-    "vabsdiff2 vadd2 vavrg2 vmax2 vmin2 vset2 vsub2": _COMPUTED,
-    "vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4": _COMPUTED,
+    "alloca": Opcode(1, 2, "stack"),
+    "stackrestore": Opcode(),
+    "stacksave": Opcode(1, origin="stack"),
+    # Video: scalars, and the lanes of a register.
+    **dict.fromkeys("vabsdiff vadd vmad vmax vmin vset vshl vshr vsub".split(), _VIDEO),
+    **dict.fromkeys("vabsdiff2 vadd2 vavrg2 vmax2 vmin2 vset2 vsub2".split(), _VIDEO),
+    **dict.fromkeys("vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4".split(), _VIDEO),
     # Miscellaneous.
-    "brkpt nanosleep pmevent setmaxnreg trap": _NONE,
+    "brkpt": Opcode(),
+    "nanosleep": Opcode(),
+    "pmevent": Opcode(),
+    "setmaxnreg": _warp(),
 }
-_OPCODES = {name: row for names, row in _BY_RESULT.items() for name in names.split()}
-_VARIANTS = {
-    ("bar", "red"): _EXCHANGED,
-    ("barrier", "red"): _EXCHANGED,
-    ("clusterlaunchcontrol", "try_cancel"): _NONE,
-    ("multimem", "ld_reduce"): _LOADED,
-    ("tcgen05", "ld"): _LOADED,
-    ("tcgen05", "red"): Opcode(2, "memory"),
-    ("wgmma", "mma_async"): Opcode(1, "threads", updates=True),
-    ("wmma", "load"): _LOADED,
-    ("wmma", "mma"): _EXCHANGED,
+_REDUCED = _BAR._replace(results=1, origin="threads", lanes="same")
+_VARIANTS: Mapping[tuple[str, str], Opcode] = {
+    ("bar", "arrive"): _BAR._replace(waits=None),
+    ("bar", "red"): _REDUCED,
+    ("bar", "warp"): _BAR._replace(waits="mask"),
+    ("barrier", "arrive"): _BAR._replace(waits=None),
+    ("barrier", "red"): _REDUCED,
+    ("clusterlaunchcontrol", "try_cancel"): Opcode(),
+    ("match", "all"): _SAME,
+    ("mbarrier", "test_wait"): Opcode(1, origin="memory", waits="block"),
+    ("mbarrier", "try_wait"): Opcode(1, origin="memory", waits="block"),
+    ("multimem", "ld_reduce"): Opcode(1, 0, "memory", access="load", spaces=_GLOBAL),
+    ("multimem", "red"): Opcode(access="atomic", spaces=_GLOBAL),
+    ("tcgen05", "ld"): _warp(1, "memory"),
+    ("tcgen05", "red"): _warp(2, "memory"),
+    ("wgmma", "mma_async"): _warp(1)._replace(updates=True),
+    ("wmma", "load"): _warp(1, "memory"),
+    ("wmma", "mma"): _warp(1),
 }
 """Where a modifier decides; the last that fits counts."""
+_UNKNOWN = Opcode(1, origin="unknown", updates=True)
+
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
+"""What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
 
 
-def opcode_of(instruction: Instruction) -> Opcode:
-    """What an instruction's opcode defines."""
-    return _opcode(instruction.opcode)
-
-
-# A module has few different opcodes, and analyses ask of each instruction many times.
+# A module has few different opcodes, and analyses ask for those of each instruction many times.
 @lru_cache(maxsize=1 << 12)
-def _opcode(opcode: str) -> Opcode:
+def parts_of_opcode(opcode: str) -> tuple[str, ...]:
+    """An opcode's operation and modifiers: ``("ld", "local", "v4", "f32")``."""
+    return tuple(opcode.split("."))
+
+
+@lru_cache(maxsize=1 << 12)
+def row_of(opcode: str) -> Opcode:
+    """What an opcode with all its modifiers does."""
     operation, *modifiers = parts_of_opcode(opcode)
-    found = _OPCODES.get(operation, _UNKNOWN)
-    for (of, modifier), row in _VARIANTS.items():
-        if of == operation and modifier in modifiers:
-            found = row
-    return found
+    row = _BY_NAME.get(operation, _UNKNOWN)
+    for modifier in modifiers:
+        row = _VARIANTS.get((operation, modifier), row)
+    is_synchronous = "sync" in modifiers or row.waits == "block"
+    return row if is_synchronous else row._replace(waits=None)
 
 
-def known_operations() -> frozenset[str]:
-    """The first parts of all opcodes of the table."""
-    return frozenset(_OPCODES)
+@lru_cache(maxsize=1 << 12)
+def space_of(opcode: str) -> str:
+    """The state space of a load's or store's address; `GENERIC` without one."""
+    spaces = (part.partition("::")[0] for part in parts_of_opcode(opcode)[1:])
+    return next((one for one in spaces if one in _SPACES), GENERIC)
 
 
-def may_change(instruction: Instruction) -> bool:
-    """Whether a result may differ from one execution to the next with the same operands."""
-    return opcode_of(instruction).origin != "operands"
+def operations(where: Callable[[Opcode], bool]) -> frozenset[str]:
+    """The opcodes, without modifiers, whose row is such."""
+    return frozenset(name for name, row in _BY_NAME.items() if where(row))
 
 
-def defined(instruction: Instruction) -> tuple[str, ...]:
-    """Registers that an instruction defines, or, of an unknown opcode, may define.
+def _divided(dividend: int, divisor: int) -> tuple[int, int]:
+    """Quotient, rounded towards zero, and remainder.
 
-    ``_`` takes a result that nobody wants.
+    Raises:
+        ZeroDivisionError: there is none.
     """
-    results = tuple(
-        register
-        for operand in _results(instruction)
-        if not isinstance(operand, Address)
-        for register in registers_of(operand)
-    )
-    return (*results, CARRY) if "cc" in instruction.modifiers else results
-
-
-def read(instruction: Instruction) -> tuple[str, ...]:
-    """Registers that an instruction reads, the predicate that it runs under first.
-
-    What it keeps where the predicate is false is not among them.
-    """
-    row, results = opcode_of(instruction), len(_results(instruction))
-    found = registers_of(instruction.predicate or "")
-    for position, operand in enumerate(instruction.operands):
-        is_result = position < results and not isinstance(operand, Address)
-        if not is_result or row.updates:
-            found += registers_of(operand)
-        else:
-            found += _partly_kept(operand)
-    if instruction.operation in _CARRY_READERS:
-        found.append(CARRY)
-    return tuple(found)
-
-
-def registers_of(operand: Operand | None) -> list[str]:
-    """Registers that an operand names; of a part of one, the register."""
-    if isinstance(operand, Address):
-        return [operand.base] if operand.base is not None and operand.base[:1] == "%" else []
-    if isinstance(operand, Vector):
-        return [_whole(item) for item in operand.items if item.startswith("%")]
-    if isinstance(operand, str):
-        name = operand.lstrip("!-")
-        return [_whole(name)] if name.startswith("%") else []
-    return []
-
-
-def _results(instruction: Instruction) -> tuple[Operand, ...]:
-    """Operands that an instruction defines, addresses among them."""
-    operands = instruction.operands
-    if instruction.operation == "call":
-        # The list of results, if there is one, stands before the callee.
-        return operands[:1] if operands and isinstance(operands[0], Vector) else ()
-    return operands[: opcode_of(instruction).results]
-
-
-def _partly_kept(operand: Operand) -> list[str]:
-    """Registers of a result that are written in part, and keep the rest."""
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    return [_whole(item) for item in items if isinstance(item, str) and _whole(item) != item]
-
-
-def _whole(name: str) -> str:
-    """The register that a name is a part of, or the name."""
-    if "." not in name or _SPECIAL.match(name):
-        return name
-    part = _PART.fullmatch(name)
-    return part[1] if part is not None else name
+    quotient = abs(dividend) // abs(divisor) * (1 if (dividend < 0) == (divisor < 0) else -1)
+    return quotient, dividend - quotient * divisor

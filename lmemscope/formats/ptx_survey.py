@@ -18,10 +18,10 @@ from lmemscope.formats.ptx_body import (
     Body,
     Instruction,
     LocalDeclaration,
-    number_of,
     parse_instruction,
     parse_local,
 )
+from lmemscope.formats.ptx_operands import displaced
 from lmemscope.formats.ptx_scan import (
     ADDRESS,
     END_OF_LINE,
@@ -158,14 +158,11 @@ class _Counts:
     generic: bool = False
 
     def instruction(self, instruction: Instruction) -> None:
-        operation = instruction.operation
-        if operation not in ("ld", "st", "cvta"):
-            return
         parts = instruction.modifiers
         if "local" in parts:
-            self.loads += operation == "ld"
-            self.stores += operation == "st"
-            self.generic |= operation == "cvta" and "to" not in parts
+            self.loads += instruction.isa.access == "load"
+            self.stores += instruction.isa.access == "store"
+            self.generic |= instruction.operation == "cvta" and "to" not in parts
 
     def survey(self, declarations: Iterable[LocalDeclaration], objects: _Objects) -> LocalSurvey:
         offsets = tuple(sorted(objects.offsets))
@@ -180,17 +177,12 @@ class _Objects:
     offsets: set[int] = field(default_factory=set)
 
     def instruction(self, instruction: Instruction) -> None:
-        operation, operands = instruction.operation, instruction.operands
-        if operation in ("mov", "cvta") and len(operands) == 2:
-            self.moved(str(operands[0]), operands[1])
-        elif (
-            operation == "add"
-            and len(operands) == 3
-            and operands[1] in self.bases
-            and (offset := number_of(operands[2])) is not None
-        ):
-            self.offsets.add(offset)
-        for operand in operands:
+        moved = displaced(instruction)
+        if moved is not None and instruction.isa.kind == "copy":
+            self.moved(str(instruction.operands[0]), moved[0])
+        elif moved is not None and moved[0] in self.bases:
+            self.offsets.add(moved[1])
+        for operand in instruction.operands:
             if isinstance(operand, Address):
                 self.addressed(operand.base)
 

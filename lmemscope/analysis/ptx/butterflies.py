@@ -13,12 +13,12 @@ from functools import cached_property
 from itertools import product
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.parts import LANES, Part, Parts
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector
+from lmemscope.formats.ptx_isa import COMPARISONS, Fold
+from lmemscope.formats.ptx_operands import is_float
 
-_COMMUTING = frozenset({"add", "mul", "min", "max", "and", "or", "xor"})
 _STAGES = 16
 """How many stages are followed; five are enough where none is in vain."""
 _COMPARED = 3
@@ -27,21 +27,8 @@ _TREE = 12
 """How deep the predicate of a choice may be."""
 _LESS, _EQUAL, _GREATER = -1, 0, 1
 _RELATIONS = {
-    "lt": {_LESS},
-    "lo": {_LESS},
-    "le": {_LESS, _EQUAL},
-    "ls": {_LESS, _EQUAL},
-    "eq": {_EQUAL},
-    "ne": {_LESS, _GREATER},
-    "ge": {_EQUAL, _GREATER},
-    "hs": {_EQUAL, _GREATER},
-    "gt": {_GREATER},
-    "hi": {_GREATER},
-}
-_CONNECTIVES: dict[str, Callable[[bool, bool], bool]] = {
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "xor": lambda a, b: a != b,
+    name: {one for one in (_LESS, _EQUAL, _GREATER) if holds(one, _EQUAL)}
+    for name, holds in COMPARISONS.items()
 }
 
 _Compared = tuple[Part, str]
@@ -89,13 +76,13 @@ class Butterflies:
     def _stage(self, index: int) -> tuple[int, list[Part]] | None:
         """The mask of a stage, and the values that it combines; None for any other instruction."""
         instruction = self._instructions[index]
-        operation = instruction.operation
+        is_choice = instruction.isa.kind == "choice"
         if instruction.predicate is not None or len(instruction.operands) < 3:
             return None
-        if operation != "selp" and operation not in _COMMUTING:
+        if not is_choice and not instruction.isa.commutes:
             return None
         parts = [self._parts.of(index, operand) for operand in instruction.operands[1:3]]
-        if operation == "selp":
+        if is_choice:
             shuffled = next((part for part in parts if part is not None and part.mask), None)
             return self._choice(index, shuffled) if shuffled is not None else None
         first, second = parts
@@ -141,7 +128,7 @@ class Butterflies:
             if value is None or value < 0 or not depth:
                 return None
             nested = self._instructions[value]
-            if nested.operation != "selp" or nested.predicate is not None:
+            if nested.isa.kind != "choice" or nested.predicate is not None:
                 return None
             inner = self._taken(value, other, compared, depth - 1)
             if inner is None:
@@ -180,7 +167,8 @@ class Butterflies:
         if instruction.operation == "setp" and len(operands) == 2:
             found = self._comparison(value, instruction, masks, compared)
             return found if found is None or not negated else _not(found)
-        if instruction.operation not in ("not", "mov", *_CONNECTIVES):
+        fold = instruction.isa.fold
+        if instruction.isa.kind not in ("copy", "logic") or fold is None:
             return None
         tests = [self._test(value, one, masks, compared, depth - 1) for one in operands]
         given = [test for test in tests if test is not None]
@@ -189,7 +177,7 @@ class Butterflies:
         if len(given) == 1:
             inverted = negated != (instruction.operation == "not")
             return _not(given[0]) if inverted else given[0]
-        joined = _joined(_CONNECTIVES[instruction.operation], *given)
+        joined = _joined(fold, *given)
         return _not(joined) if negated else joined
 
     def _comparison(
@@ -245,5 +233,5 @@ def _chosen(test: _Test, first: _Test, second: _Test) -> _Test:
     return lambda relations: first(relations) if test(relations) else second(relations)
 
 
-def _joined(connective: Callable[[bool, bool], bool], first: _Test, second: _Test) -> _Test:
-    return lambda relations: connective(first(relations), second(relations))
+def _joined(fold: Fold, first: _Test, second: _Test) -> _Test:
+    return lambda relations: bool(fold([first(relations), second(relations)]))

@@ -13,10 +13,10 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.known_numbers import COMPARISONS
 from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_isa import COMPARISONS
 
 FEWEST = 3
 """Numbers that something is compared with where it is taken to be a switch."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from lmemscope.analysis.ptx.promoted import Selection
 from lmemscope.analysis.ptx.timing import chained, waited_for
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_isa import defined, read
+from lmemscope.formats.ptx_operands import defined, read
 from lmemscope.model import STALLS, Stall
 
 _TYPICAL: Mapping[Stall, float] = {

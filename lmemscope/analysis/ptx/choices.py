@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_isa import read as registers_read
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import displaced, registers_of
+from lmemscope.formats.ptx_operands import read as registers_read
 
 if TYPE_CHECKING:
     from lmemscope.analysis.ptx.objects import FunctionObjects
@@ -101,10 +100,11 @@ class Choices:
         if self._objects.is_local_pointer(definition):
             return []
         read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
-        if instruction.operation == "selp":
+        is_either = instruction.isa.is_either
+        if is_either:
             read = read[:2]
         pointers = [one for one in read if self._objects.is_pointer(one)]
-        if not pointers or (instruction.operation == "selp" and pointers != read):
+        if not pointers or (is_either and pointers != read):
             return None
         return pointers
 
@@ -112,12 +112,10 @@ class Choices:
         """Registers that a definition moves on; None where it chooses between addresses."""
         instruction = self._instructions[definition]
         read = [str(operand) for operand in instruction.operands[1:]]
-        if instruction.operation == "selp":
+        if instruction.isa.is_either:
             return None if all(self._objects.is_object_address(one) for one in read[:2]) else []
-        is_moved = instruction.operation in ("mov", "cvta") or (
-            instruction.operation == "add" and number_of(read[-1]) is not None
-        )
-        return [one for one in read if one.startswith("%")] if is_moved else []
+        moved = displaced(instruction)
+        return [moved[0]] if moved is not None and moved[0].startswith("%") else []
 
     def _added(self, access: int, definition: int) -> list[str] | None:
         """Object pointers that a definition is made of; None where a computed number is added."""
@@ -126,8 +124,8 @@ class Choices:
         instruction = self._instructions[definition]
         read = registers_read(instruction)
         pointers = [one for one in read if self._objects.is_pointer(one)]
-        if instruction.operation in ("add", "sub", "mad") and pointers:
-            if len(read) > len(pointers) or instruction.operation == "mad":
+        if instruction.isa.kind in ("sum", "product") and pointers:
+            if len(read) > len(pointers) or instruction.isa.kind == "product":
                 return None
             leaves = self._objects.access_at[access].leaves
             is_walked = any(leaf.kind == "loop-counter" for leaf in leaves)
@@ -137,19 +135,22 @@ class Choices:
 
     def _foreign(self, definition: int) -> list[str] | None:
         """Pointers that a definition is made of; None where it may be one to other memory."""
-        instruction = self._instructions[definition]
-        values = {"mov": 1, "selp": 2}.get(instruction.operation)
-        read = [str(operand) for operand in instruction.operands[1 : 1 + (values or 0)]]
-        if values is None or any(not one.startswith("%") and one != "0" for one in read):
+        given = self._given(definition)
+        if given is None or any(not one.startswith("%") and one != "0" for one in given):
             return self._mixed(definition)
-        return [one for one in read if one.startswith("%")]
+        return [one for one in given if one.startswith("%")]
 
     def _nulled(self, definition: int) -> list[str] | None:
         """Registers that a definition moves or chooses between; None where one is 0."""
+        given = self._given(definition) or []
+        return None if "0" in given else [one for one in given if one.startswith("%")]
+
+    def _given(self, definition: int) -> list[str] | None:
+        """What a definition moves or chooses between; None of any other, conversions among them."""
         instruction = self._instructions[definition]
-        values = {"mov": 1, "selp": 2}.get(instruction.operation, 0)
-        read = [str(operand) for operand in instruction.operands[1 : 1 + values]]
-        return None if "0" in read else [one for one in read if one.startswith("%")]
+        if instruction.operation != "mov" and instruction.isa.kind != "choice":
+            return None
+        return [str(instruction.operands[position]) for position in instruction.isa.pointers]
 
     def _zero(self, definition: int) -> list[str] | None:
         """As `_nulled`, through conversions of address spaces."""

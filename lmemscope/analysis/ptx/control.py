@@ -8,7 +8,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import frontiers, immediate_dominators
 from lmemscope.analysis.ptx.graph import ControlFlow, Loop
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 
 
 class Control:
@@ -30,7 +30,7 @@ class Control:
         index = self._blocks[block].end - 1
         last = self._flow.body.instructions[index]
         found = registers_of(last.predicate) if last.predicate is not None else []
-        if last.operation == "brx" and last.operands:
+        if last.isa.control == "branch":
             found = [*found, *registers_of(last.operands[0])]
         return index, tuple(found)
 

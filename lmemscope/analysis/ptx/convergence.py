@@ -12,8 +12,6 @@ from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Instruction, number_of
 
 _ALL = (-1, 0xFFFFFFFF)
-_LEAVES = frozenset({"exit", "ret"})
-_BARRIERS = frozenset({"bar", "barrier", "mbarrier"})
 _STAYS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """The driver's functions: they end no thread of others', or all of them."""
 _ALIKE = frozenset({"parameter", "block-id", "loop-counter"})
@@ -83,7 +81,7 @@ def _leaving(dataflow: Dataflow) -> list[int]:
     return [
         index
         for index, one in enumerate(dataflow.body.instructions)
-        if one.operation in _LEAVES
+        if one.isa.control in ("exit", "return")
         and one.predicate is not None
         and not _is_alike(dataflow, one.predicate.lstrip("!"), index)
     ]
@@ -103,8 +101,7 @@ def _is_plain(flow: ModuleFlow, callee: str | None) -> bool:
     if function is None or function.flow.calls or _waiting(function):
         return False
     return not any(
-        one.operation in ("exit", *_BARRIERS) or "sync" in one.modifiers
-        for one in function.body.instructions
+        one.isa.control == "exit" or one.isa.waits is not None for one in function.body.instructions
     )
 
 
@@ -115,11 +112,10 @@ def _barriers(dataflow: Dataflow) -> list[int]:
     """
     found = []
     for index, one in enumerate(dataflow.body.instructions):
-        waits = one.operation in _BARRIERS or "sync" in one.modifiers
-        if not waits or (one.operation == "shfl" and _is_of_all(one)):
+        waits = one.isa.waits
+        if waits is None or (one.operation == "shfl" and _is_of_all(one)):
             continue
-        is_masked = one.operation not in _BARRIERS or "warp" in one.modifiers
-        is_of_some = is_masked and number_of(one.operands[-1]) not in _ALL
+        is_of_some = waits == "mask" and number_of(one.operands[-1]) not in _ALL
         if is_of_some or not _is_reached_by_all(dataflow, index):
             found.append(index)
     return found

@@ -9,11 +9,6 @@ from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
 
-_ARITHMETIC = frozenset(
-    "mov add sub mul mad shl shr and or xor not neg abs min max cvt cvta div rem bfe".split()
-)
-_BOUNDING = frozenset({"min", "and", "rem"})
-"""Operations whose result has a constant maximum if one operand is a constant."""
 _ENDLESS = 1 << 30
 """What no loop that could be unrolled counts to: a limit for the type rather than for the loop."""
 _LARGEST = 4096
@@ -174,7 +169,7 @@ class TripCounts:
                 work += [brought for brought in incoming.values() if brought is not None]
                 continue
             instruction = self._code.body.instructions[value]
-            if instruction.operation not in _ARITHMETIC or instruction.predicate is not None:
+            if not instruction.isa.is_pure or instruction.predicate is not None:
                 return False, False
             for operand in self._code.depends_on(value):
                 before = self._values.read(value, operand)
@@ -188,6 +183,6 @@ class TripCounts:
 
 def _has_constant_maximum(instruction: Instruction) -> bool:
     numbers = [number_of(operand) for operand in instruction.operands[1:]]
-    return instruction.operation in _BOUNDING and any(
+    return instruction.isa.bounds and any(
         number is not None and 0 <= number <= _LARGEST for number in numbers
     )

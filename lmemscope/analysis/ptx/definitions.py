@@ -8,7 +8,7 @@ from functools import cached_property
 from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.leaves import Leaf, special
 from lmemscope.formats.ptx import PtxFunction
-from lmemscope.formats.ptx_isa import defined, read
+from lmemscope.formats.ptx_operands import defined, read
 from lmemscope.model import Uniformity
 
 _ROWS = frozenset({"%tid.y", "%tid.z"})

@@ -18,7 +18,7 @@ from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import Iterations
-from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
+from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
@@ -27,7 +27,7 @@ from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.stored import Stored
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_isa import defined, may_change, opcode_of, registers_of
+from lmemscope.formats.ptx_operands import defined, may_change, pointers, registers_of
 from lmemscope.model import Uniformity
 
 _NOTHING = Inputs()
@@ -108,10 +108,10 @@ class Dependences:
             is_special = any(special(one) is not None for one in read)
             if may_change(instruction) or is_special:
                 return False
-            if instruction.operation == "selp" and once and computed:
+            if instruction.isa.kind == "choice" and once and computed:
                 return False
-            chosen = chosen or instruction.operation == "selp"
-            computed = chosen and (computed or instruction.operation not in ("mov", "selp"))
+            chosen = chosen or instruction.isa.kind == "choice"
+            computed = chosen and (computed or instruction.isa.kind not in ("copy", "choice"))
             work += [(self.values.read(value, one), chosen, computed) for one in read]
         return True
 
@@ -193,14 +193,14 @@ class Dependences:
             # Where the predicate is false the register keeps what it had.
             self._add(found, index, [*predicate, *defined(instruction)])
         registers = [r for r in self._code.depends_on(index) if r not in predicate]
-        origin = opcode_of(instruction).origin
+        origin = instruction.isa.origin
         if origin == "memory":
             return self._memory(index, instruction, found, registers)
         if instruction.operation == "shfl" and "sync" in instruction.modifiers:
             # The last operand says which lanes take part.
             registers = [r for r in registers if r != instruction.operands[-1]]
         leaves = self._symbols(instruction)
-        level: Uniformity = "lane-varying" if instruction.operation == "elect" else "uniform"
+        level: Uniformity = "lane-varying" if instruction.isa.lanes == "own" else "uniform"
         if origin == "unknown":
             leaves.add(Leaf("other", instruction.operation))
             level = "unknown"
@@ -214,7 +214,7 @@ class Dependences:
             between = tuple(found.only_between_lanes().lanes)
             return Node((), between, frozenset({Leaf("loop-counter")}), level)
         shared = (
-            is_shared(instruction)
+            instruction.isa.lanes == "same"
             or is_same_in_warp(self._code, self.values, index)
             or self._butterflies.is_complete(index)
         )
@@ -244,7 +244,7 @@ class Dependences:
         roots = self.roots.of_address(index)
         offsets = {root.offset for root in roots if root.offset >= 0}
         level: Uniformity = "uniform"
-        if instruction.operation == "atom":
+        if instruction.isa.access == "atomic":
             level = "data-dependent"
         elif "local" in instruction.modifiers and not offsets:
             level = "unknown"
@@ -363,13 +363,11 @@ class Dependences:
 
     def _symbols(self, instruction: Instruction) -> set[Leaf]:
         """Addresses of named variables that an instruction takes; the function's own are none."""
-        if instruction.operation not in ("mov", "cvta"):
-            return set()
         own = {declaration.name for declaration in self._body.locals}
         return {
             Leaf("symbol", operand)
-            for operand in instruction.operands[1:]
-            if isinstance(operand, str) and is_symbol(operand) and operand not in own
+            for operand in pointers(instruction)
+            if is_symbol(operand) and operand not in own
         }
 
     def _running_value(self, block: int) -> Value:
@@ -410,7 +408,7 @@ class Dependences:
         found = {
             self._flow.block_of(index)
             for index, instruction in enumerate(self._body.instructions)
-            if instruction.operation in ("ld", "ldu") and "param" not in instruction.modifiers
+            if instruction.isa.access == "load" and "param" not in instruction.modifiers
             if any(root.offset >= 0 for root in self.roots.of_address(index))
         }
         work = list(found)
@@ -427,7 +425,7 @@ class Dependences:
             return frozenset()
         found: set[int] = set()
         for index, instruction in enumerate(self._body.instructions):
-            if instruction.operation != "st" or not instruction.opcode.endswith("64"):
+            if instruction.isa.access != "store" or not instruction.opcode.endswith("64"):
                 continue
             for operand in instruction.operands[1:]:
                 for register in registers_of(operand):
@@ -440,6 +438,6 @@ class Dependences:
 def _chosen_by(instruction: Instruction) -> list[str]:
     """The predicate that an instruction runs under, or selects by."""
     found = registers_of(instruction.predicate or "")
-    if instruction.operation == "selp":
+    if instruction.isa.kind == "choice":
         found += registers_of(instruction.operands[-1])
     return found

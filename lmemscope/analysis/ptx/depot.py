@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from lmemscope.formats.ptx_body import Body, Instruction, number_of
+from lmemscope.formats.ptx_body import Body, Instruction
+from lmemscope.formats.ptx_operands import displaced
 
 
 class Depot:
@@ -25,19 +26,20 @@ class Depot:
         self.bases: set[str] = set()
         self.copies: set[int] = set()
         for index, instruction in enumerate(body.instructions if self.names else ()):
-            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
-                target, source = instruction.operands
-                if isinstance(source, str) and (source in self.names or source in self.bases):
-                    self.bases.add(str(target))
-                    self.copies.add(index)
+            moved = displaced(instruction)
+            if instruction.isa.kind == "copy" and moved is not None and self._is_start(moved[0]):
+                self.bases.add(str(instruction.operands[0]))
+                self.copies.add(index)
 
     def start_of(self, instruction: Instruction) -> int | None:
         """Where the object begins whose address an instruction computes; None for any other."""
-        operands = instruction.operands
-        if instruction.operation != "add" or len(operands) != 3 or operands[1] not in self.bases:
+        moved = displaced(instruction)
+        if moved is None or instruction.isa.kind == "copy" or moved[0] not in self.bases:
             return None
-        offset = number_of(operands[2])
-        return offset if offset is not None and offset >= 0 else None
+        return moved[1] if moved[1] >= 0 else None
+
+    def _is_start(self, name: str) -> bool:
+        return name in self.names or name in self.bases
 
     def object_at(self, offset: int) -> int:
         """Where the object begins that a byte of the memory belongs to."""

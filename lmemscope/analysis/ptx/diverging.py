@@ -72,4 +72,4 @@ class Divergence:
 
 
 def _calls(one: Instruction) -> bool:
-    return one.operation == "call"
+    return one.isa.control == "call"

@@ -11,13 +11,11 @@ from collections import Counter
 from lmemscope.analysis.library_buffers import PRINTING
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_isa import GENERIC, space_of
 
-_ATOMIC = frozenset({"atom", "red"})
-"""The second is the first without a result; compilers make one of the other."""
 _WHAT = frozenset("add and or xor cas exch min max inc dec".split())
-_OWN = frozenset({"local", "param"})
 PRINT = "print"
-GENERIC = "store through a pointer"
+POINTED = "store through a pointer"
 """What may be to the thread's own memory as well."""
 
 
@@ -41,11 +39,12 @@ def effects(flow: ModuleFlow, kernel: str) -> tuple[tuple[str, int], ...]:
 
 def _kind(instruction: Instruction) -> str | None:
     """``atomic add``, ``store to global memory``; None of what nobody else can see."""
-    modifiers = instruction.modifiers
-    if instruction.operation in _ATOMIC:
+    modifiers, access = instruction.modifiers, instruction.isa.access
+    if access == "atomic":
+        # With a result or without: compilers make one of the other.
         what = next((one for one in modifiers if one in _WHAT), None)
         return f"atomic {what}" if what is not None else None
-    if instruction.operation != "st" or _OWN & {*modifiers}:
+    space = space_of(instruction.opcode)
+    if access != "store" or space in ("local", "param"):
         return None
-    space = next((one for one in ("global", "shared") if one in modifiers), None)
-    return f"store to {space} memory" if space is not None else GENERIC
+    return POINTED if space == GENERIC else f"store to {space} memory"

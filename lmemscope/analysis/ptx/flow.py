@@ -7,33 +7,26 @@ from collections import defaultdict
 from collections.abc import Collection
 from functools import lru_cache
 
-from lmemscope.formats.ptx_body import Body, Instruction, parts_of_opcode
-from lmemscope.formats.ptx_isa import defined
+from lmemscope.formats.ptx_body import Body, Instruction
+from lmemscope.formats.ptx_isa import GENERIC, operations, row_of, space_of
+from lmemscope.formats.ptx_operands import defined, pointers
 
-_FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
-_COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
-_MOVES = re.compile(rb"(?<![\w.$%])(?:ld|st)(?![\w$])(?:\s*\.[\w:]+)*")
-_STATE_SPACES = frozenset({"local", "global", "shared", "const", "param", "tex"})
-
-
-def is_float(instruction: Instruction) -> bool:
-    """Whether an instruction computes with floating-point numbers."""
-    return not _FLOATS.isdisjoint(instruction.modifiers)
+_MOVES = re.compile(
+    rb"(?<![\w.$%%])(?:%s)(?![\w$])(?:\s*\.[\w:]+)*"
+    % "|".join(sorted(operations(lambda row: row.may_be_local))).encode()
+)
 
 
 @lru_cache(maxsize=1 << 12)
 def is_local_access(opcode: str) -> bool:
     """``ld.local``/``st.local`` of any width, vector and qualifier."""
-    parts = parts_of_opcode(opcode)
-    return parts[0] in ("ld", "st") and "local" in parts
+    return row_of(opcode).may_be_local and space_of(opcode) == "local"
 
 
 @lru_cache(maxsize=1 << 12)
 def is_generic_access(opcode: str) -> bool:
     """``ld``/``st`` without a state space: its address is a generic one."""
-    parts = parts_of_opcode(opcode)
-    spaces = {part.partition("::")[0] for part in parts[1:]}
-    return parts[0] in ("ld", "st") and not spaces & _STATE_SPACES
+    return row_of(opcode).may_be_local and space_of(opcode) == GENERIC
 
 
 def mentions_local_access(text: bytes) -> bool:
@@ -48,8 +41,7 @@ def may_become(opcode: str, is_store: bool) -> bool:
     Scheduling gives saves and restores of registers the lines of their neighbours, so the
     direction has to agree: an ``LDL`` on the line of a ``st`` restores a register.
     """
-    wanted = "st" if is_store else "ld"
-    return opcode.partition(".")[0] == wanted and (
+    return row_of(opcode).access == ("store" if is_store else "load") and (
         is_local_access(opcode) or is_generic_access(opcode)
     )
 
@@ -72,9 +64,8 @@ def local_addresses(body: Body, loads: Collection[int] = ()) -> frozenset[str]:
     users: dict[str, list[str]] = defaultdict(list)
     for register, sources in definitions.items():
         for _, instruction in sources:
-            for operand in instruction.operands[1:]:
-                if isinstance(operand, str):
-                    users[operand].append(register)
+            for pointer in pointers(instruction):
+                users[pointer].append(register)
     loaded = {register for index in loads for register in defined(body.instructions[index])}
     candidates = symbols | loaded
     work = list(candidates)
@@ -110,9 +101,7 @@ def generic_local_accesses(body: Body) -> list[Instruction]:
 
 
 def _derives(instruction: Instruction, local: set[str]) -> bool:
-    if instruction.operation not in _COPIES:
-        return False
-    sources = instruction.operands[1:]
-    if instruction.operation == "selp":
-        return all(isinstance(source, str) and source in local for source in sources[:2])
-    return any(isinstance(source, str) and source in local for source in sources)
+    sources = pointers(instruction)
+    if instruction.isa.is_either:
+        return len(sources) > 1 and local.issuperset(sources)
+    return not local.isdisjoint(sources)

@@ -11,12 +11,8 @@ from collections import Counter
 from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.graph import Block
-from lmemscope.formats.ptx_isa import registers_of
-
-_ADDED = frozenset({"add", "sub", "shl", "mul"})
-_COMBINED = frozenset({"and", "or", "xor", "not"})
+from lmemscope.formats.ptx_operands import is_float, registers_of
 
 
 class Fusions:
@@ -31,21 +27,21 @@ class Fusions:
 
     def in_block(self, block: Block) -> frozenset[int]:
         """Instructions that are done by the one whose result they take."""
-        open_: dict[str, str] = {}
+        open_: dict[str, bool] = {}
         found: set[int] = set()
         for index in range(block.start, block.end):
             one = self._code.body.instructions[index]
-            kind = _kind(one.operation)
-            if kind is None or is_float(one) or one.predicate is not None:
+            fuses = one.isa.fuses
+            if fuses is None or is_float(one) or one.predicate is not None:
                 continue
-            takes = one.operation in ("add", "sub") or kind == "combined"
+            combines = fuses == "combines"
             sources = [name for operand in one.operands[1:] for name in registers_of(operand)]
-            if takes and any(open_.get(name) == kind for name in sources):
+            if fuses != "scales" and any(open_.get(name) is combines for name in sources):
                 found.add(index)
                 continue
             target = str(one.operands[0])
             if self._reads[target] == 1:
-                open_[target] = kind
+                open_[target] = combines
         return frozenset(found)
 
     def is_copy(self, index: int) -> bool:
@@ -64,9 +60,3 @@ class Fusions:
         """How often each register is read."""
         count = range(len(self._code.body.instructions))
         return Counter(name for index in count for name in self._code.depends_on(index))
-
-
-def _kind(operation: str) -> str | None:
-    if operation in _ADDED:
-        return "added"
-    return "combined" if operation in _COMBINED else None

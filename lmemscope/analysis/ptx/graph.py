@@ -9,9 +9,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import immediate_dominators, natural_loops, spans
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
-from lmemscope.formats.ptx_isa import registers_of
-
-_ENDS = frozenset({"ret", "exit", "trap"})
+from lmemscope.formats.ptx_operands import registers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ class ControlFlow:
                 if target is not None and target.base is not None:
                     for value in instruction.operands[1:]:
                         stored[target.base] += registers_of(value)
-            elif instruction.operation == "call":
+            elif instruction.isa.control == "call":
                 result.append(_read_call(index, instruction, stored))
                 stored = defaultdict(list)
         return tuple(result)
@@ -154,7 +152,7 @@ class ControlFlow:
             return []
         starts = {0, *(index for index in labels.values() if index < len(instructions))}
         for index, instruction in enumerate(instructions):
-            if instruction.operation in ("bra", "brx", *_ENDS):
+            if instruction.isa.control not in (None, "call"):
                 starts.add(index + 1)
         ordered = sorted(start for start in starts if start < len(instructions))
         ends = [*ordered[1:], len(instructions)]
@@ -164,14 +162,14 @@ class ControlFlow:
             if block.end == block.start:
                 continue
             last = instructions[block.end - 1]
-            operation = last.operation
+            control = last.isa.control
             targets: list[str] = []
-            if operation == "bra":
-                targets = [str(last.operands[0])]
-            elif operation == "brx" and len(last.operands) > 1:
-                targets = list(self.body.jump_tables.get(str(last.operands[1]), ()))
+            if control == "branch":
+                # Of an indexed branch the second operand names a list of labels.
+                labelled = str(last.operands[-1])
+                targets = list(self.body.jump_tables.get(labelled, (labelled,)))
             following = [number_at[labels[t]] for t in targets if labels.get(t) in number_at]
-            falls = operation not in ("bra", "brx", *_ENDS) or last.predicate is not None
+            falls = control in (None, "call") or last.predicate is not None
             if falls and number + 1 < len(blocks):
                 following.append(number + 1)
             block.successors = list(dict.fromkeys(following))

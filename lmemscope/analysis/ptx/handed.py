@@ -20,7 +20,8 @@ from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.sources import Sources, loaded
 from lmemscope.analysis.ptx.transfers import position_in, stored_values
-from lmemscope.formats.ptx_body import Instruction, number_of
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_operands import displaced, pointers
 
 _DEEPEST = 120
 """Steps from a value back to the address that it is made of."""
@@ -87,7 +88,7 @@ class Pointers:
                 yield Pointed("local", function, 0)
             elif instruction.opcode.startswith("cvta.shared"):
                 yield Pointed("shared", function, 0)
-            elif instruction.operation == "ld":
+            elif instruction.isa.access == "load":
                 yield from self._loaded(function, code, index, value, calls, seen, depth)
             else:
                 for operand in self._leading(function, instruction):
@@ -95,18 +96,10 @@ class Pointers:
 
     def _leading(self, function: str, instruction: Instruction) -> list[str]:
         """The operands that the result points where they do."""
-        operands = [one for one in instruction.operands[1:] if isinstance(one, str)]
-        match instruction.operation:
-            case "mov" | "cvta" | "add":
-                return operands
-            case "selp":
-                return operands[:2]
-            case "sub":
-                # The distance between two addresses is none.
-                return [] if self.of(function, operands[1]) else operands[:1]
-            case "mad":
-                return operands[2:]
-        return []
+        subtracted = instruction.operands[2] if instruction.operation == "sub" else None
+        if isinstance(subtracted, str) and self.of(function, subtracted):
+            return []  # The distance between two addresses is none.
+        return pointers(instruction)
 
     def _loaded(
         self,
@@ -179,16 +172,11 @@ class Pointers:
             return
         for index in code.definitions.get(register, ()):
             instruction = code.body.instructions[index]
-            operands = instruction.operands
             on: list[tuple[str, str, int, _Calls, tuple[str, ...]]] = []
             if index in depot.starts:
                 yield function, depot.starts[index] + further, calls, ()
-            elif instruction.operation in ("mov", "cvta") and isinstance(operands[1], str):
-                on = [(function, operands[1], further, calls, ())]
-            elif instruction.operation == "add" and isinstance(operands[1], str):
-                more = number_of(operands[2])
-                if more is not None:
-                    on = [(function, operands[1], further + more, calls, ())]
+            elif (moved := displaced(instruction)) is not None:
+                on = [(function, moved[0], further + moved[1], calls, ())]
             else:
                 on = [
                     (other, value, further, there, through)
@@ -206,7 +194,7 @@ class Pointers:
         assert code is not None
         for instruction in code.body.instructions:
             address = instruction.address
-            if instruction.operation != "st" or address is None or address.base is None:
+            if instruction.isa.access != "store" or address is None or address.base is None:
                 continue
             if not instruction.opcode.endswith("64") or "param" in instruction.modifiers:
                 continue

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
-from lmemscope.formats.ptx_isa import may_change
+from lmemscope.formats.ptx_isa import Kind
+from lmemscope.formats.ptx_operands import is_float, may_change
 
-_COUNTING = frozenset({"add", "sub", "mov", "cvt", "setp", "and", "or", "not", "min", "max", "neg"})
-"""Operations that a counter and its test are made of."""
+_COUNTING: tuple[Kind, ...] = ("comparison", "copy", "extreme", "logic", "sum")
+"""What a counter and its test are made of."""
 
 
 class Iterations:
@@ -144,7 +144,7 @@ class Iterations:
             seen.add(value)
             if value >= 0:
                 instruction = self._code.body.instructions[value]
-                if instruction.operation not in _COUNTING or is_float(instruction):
+                if instruction.isa.kind not in _COUNTING or is_float(instruction):
                     return False
             work += self.read_by(value)
         return True
@@ -203,7 +203,7 @@ class Iterations:
         if not may_change(instruction):
             return {name for name in self._code.depends_on(value) if special(name) is not None}
         address = instruction.address
-        if address is None or address.base is None or instruction.operation not in ("ld", "ldu"):
+        if address is None or address.base is None or instruction.isa.access != "load":
             return {value}
         # What is read from one place twice is one thing: a parameter, a limit that is loaded again.
         place = str(address.base)

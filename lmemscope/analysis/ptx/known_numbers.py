@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Operand, number_of
+from lmemscope.formats.ptx_isa import COMPARISONS
+from lmemscope.formats.ptx_operands import folded
 
-COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "lo": lambda a, b: a < b,
-    "ls": lambda a, b: a <= b,
-    "hi": lambda a, b: a > b,
-    "hs": lambda a, b: a >= b,
-}
-"""What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
-
-_WIDEST = 64
-
-
-def shifted_by(bits: int) -> int:
-    """The bits by which a shift moves: no register has more than 64 (PTX ISA, ``shl``)."""
-    return min(max(bits, 0), _WIDEST)
-
-
-COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
-    "mov": lambda of: of[0],
-    "cvt": lambda of: of[0],
-    "neg": lambda of: -of[0],
-    "not": lambda of: ~of[0],
-    "add": lambda of: of[0] + of[1],
-    "sub": lambda of: of[0] - of[1],
-    "mul": lambda of: of[0] * of[1],
-    "and": lambda of: of[0] & of[1],
-    "or": lambda of: of[0] | of[1],
-    "xor": lambda of: of[0] ^ of[1],
-    "shl": lambda of: of[0] << shifted_by(of[1]),
-    "shr": lambda of: of[0] >> shifted_by(of[1]),
-    "min": lambda of: min(of),
-    "max": lambda of: max(of),
-}
-"""What a bound is computed with, of integers that fit their types."""
 _DEEP = 64
 """Instructions from a parameter to what is computed with it."""
 
@@ -84,12 +47,9 @@ class KnownNumbers:
         if instruction.operation == "selp" and len(operands) == 3:
             chosen = self._holds(value, operands[2], depth)
             return None if chosen is None else self._operand(value, operands[not chosen], depth)
-        compute = COMPUTED.get(instruction.operation)
-        if compute is None:
+        if instruction.isa.fold is None:
             return None
-        numbers = [self._operand(value, one, depth) for one in operands]
-        known = [one for one in numbers if one is not None]
-        return compute(known) if len(known) == len(numbers) else None
+        return folded(instruction, [self._operand(value, one, depth) for one in operands])
 
     def _operand(self, value: Value, operand: Operand, depth: int) -> int | None:
         number = number_of(operand)
@@ -125,7 +85,7 @@ class KnownNumbers:
             name = self._parameter(value)
             if name is not None:
                 found.add(name)
-            elif instruction.operation in COMPUTED and instruction.predicate is None:
+            elif instruction.isa.fold is not None and instruction.predicate is None:
                 operands = (one for one in instruction.operands[1:] if number_of(one) is None)
                 work += [self.values.read(value, str(operand)) for operand in operands]
             else:
@@ -148,7 +108,7 @@ class KnownNumbers:
             if made is None or made < 0:
                 return None
             setting = self.code.body.instructions[made]
-            if setting.operation not in ("mov", "cvta") or len(setting.operands) != 2:
+            if setting.isa.kind != "copy" or len(setting.operands) != 2:
                 return None
             value, name = made, setting.operands[1]
         if not isinstance(name, str) or name[:1] == "%":

@@ -7,32 +7,21 @@ dimension, or whose x extent is a multiple of 32.
 from __future__ import annotations
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
+from lmemscope.formats.ptx_isa import Kind
+from lmemscope.formats.ptx_operands import is_float
 
-_SHARED = frozenset({"vote", "redux", "activemask"})
-"""One result for all lanes that take part (PTX ISA 9, section 9.7.13)."""
 _LANES = 0x1F
 _WIDTH = (1 << 64) - 1
 _WHOLE_WARP = 31
 """The ``c`` operand of ``shfl`` that makes the whole warp one segment."""
-_DROPPING = frozenset({"shr", "and", "bfe", "div"})
-"""Operations that can leave out low bits."""
+_DROPPING: tuple[Kind, ...] = ("bits", "logic", "quotient", "shift")
+"""What can leave out low bits."""
 _THREAD_BITS = 10
 """``%tid.x`` is below 1024: CUDA C++ Programming Guide, "Compute Capabilities"."""
 _STEPS = 32
 """How long a chain of bit operations is followed."""
-
-
-def is_shared(instruction: Instruction) -> bool:
-    """Whether all lanes get one result, whatever they bring."""
-    operation, parts = instruction.operation, instruction.modifiers
-    if operation == "match":
-        return "all" in parts
-    if operation in ("bar", "barrier"):
-        return "red" in parts
-    return operation in _SHARED
 
 
 def broadcast_lane(code: Definitions, values: Values, index: int) -> str | None:
@@ -62,7 +51,7 @@ def _constant(code: Definitions, values: Values, index: int, operand: str) -> in
 
 def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:
     """Whether a value of ``%tid.x`` has lost the five bits that tell lanes apart."""
-    if value < 0 or code.body.instructions[value].operation not in _DROPPING:
+    if value < 0 or code.body.instructions[value].isa.kind not in _DROPPING:
         return False
     if code.rows is False:
         return False
@@ -131,7 +120,7 @@ def _after(
     operation, first = instruction.operation, known[0] if known else None
     if first is None or any(bits is None for bits in known):
         return None
-    if operation in ("mov", "cvt") and len(known) == 1:
+    if instruction.isa.kind == "copy" and len(known) == 1:
         return first
     second = numbers[1] if len(numbers) > 1 else None
     if second is None:

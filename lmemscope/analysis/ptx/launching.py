@@ -17,7 +17,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.sources import Sources, passed
 from lmemscope.analysis.ptx.transfers import stored_values
-from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_operands import displaced
 from lmemscope.model import Dimensions, LaunchStream
 
 LAUNCHES = re.compile(r"(?:__)?cuda(?:CDP2)?LaunchDevice(V2)?(?:_ptsz)?")
@@ -156,25 +156,15 @@ def _arguments(code: Definitions, prepared: int) -> Iterator[Argument]:
     places: dict[str, int] = {}
     for index, instruction in enumerate(instructions[prepared + 1 :], prepared + 1):
         address = instruction.address
-        if instruction.operation == "call" and not places:
+        if instruction.isa.control == "call" and not places:
             return
         if instruction.modifiers[:2] == ("ld", "param") and not places:
             if address is not None and address.base in results:
                 places[str(instruction.operands[0])] = 0
-        elif instruction.operation in ("mov", "add", "cvta"):
-            moved = _moved(instruction.operands, places)
-            if moved is not None:
-                places[str(instruction.operands[0])] = moved
-        elif instruction.operation == "st" and address is not None and address.base in places:
+        elif (moved := displaced(instruction)) is not None and moved[0] in places:
+            places[str(instruction.operands[0])] = places[moved[0]] + moved[1]
+        elif instruction.isa.access == "store" and address is not None and address.base in places:
             start = places[address.base] + address.offset
             wide = instruction.opcode.endswith("64")
             for value, place in stored_values(instruction):
                 yield Argument(index, start + place, value, wide)
-
-
-def _moved(operands: tuple[object, ...], places: dict[str, int]) -> int | None:
-    """Where in a buffer a copied address, or one a constant further on, points to."""
-    if len(operands) < 2 or operands[1] not in places:
-        return None
-    further = number_of(operands[2]) if len(operands) > 2 else 0
-    return places[str(operands[1])] + further if further is not None else None

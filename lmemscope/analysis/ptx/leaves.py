@@ -9,11 +9,6 @@ from functools import lru_cache
 
 from lmemscope.model import SourceKind, Uniformity
 
-ARITHMETIC = frozenset(
-    "mov add sub mul mad mul24 shl shr and or xor not neg abs min max rem div cvt cvta "
-    "selp bfe bfi lea sad prmt shf cnot setp set slct addc subc madc fma".split()
-)
-"""Operations that keep an address in registers."""
 _LANE_REGISTERS = ("%tid", "%laneid", "%lanemask")
 _BLOCK_REGISTERS = ("%ctaid", "%clusterid", "%cluster_ctaid")
 _OTHER_REGISTERS = frozenset(

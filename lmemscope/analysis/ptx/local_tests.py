@@ -12,7 +12,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_operands import registers_of
 
 _TEST = ("isspacep", "local")
 

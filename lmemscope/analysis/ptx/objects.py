@@ -10,16 +10,14 @@ from msgspec import Struct, field
 from lmemscope.analysis.ptx.choices import Choices
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
 from lmemscope.analysis.ptx.graph import Call
-from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
+from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.local_tests import LocalTests
 from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
-from lmemscope.formats.ptx_body import Address, Instruction, number_of
-from lmemscope.formats.ptx_isa import registers_of
+from lmemscope.formats.ptx_body import Address, Instruction
+from lmemscope.formats.ptx_operands import displaced, registers_of
 from lmemscope.model import Uniformity
-
-_MEMORY = frozenset({"ld", "ldu", "st"})
 
 
 class PtxAccess(Struct, frozen=True):
@@ -135,14 +133,14 @@ class FunctionObjects:
             result.append(
                 PtxAccess(
                     index,
-                    instruction.operation == "st",
+                    instruction.isa.access == "store",
                     access_width(instruction),
                     pointees,
                     leaves,
                     self._constant(address, index),
                     self.dataflow.uniformity(address.base, index),
                     bool(leaves)
-                    and instruction.operation != "st"
+                    and instruction.isa.access == "load"
                     and self.dataflow.is_one_of_constants(address.base, index, once=True),
                 )
             )
@@ -185,7 +183,7 @@ class FunctionObjects:
         pointers: set[str] = set()
         for index in range(call.index - 1, -1, -1):
             instruction = self.body.instructions[index]
-            if instruction.operation == "call":
+            if instruction.isa.control == "call":
                 break
             if instruction.modifiers[:2] == ("st", "param") and instruction.opcode.endswith("64"):
                 pointers |= {r for o in instruction.operands[1:] for r in registers_of(o)}
@@ -332,16 +330,14 @@ class FunctionObjects:
 
     def _escaping(self, instruction: Instruction) -> list[str]:
         """Registers whose value leaves our sight in an instruction: stored, or used by others."""
-        operation = instruction.operation
-        if operation == "st":
+        row = instruction.isa
+        if row.access == "store":
             if "param" in instruction.modifiers and not self._returns(instruction):
                 return []
             return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
-        if operation in _MEMORY or operation in ("call", "bra", "setp", "ret"):
+        if row.is_pure or row.access == "load" or row.control is not None:
             return []
-        if operation in ("atom", "red", "cp", "prefetch", "discard") or not _known(operation):
-            return [r for operand in instruction.operands for r in registers_of(operand)]
-        return []
+        return [r for operand in instruction.operands for r in registers_of(operand)]
 
     def _returns(self, instruction: Instruction) -> bool:
         """Whether an instruction stores what the function returns."""
@@ -380,18 +376,8 @@ class FunctionObjects:
             if found is None:
                 return None
             at, instruction = found, self.body.instructions[found]
-            operation, operands = instruction.operation, instruction.operands
-            if instruction.predicate is not None:
+            moved = displaced(instruction)
+            if instruction.predicate is not None or moved is None:
                 return None
-            added = number_of(operands[2]) if len(operands) == 3 else None
-            if operation == "add" and added is not None:
-                base, offset = str(operands[1]), offset + added
-            elif operation in ("mov", "cvta") and len(operands) == 2:
-                base = str(operands[1])
-            else:
-                return None
+            base, offset = moved[0], offset + moved[1]
         return None
-
-
-def _known(operation: str) -> bool:
-    return operation in ARITHMETIC or operation in ("brx", "bar", "exit", "membar", "fence")

@@ -10,10 +10,9 @@ from __future__ import annotations
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import is_pointer_load
-from lmemscope.formats.ptx_isa import defined, registers_of
+from lmemscope.formats.ptx_operands import defined, pointers, registers_of
 
 _POINTER_BYTES = 8
-_MOVES = frozenset({"add", "mov", "cvta", "mad"})
 
 
 def kept_indices(objects: FunctionObjects, found: StackObject) -> list[frozenset[Leaf]]:
@@ -25,18 +24,18 @@ def kept_indices(objects: FunctionObjects, found: StackObject) -> list[frozenset
     """
     places = _places(objects, found) if found.stored_at else set()
     instructions, definitions = objects.body.instructions, objects.dataflow.definitions
-    pointers = {
+    loaded = {
         register
         for access in (objects.accesses if places else ())
         if access.offset in places and is_pointer_load(instructions[access.index])
         for register in defined(instructions[access.index])[:1]
         if len(definitions.get(register, ())) == 1
     }
-    made = _made_of(objects, pointers)
+    made = _made_of(objects, loaded)
     result = []
-    for instruction in instructions if pointers else ():
+    for instruction in instructions if loaded else ():
         address = instruction.address
-        if instruction.operation in ("ld", "st") and address is not None and address.base in made:
+        if instruction.isa.may_be_local and address is not None and address.base in made:
             leaves = _added(objects, address.base, made)
             if leaves:
                 result.append(leaves)
@@ -76,17 +75,16 @@ def _stores_address(objects: FunctionObjects, found: StackObject, access: PtxAcc
     )
 
 
-def _made_of(objects: FunctionObjects, pointers: set[str]) -> set[str]:
+def _made_of(objects: FunctionObjects, loaded: set[str]) -> set[str]:
     """Some pointers, and registers that are made by adding to one of them."""
-    made, is_more = set(pointers), bool(pointers)
+    made, is_more = set(loaded), bool(loaded)
     while is_more:
         is_more = False
         for instruction in objects.body.instructions:
-            if instruction.operation not in _MOVES or str(instruction.operands[0]) in made:
-                continue
-            if any(str(operand) in made for operand in instruction.operands[1:]):
-                made.add(str(instruction.operands[0]))
-                is_more = True
+            if not made.isdisjoint(pointers(instruction)):
+                more = {*defined(instruction)} - made
+                made |= more
+                is_more = is_more or bool(more)
     return made
 
 
@@ -98,7 +96,7 @@ def _added(objects: FunctionObjects, base: str, made: set[str]) -> frozenset[Lea
     while work:
         for index in dataflow.definitions.get(work.pop(), ()):
             instruction = instructions[index]
-            if instruction.operation not in _MOVES:
+            if not instruction.isa.pointers:
                 continue
             for operand in map(str, instruction.operands[1:]):
                 if operand in made and operand not in seen:

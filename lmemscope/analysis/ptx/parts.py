@@ -5,22 +5,16 @@ Values of 64 and of 16 bits are shuffled as 32: in halves, or widened.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
+from lmemscope.formats.ptx_operands import folded
 
 LANES = 32
 _DEEPEST = 12
 """How deep what computes a constant is followed."""
-_FOLDED: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "or": lambda a, b: a | b,
-    "shl": lambda a, b: a << min(b, 64),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +187,7 @@ class Parts:
             return None
         instruction = self._instructions[value]
         given = [self._constant(value, one, depth - 1) for one in instruction.operands[1:]]
-        numbers = [one for one in given if one is not None]
-        if instruction.predicate is not None or len(numbers) != len(given):
-            return None
-        if instruction.operation == "mov":
-            return numbers[0]
-        fold = _FOLDED.get(instruction.operation)
-        return fold(*numbers) if fold is not None and len(numbers) == 2 else None
+        return None if instruction.predicate is not None else folded(instruction, given)
 
 
 def _position(instruction: Instruction, register: str) -> int:

@@ -13,7 +13,6 @@ from math import gcd, lcm
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.formats.ptx_body import Instruction, Operand, number_of
 
-_PASSING = frozenset({"mov", "cvta", "cvt", "selp", "min", "max", "sub", "neg", "abs"})
 _DEEPEST = 24
 
 
@@ -106,7 +105,7 @@ class Places:
         """Pointers that an instruction's result is made of, with distances, and its step."""
         operation, operands = instruction.operation, instruction.operands[1:]
         pointers = [str(o) for o in operands if self._is_pointer(o)]
-        if operation in ("mov", "cvta", "selp"):
+        if instruction.isa.kind == "copy" or instruction.isa.is_either:
             return [(pointer, 0) for pointer in pointers], 0
         if operation in ("add", "or", "sub") and len(operands) == 2 and len(pointers) == 1:
             other = next((o for o in operands if str(o) != pointers[0]), None)
@@ -155,8 +154,10 @@ class Places:
             number = number_of(operands[1])
             inner = self._step(operands[0], depth + 1)
             return inner if number is None else max(inner, number & -number)
-        if operation in _PASSING or operation in ("add", "or", "xor"):
-            if operation == "selp":
+        row = instruction.isa
+        is_sum = row.kind in ("sum", "extreme") and not row.carries
+        if row.kind == "copy" or is_sum or row.kind == "choice" or operation in ("or", "xor"):
+            if row.kind == "choice":
                 operands = operands[:2]
             step = 0
             for operand in operands:

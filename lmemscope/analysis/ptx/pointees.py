@@ -16,9 +16,7 @@ from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.transfers import is_pointer_load, stored_values
 from lmemscope.formats.ptx_body import Address, Instruction
-from lmemscope.formats.ptx_isa import defined
-
-_POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
+from lmemscope.formats.ptx_operands import defined, pointers
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,11 +99,11 @@ class Pointees:
                     seeds.add(target)
         users: dict[str, list[str]] = defaultdict(list)
         for index, instruction in enumerate(self._body.instructions):
-            if instruction.operation not in _POINTER_ARITHMETIC:
+            if index in starts or not instruction.isa.pointers:
                 continue
-            if index in starts or not isinstance(instruction.operands[0], str):
+            if not isinstance(instruction.operands[0], str):
                 continue
-            for source in self._code.depends_on(index):
+            for source in pointers(instruction):
                 if source in self.depot.bases:
                     pointees[instruction.operands[0]].add(Pointee("depot", 0))
                     seeds.add(instruction.operands[0])
@@ -175,6 +173,6 @@ class Pointees:
         return [
             instruction
             for instruction in self._body.instructions
-            if instruction.operation == "st"
+            if instruction.isa.access == "store"
             and (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode))
         ]

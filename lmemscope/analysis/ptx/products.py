@@ -14,18 +14,17 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.library import Library, is_piece
 from lmemscope.analysis.ptx.roots import Roots
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_isa import defined
+from lmemscope.formats.ptx_isa import Kind
+from lmemscope.formats.ptx_operands import defined, is_float
 
 _ENOUGH = 4
 """Different words to be met where they are immediates; the smallest reduction has six."""
-_PRODUCTS = frozenset({"mul", "mad", "madc"})
-_CARRIES = frozenset({"add", "addc", "cvt", "mov", "shr", "shf"})
+_CARRIES: tuple[Kind, ...] = ("copy", "shift", "sum")
 """What lies between a product and its store: carries, widenings, halves of a register."""
 
 
@@ -82,7 +81,7 @@ class Products:
                 continue
             instruction = self._body.instructions[value]
             passed = [str(operand) for operand in instruction.operands[1:]]
-            if instruction.operation in _PRODUCTS and any(map(self._is_factor, passed[:2])):
+            if instruction.isa.kind == "product" and any(map(self._is_factor, passed[:2])):
                 others = (one for one in passed[:2] if one[:1] == "%" and not self._is_factor(one))
                 found.update(((value, one), None) for one in others)
                 passed = passed[2:]
@@ -91,7 +90,7 @@ class Products:
 
     def _is_integer_result(self, value: str) -> bool:
         return any(
-            instruction.operation in _PRODUCTS | _CARRIES
+            instruction.isa.kind in ("product", *_CARRIES)
             and not is_float(instruction)
             and any(read.startswith("%") for read, _ in stored_values(instruction))
             for instruction in map(
@@ -105,11 +104,11 @@ class Products:
         products: set[str] = set()
         users: dict[str, list[str]] = defaultdict(list)
         for instruction in self._body.instructions:
-            operation = instruction.operation
-            if operation not in _PRODUCTS | _CARRIES or is_float(instruction):
+            kind = instruction.isa.kind
+            if kind not in ("product", *_CARRIES) or is_float(instruction):
                 continue
             made = defined(instruction)
-            if operation in _PRODUCTS and any(
+            if kind == "product" and any(
                 self._is_factor(str(operand)) for operand in instruction.operands[1:3]
             ):
                 products.update(made)
@@ -145,9 +144,9 @@ class Products:
             found = found or self._is_word(factor)
             for index in self._code.definitions.get(factor, ()):
                 instruction = self._body.instructions[index]
-                if instruction.operation in ("ld", "ldu"):
+                if instruction.isa.access == "load":
                     found = found or self._is_from_table(index)
-                elif instruction.operation in ("mov", "cvt") and not is_float(instruction):
+                elif instruction.isa.kind == "copy" and not is_float(instruction):
                     work += [source for source, _ in stored_values(instruction)]
         return found
 

@@ -19,7 +19,6 @@ _STEPS = 64
 """Instructions between a counter and what is compared."""
 _DEEPER = 16
 """Steps that a place where paths meet counts for: each has several, and few lie behind another."""
-_PLAIN = frozenset({"mov", "cvt"})
 
 
 class Ranges:
@@ -82,7 +81,7 @@ class Ranges:
             if found is None:
                 return (value, total) if value is not None else None
             at, one = found
-            if one.operation in _PLAIN and len(one.operands) == 2:
+            if one.isa.kind == "copy" and len(one.operands) == 2:
                 value = self._read(at, one.operands[1])
                 continue
             if one.operation != "add" or one.predicate is not None or value is None:
@@ -115,7 +114,7 @@ class Ranges:
         operands = one.operands[1:]
         if one.predicate is not None:
             return None
-        if one.operation in _PLAIN:
+        if one.isa.kind == "copy":
             return self._operand(at, operands[0], depth)
         if one.operation == "selp" and number_of(operands[1]) == 0:
             return self._operand(at, operands[0], depth)

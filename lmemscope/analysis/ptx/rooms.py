@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.known_numbers import COMPUTED, shifted_by
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import Operand, number_of
+from lmemscope.formats.ptx_isa import shifted_by
+from lmemscope.formats.ptx_operands import folded
 
-_PLAIN = frozenset({"mov", "cvt", "cvta"})
 _DEEP = 48
 """Instructions from where a frame begins to an address in it."""
-_COMPUTED = COMPUTED | {"cvta": COMPUTED["mov"], "mad": lambda of: of[0] * of[1] + of[2]}
 
 
 def largest_parameters(
@@ -197,12 +196,10 @@ class Walks:
         one = self.objects.body.instructions[value]
         if one.predicate is not None:
             return None
-        compute = _COMPUTED.get(one.operation)
-        if compute is None:
+        if one.isa.fold is None:
             return None
         numbers = [self._first_of(value, operand, depth) for operand in one.operands[1:]]
-        known = [number for number in numbers if number is not None]
-        return compute(known) if len(known) == len(numbers) else None
+        return folded(one, numbers)
 
     def _first_of(self, index: int, operand: Operand, depth: int) -> int | None:
         """The same of what an instruction reads."""
@@ -267,7 +264,7 @@ class Walks:
         if one.predicate is not None:
             return None
         operands = one.operands[1:]
-        if one.operation in _PLAIN and len(operands) == 1:
+        if one.isa.kind == "copy" and len(operands) == 1:
             return self._of(index, operands[0], loop, asked)
         if one.operation in ("add", "sub") and len(operands) == 2:
             moved = [self._of(index, operand, loop, asked) for operand in operands]

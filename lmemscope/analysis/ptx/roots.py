@@ -8,10 +8,8 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction, Vector
-
-_WHOLE = frozenset({"mov", "cvta", "and", "or", "selp", "min", "max", "mapa", "cvt"})
-"""Operations whose result points where one of their operands does."""
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_operands import pointers
 
 NAMED = 3
 """The rank of what a name tells."""
@@ -104,16 +102,16 @@ class Roots:
                 found[self._in_depot(self._depot.starts.get(current, 0))] = False
                 continue
             instruction = code.body.instructions[current]
-            if instruction.operation in ("ld", "ldu"):
+            if instruction.isa.access == "load":
                 root = self._loaded(instruction, converted)
                 if root is not None:
                     found[root] = found.get(root, True) and doubted
                 continue
             if instruction.operation == "cvta":
                 converted = True
-            pointers = _pointers(instruction)
-            doubted = doubted or (instruction.operation == "add" and len(pointers) > 1)
-            for operand in pointers:
+            sources = pointers(instruction)
+            doubted = doubted or (instruction.isa.kind == "sum" and len(sources) > 1)
+            for operand in sources:
                 if is_symbol(operand):
                     found[self._named(operand, 0)] = False
                     continue
@@ -134,20 +132,3 @@ class Roots:
         if address.base not in self._code.parameters:
             return Root(1, None)  # what a function returned
         return Root(NAMED if converted else 2, address.base)
-
-
-def _pointers(instruction: Instruction) -> list[str]:
-    """Operands of an instruction that its result may point with."""
-    operands = [
-        item
-        for operand in instruction.operands[1:]
-        for item in (operand.items if isinstance(operand, Vector) else (operand,))
-        if isinstance(item, str) and (item.startswith("%") or is_symbol(item))
-    ]
-    operation = instruction.operation
-    if operation in ("add", "sub"):
-        return operands[:1] if operation == "sub" else operands
-    if operation == "mad":
-        third = instruction.operands[3] if len(instruction.operands) > 3 else None
-        return [third] if isinstance(third, str) and third.startswith("%") else []
-    return operands if operation in _WHOLE else []

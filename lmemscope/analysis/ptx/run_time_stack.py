@@ -15,7 +15,7 @@ from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import Address, Instruction, Operand, Vector
-from lmemscope.formats.ptx_isa import defined, registers_of
+from lmemscope.formats.ptx_operands import defined, registers_of
 
 _LONGEST = 200
 """Letters of a text; of a longer one a digest stands for it."""
@@ -175,7 +175,7 @@ def _stored(code: Dataflow, call: Call, position: int) -> Iterator[tuple[int, Op
     given = lists[1:2] if call.results else lists[:1]
     name = given[0].items[position] if given and position < len(given[0].items) else None
     index = call.index - 1
-    while index >= 0 and instructions[index].operation != "call":
+    while index >= 0 and instructions[index].isa.control != "call":
         instruction = instructions[index]
         address = instruction.address
         is_store = instruction.modifiers[:2] == ("st", "param")

@@ -138,7 +138,7 @@ class Dataflow(Definitions):
         return frozenset(
             one
             for one in seen
-            if one in computed and self.body.instructions[one].operation in ("ld", "ldu")
+            if one in computed and self.body.instructions[one].isa.access == "load"
         )
 
     def is_one_of_constants(self, register: str, at: int, *, once: bool = False) -> bool:

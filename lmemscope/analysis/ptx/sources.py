@@ -14,8 +14,6 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
 
-_COPIES = frozenset({"mov", "cvta", "cvt"})
-
 
 @dataclass(frozen=True, slots=True)
 class ValueSource:
@@ -52,7 +50,7 @@ def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
     names = [name for vector in lists for name in vector.items]
     found: dict[str, dict[int, str]] = {name: {} for name in names}
     for before in reversed(instructions[:index]):
-        if before.operation == "call":
+        if before.isa.control == "call":
             break
         address = before.address
         if before.modifiers[:2] == ("st", "param") and address is not None:
@@ -191,7 +189,7 @@ class Sources:
         self, function: str, code: Definitions, index: int, register: str
     ) -> Iterator[ValueSource]:
         instruction = code.body.instructions[index]
-        if instruction.operation in _COPIES or instruction.operation == "selp":
+        if instruction.isa.kind in ("copy", "choice"):
             return
         source = loaded(code, index, register)
         number = self._compiled_in(instruction, register)
@@ -225,9 +223,7 @@ class Sources:
 
 def _copied(instruction: Instruction) -> list[str]:
     """What an instruction copies to its target, unchanged but for its address space."""
-    operands = instruction.operands
-    if instruction.operation in _COPIES and len(operands) == 2:
-        return [operands[1]] if isinstance(operands[1], str) else []
-    if instruction.operation == "selp":
-        return [one for one in operands[1:3] if isinstance(one, str)]
-    return []
+    if instruction.isa.kind not in ("copy", "choice"):
+        return []
+    given = (instruction.operands[position] for position in instruction.isa.pointers)
+    return [one for one in given if isinstance(one, str)]

@@ -10,7 +10,7 @@ from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.roots import Roots
 from lmemscope.analysis.ptx.transfers import access_width
 from lmemscope.analysis.ptx.values import Values
-from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_operands import displaced
 
 _STEPS = 8
 """Additions of constants that are followed from an address to the start of the memory."""
@@ -68,23 +68,17 @@ class Stored:
             if value is None or value < 0:
                 return None
             at, made = value, self._code.body.instructions[value]
-            if made.predicate is not None:
+            moved = displaced(made)
+            if made.predicate is not None or moved is None:
                 return None
-            if made.operation == "add" and len(made.operands) == 3:
-                added = number_of(made.operands[2])
-                if added is None:
-                    return None
-                offset += added
-            elif made.operation not in ("mov", "cvta") or len(made.operands) != 2:
-                return None
-            base = str(made.operands[1])
+            base, offset = moved[0], offset + moved[1]
         return None
 
     @cached_property
     def _by_object(self) -> dict[int, list[int]]:
         result: dict[int, list[int]] = {}
         for index, instruction in enumerate(self._code.body.instructions):
-            if instruction.operation == "st" and "param" not in instruction.modifiers:
+            if instruction.isa.access == "store" and "param" not in instruction.modifiers:
                 for root in self._roots.of_address(index):
                     if root.offset >= 0:
                         result.setdefault(root.offset, []).append(index)

@@ -8,17 +8,10 @@ the code that ptxas makes of them for sm_90, the path that is taken without deno
 from __future__ import annotations
 
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_isa import space_of
 from lmemscope.model import Pipe, Stall
 
-_FREE = frozenset(
-    "mov cvta ret exit trap membar fence pragma isspacep prefetch prefetchu discard".split()
-)
-"""Copies between registers are coalesced; addresses of one space become another's for nothing."""
 _INTEGER = frozenset("i u s b".split())
-_SPECIAL = frozenset("rcp rsqrt sqrt sin cos lg2 ex2 tanh".split())
-_SLOW_BITS = frozenset("popc clz brev bfind".split())
-MEMORY = frozenset("ld ldu st atom red tex tld4 suld sust shfl ldmatrix stmatrix cp".split())
-"""Operations of the load/store unit."""
 _CALL = 12
 """Instructions that a call takes beside the function: arguments, saves, the return."""
 _DIVISION_32, _DIVISION_64 = 16, 60
@@ -28,61 +21,62 @@ _ROUNDED, _ROUNDED_64 = 8, 18
 
 
 def is_free(instruction: Instruction) -> bool:
-    """Whether ptxas makes no machine instruction of it, or one outside of any loop."""
-    parts = instruction.modifiers
-    operation = parts[0]
-    if operation in _FREE or (operation in ("ld", "st") and "param" in parts[1].partition("::")[0]):
+    """Whether ptxas makes no machine instruction of it, or one outside of any loop.
+
+    Copies between registers are coalesced; addresses of one space become another's for nothing.
+    """
+    row, parts = instruction.isa, instruction.modifiers
+    if row.unit == "free" or (row.may_be_local and space_of(instruction.opcode) == "param"):
         return True
     if parts[-1] == "pred":
         return True  # It is part of the comparison that it combines.
     widening = {"u64", "s64"} & set(parts[1:2]) and {"u32", "s32"} & set(parts[2:3])
-    return operation == "cvt" and bool(widening)
+    return row.unit == "conversion" and bool(widening)
 
 
 def executed(instruction: Instruction) -> tuple[tuple[Pipe, int], ...]:
     """Machine instructions by the pipe that executes them."""
-    parts = instruction.modifiers
-    operation, type_ = parts[0], parts[-1]
+    parts, row = instruction.modifiers, instruction.isa
+    unit, type_ = row.unit, parts[-1]
     if is_free(instruction):
         return ()
-    if operation in MEMORY:
+    if unit == "memory":
         return (("memory", 1),)
-    if operation in ("bra", "brx", "bar", "barrier"):
+    if unit == "branch":
         return (("none", 1),)
-    if operation == "call":
+    if unit == "call":
         return (("integer", _CALL),)
-    if operation in ("div", "rcp", "sqrt") and ("rn" in parts or "full" in parts):
+    if unit == "special" and ("rn" in parts or "full" in parts):
         if type_ == "f64":
             return (("fp64", _ROUNDED_64 // 2), ("integer", _ROUNDED_64 // 2), ("special", 1))
         return (("fp32", 2 if "full" in parts else _ROUNDED), ("special", 1))
-    if operation in ("div", "rem") and type_[:1] in _INTEGER:
+    if unit == "special" and type_[:1] in _INTEGER:
         wide = type_.endswith("64")
         return (("integer", _DIVISION_64 if wide else _DIVISION_32), ("special", 1))
-    if operation in _SPECIAL or operation == "div":
+    if unit == "special":
         return (("special", 1), ("fp32", 1))
-    if operation in _SLOW_BITS:
+    if unit == "bits":
         return (("special", 1),)
-    if operation == "cvt":
+    if unit == "conversion":
         return (("conversion" if "f" in "".join(parts[1:]).replace("ftz", "") else "integer", 1),)
     if type_ == "f64":
-        return (("fp64", 1),) if operation not in ("selp", "neg", "abs") else (("integer", 2),)
+        return (("fp64", 1),) if unit != "selection" else (("integer", 2),)
     if type_[:1] == "f" or type_[:2] == "bf":
-        is_logic = operation in ("selp", "setp", "min", "max", "neg", "abs", "set", "slct")
+        is_logic = unit in ("selection", "comparison")
         return (("integer" if is_logic else "fp32", 1),)
-    if type_.endswith("64") and operation in ("selp", "min", "max", "mul", "mad", "shl", "shr"):
-        return (("integer", 2 if operation != "mul" or "lo" in parts else 1),)
+    if type_.endswith("64") and row.doubles:
+        return (("integer", 1 if row.fuses == "scales" and "hi" in parts else 2),)
     return (("integer", 1),)
 
 
 def waited_for(instruction: Instruction) -> Stall | None:
     """What an instruction that needs the result waits for; None where it need not wait."""
-    parts = instruction.modifiers
+    row = instruction.isa
     if is_free(instruction):
         return None
-    operation = parts[0]
-    if operation in ("ld", "ldu", "atom", "tex", "tld4", "suld", "shfl", "ldmatrix"):
-        space = next((p.partition("::")[0] for p in parts[1:] if p[:5] in _SPACES), "global")
-        return _SPACES.get(space[:5], "global") if operation != "shfl" else "shared"
+    if row.unit == "memory" and row.results:
+        # A shuffle goes through shared memory's crossbar, and has no address.
+        return _SPACES.get(space_of(instruction.opcode), "global") if row.access else "shared"
     pipes = dict(executed(instruction))
     if "special" in pipes or "conversion" in pipes:
         return "special"
@@ -91,9 +85,8 @@ def waited_for(instruction: Instruction) -> Stall | None:
 
 _SPACES: dict[str, Stall] = {
     "local": "local",
-    "share": "shared",
+    "shared": "shared",
     "const": "arithmetic",
-    "globa": "global",
 }
 
 

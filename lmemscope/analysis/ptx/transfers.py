@@ -26,7 +26,7 @@ def is_pointer_load(instruction: Instruction) -> bool:
     """Whether an instruction loads, from memory that may be local, what may be an address."""
     opcode = instruction.opcode
     return (
-        instruction.operation == "ld"
+        instruction.isa.access == "load"
         and opcode.endswith("64")
         and (is_local_access(opcode) or is_generic_access(opcode))
     )

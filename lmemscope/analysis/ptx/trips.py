@@ -14,16 +14,16 @@ from functools import cached_property
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.known_numbers import COMPARISONS, KnownNumbers
+from lmemscope.analysis.ptx.known_numbers import KnownNumbers
 from lmemscope.analysis.ptx.ranges import Ranges
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_isa import COMPARISONS
+from lmemscope.formats.ptx_operands import displaced
 
 UNKNOWN = 32.0
 """Times that a loop runs whose count is not known (docs/fix.md)."""
 _MOST = 1 << 16
-_ARITHMETIC = frozenset("mov cvt add sub mul mad shl shr and or xor not neg min max".split())
-"""Operations that a remainder and a loop's end may have gone through."""
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
 
@@ -291,18 +291,13 @@ class Trips:
             if value < 0:
                 return value, total
             instruction = self._code.body.instructions[value]
-            operands = instruction.operands
-            constant = number_of(operands[-1]) if len(operands) == 3 else None
-            if instruction.predicate is not None or not isinstance(operands[1], str):
+            moved = displaced(instruction)
+            if instruction.predicate is not None or moved is None:
                 return value, total
-            if instruction.operation in ("add", "sub") and constant is not None:
-                total += constant if instruction.operation == "add" else -constant
-            elif instruction.operation not in ("mov", "cvt") or operands[1][:1] != "%":
-                return value, total
-            before = self._values.read(value, operands[1])
+            before = self._values.read(value, moved[0])
             if before is None:
                 return value, total
-            value = before
+            value, total = before, total + moved[1]
         return None
 
     def _number(self, value: Value | None, written: int | None = None) -> float | None:
@@ -342,7 +337,7 @@ class Trips:
             mask = number_of(operands[-1])
             if instruction.operation == "and" and mask is not None and 0 < mask < _STEPS:
                 return mask
-            if instruction.operation not in ("mov", "neg", "cvt"):
+            if instruction.operation != "neg" and instruction.isa.kind != "copy":
                 return None
             source = operands[-1]
             value = self._values.read(value, source) if isinstance(source, str) else None
@@ -403,7 +398,7 @@ class Trips:
             if value is None or value in seen or len(seen) > _STEPS:
                 continue
             seen.add(value)
-            if value < 0 or self._code.body.instructions[value].operation not in _ARITHMETIC:
+            if value < 0 or not self._code.body.instructions[value].isa.is_pure:
                 found.add(value)
                 continue
             operands = self._code.body.instructions[value].operands[1:]

@@ -12,6 +12,7 @@ from functools import cached_property
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
+from lmemscope.formats.ptx_operands import displaced
 
 _LARGEST = 6
 """Loops are unrolled 64 times at most."""
@@ -94,17 +95,12 @@ class Unrolled:
             if value < 0:
                 return value, ""
             instruction = self._code.body.instructions[value]
-            operands = instruction.operands
             if instruction.predicate is not None:
                 return None
-            if instruction.operation == "mov" and number_of(operands[1]) is not None:
+            if instruction.operation == "mov" and number_of(instruction.operands[1]) is not None:
                 return None, "constant"
-            constant = number_of(operands[-1]) is not None
-            if instruction.operation != "mov" and not (
-                instruction.operation in ("add", "sub") and constant
-            ):
-                return value, ""
-            before = self._source(value)
+            moved = displaced(instruction)
+            before = self._values.read(value, moved[0]) if moved is not None else None
             if before is None:
                 return value, ""
             value = before

@@ -30,6 +30,14 @@ TOGETHER = {
     ),
     "before what parts": "SHUFFLE\n@%p1 exit;\nret;",
     "a barrier of all": "bar.sync 0;\nSHUFFLE\nret;",
+    "a barrier that some only arrive at": "@%p1 bra ON;\nbar.arrive 1, 64;\nON:\nSHUFFLE\nret;",
+    "an mbarrier made and arrived at": (
+        "@%p1 bra ON;\nmbarrier.init.shared.b64 [%r1], 32;\nmbarrier.arrive.shared.b64 _, [%r1];\n"
+        "ON:\nSHUFFLE\nret;"
+    ),
+    "what a whole warp waits for": (
+        "wgmma.fence.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nSHUFFLE\nret;"
+    ),
     "a plain function": "call.uni plain, ();\nSHUFFLE\nret;",
     "a print": "call.uni vprintf, ();\nSHUFFLE\nret;",
     "of some lanes": "@%p1 bra DONE;\nshfl.sync.idx.b32 %r9|%p9, %r8, %r7, 31, 65535;\nDONE:\nret;",
@@ -59,6 +67,12 @@ PARTED = {
     "behind one that asks an atomic": (
         "LOOP:\natom.exch.b32 %r5, [%rd1], 1;\nsetp.ne.u32 %p3, %r5, 0;\n@%p3 bra LOOP;\n"
         "SHUFFLE\nret;"
+    ),
+    "a barrier in memory that some wait for": (
+        "@%p1 bra ON;\nmbarrier.try_wait.shared.b64 %p3, [%r1], %rd2;\nON:\nSHUFFLE\nret;"
+    ),
+    "what a whole warp waits for, of some": (
+        "@%p1 bra ON;\nwgmma.fence.sync.aligned;\nON:\nSHUFFLE\nret;"
     ),
     "a barrier of some": "@%p1 bra ON;\nbar.warp.sync -1;\nON:\nSHUFFLE\nret;",
     "a function that ends threads": "call.uni leaves, ();\nSHUFFLE\nret;",

@@ -1,0 +1,172 @@
+"""Which operands a PTX instruction defines and reads, points with, adds to, and folds.
+
+Asks `ptx_isa` what the opcode does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from lmemscope.formats.ptx_body import Address, Instruction, Operand, Vector, number_of
+from lmemscope.formats.ptx_isa import parts_of_opcode
+
+CARRY = "%cc.cf"
+"""The carry flag as a register: ``add.cc`` defines it, ``addc`` reads it."""
+_PART = re.compile(r"(%[\w$@]+)\.(?:[bh]\d|[xyzwrgba])")
+"""A part of a register: ``%r1.h0`` of video instructions, ``%v.x`` of vectors."""
+_SPECIAL = re.compile(r"%n?(?:tid|ctaid|clusterid)\.|%cluster_n?ctaid\.")
+_INTEGER = re.compile(r"([bus])(8|16|32|64|128)")
+_FLOAT = re.compile(r"(?:u?e\d+m\d+|b?f16|tf32|f32|f64)(?:x\d)?|ftz")
+_INEXACT = frozenset({"hi", "pack", "sat"})
+_WIDEST = 64
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_float(opcode: str) -> bool:
+    return any(map(_FLOAT.fullmatch, parts_of_opcode(opcode)[1:]))
+
+
+def is_float(instruction: Instruction) -> bool:
+    """Whether an instruction computes with floating-point numbers."""
+    return _is_float(instruction.opcode)
+
+
+def may_change(instruction: Instruction) -> bool:
+    """Whether a result may differ from one execution to the next with the same operands."""
+    return instruction.isa.origin != "operands"
+
+
+def defined(instruction: Instruction) -> tuple[str, ...]:
+    """Registers that an instruction defines, or, of an unknown opcode, may define.
+
+    ``_`` takes a result that nobody wants.
+    """
+    results = tuple(
+        register
+        for operand in _results(instruction)
+        if not isinstance(operand, Address)
+        for register in registers_of(operand)
+    )
+    return (*results, CARRY) if "cc" in instruction.modifiers else results
+
+
+def read(instruction: Instruction) -> tuple[str, ...]:
+    """Registers that an instruction reads, the predicate that it runs under first.
+
+    What it keeps where the predicate is false is not among them.
+    """
+    row, results = instruction.isa, len(_results(instruction))
+    found = registers_of(instruction.predicate or "")
+    for position, operand in enumerate(instruction.operands):
+        is_result = position < results and not isinstance(operand, Address)
+        if not is_result or row.updates:
+            found += registers_of(operand)
+        else:
+            found += _partly_kept(operand)
+    if row.carries:
+        found.append(CARRY)
+    return tuple(found)
+
+
+def registers_of(operand: Operand | None) -> list[str]:
+    """Registers that an operand names; of a part of one, the register."""
+    if isinstance(operand, Address):
+        return [operand.base] if operand.base is not None and operand.base[:1] == "%" else []
+    if isinstance(operand, Vector):
+        return [_whole(item) for item in operand.items if item.startswith("%")]
+    if isinstance(operand, str):
+        name = operand.lstrip("!-")
+        return [_whole(name)] if name.startswith("%") else []
+    return []
+
+
+def _results(instruction: Instruction) -> tuple[Operand, ...]:
+    """Operands that an instruction defines, addresses among them."""
+    operands, row = instruction.operands, instruction.isa
+    if row.control == "call":
+        # The list of results, if there is one, stands before the callee.
+        return operands[:1] if operands and isinstance(operands[0], Vector) else ()
+    return operands[: row.results]
+
+
+def _partly_kept(operand: Operand) -> list[str]:
+    """Registers of a result that are written in part, and keep the rest."""
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    return [_whole(item) for item in items if isinstance(item, str) and _whole(item) != item]
+
+
+def _whole(name: str) -> str:
+    """The register that a name is a part of, or the name."""
+    if "." not in name or _SPECIAL.match(name):
+        return name
+    part = _PART.fullmatch(name)
+    return part[1] if part is not None else name
+
+
+def pointers(instruction: Instruction) -> list[str]:
+    """Registers and symbols into whose memory an instruction's result may point."""
+    found: list[str] = []
+    for position in instruction.isa.pointers:
+        for operand in instruction.operands[position : position + 1]:
+            items = operand.items if isinstance(operand, Vector) else (operand,)
+            found += [one for one in items if isinstance(one, str) and number_of(one) is None]
+    return found
+
+
+def displaced(instruction: Instruction) -> tuple[str, int] | None:
+    """The register or symbol that a result is, and the constant added to it; None of any other."""
+    if is_float(instruction):
+        return None
+    operands = instruction.operands[1:]
+    if instruction.isa.kind == "copy" and len(operands) == 1:
+        return _moved(operands[0], 0)
+    if instruction.operation not in ("add", "sub") or len(operands) != 2:
+        return None
+    first, second = map(number_of, operands)
+    if second is not None:
+        return _moved(operands[0], second if instruction.operation == "add" else -second)
+    return _moved(operands[1], first) if first is not None and instruction.isa.commutes else None
+
+
+def _moved(operand: Operand, by: int) -> tuple[str, int] | None:
+    return (operand, by) if isinstance(operand, str) and number_of(operand) is None else None
+
+
+def folded(instruction: Instruction, numbers: Sequence[int | None]) -> int | None:
+    """The integer that an instruction computes from integers, as its type wraps it.
+
+    Args:
+        instruction: its predicate aside.
+        numbers: its operands behind the result; None for one that is not known.
+
+    Returns:
+        None where an operand or the operation is not known, or the result is no integer. Numbers
+        of 64 bits, and of bits without a sign, are signed.
+    """
+    fold, modifiers = instruction.isa.fold, instruction.modifiers
+    kinds = [found for one in modifiers if (found := _INTEGER.fullmatch(one)) is not None]
+    known = [number for number in numbers if number is not None]
+    is_scalar = bool(instruction.operands) and isinstance(instruction.operands[0], str)
+    if fold is None or not kinds or not is_scalar or len(known) != len(numbers):
+        return None
+    if is_float(instruction) or not _INEXACT.isdisjoint(modifiers):
+        return None
+    target, source = ((one[1], int(one[2])) for one in (kinds[0], kinds[-1]))
+    if "wide" in modifiers:
+        target = target[0], 2 * target[1]
+    # How far a shift moves is always an unsigned number; what is added to a product is as wide.
+    types = {"shift": [source, ("u", 32)], "product": [source, source, target]}
+    given = types.get(instruction.isa.kind or "", [source] * len(known))
+    try:
+        return _wrapped(fold([_wrapped(*one) for one in zip(known, given, strict=False)]), target)
+    except ZeroDivisionError:
+        return None
+
+
+def _wrapped(number: int, kind: tuple[str, int]) -> int:
+    sign, bits = kind
+    low = number & ((1 << bits) - 1)
+    is_signed = sign != "u" or bits >= _WIDEST
+    return low - (1 << bits) if is_signed and low >> (bits - 1) else low
