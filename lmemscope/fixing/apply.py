@@ -10,10 +10,9 @@ from lmemscope import whole
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.errors import OutputError, ToolMissingError
 from lmemscope.files import read_input
-from lmemscope.fixing.overlay import by_file
 from lmemscope.fixing.patch import diff
 from lmemscope.model import Chosen, Edit, FileContent
-from lmemscope.sources.edits import patched
+from lmemscope.sources.edits import by_file, patched
 from lmemscope.tools.git import Repository
 
 _WRITABLE = 0o222

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lmemscope.model import Edit, Rewriting, ThreadRoom
+from lmemscope.sources.edits import overlap
 
 _WORD = re.compile(rb"\w")
 _PAIRS = 6
@@ -34,11 +35,8 @@ def merged(groups: Iterable[Sequence[Edit]]) -> tuple[Edit, ...] | None:
             continue
         key = (edit.file, edit.text)
         needed[key] = min(edit, needed.get(key, edit))
-    together = sorted((*made, *needed.values()))
-    for one, other in itertools.pairwise(together):
-        if one.file == other.file and other.start < one.end:
-            return None
-    return tuple(together)
+    together = tuple(sorted((*made, *needed.values())))
+    return None if overlap(together) else together
 
 
 def _without_parts(groups: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:

@@ -11,24 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from lmemscope.files import read_input
 from lmemscope.model import CompileOptions, Edit, Unit, is_library
-from lmemscope.sources.edits import patched
+from lmemscope.sources.edits import by_file, patched
 from lmemscope.sources.includes import holds_toolkit
 from lmemscope.sources.lines import from_disk
-
-
-def by_file(edits: Iterable[Edit]) -> Mapping[str, tuple[Edit, ...]]:
-    """Edits by the file that they are of."""
-    found: dict[str, list[Edit]] = defaultdict(list)
-    for edit in edits:
-        found[edit.file].append(edit)
-    return {file: tuple(own) for file, own in found.items()}
 
 
 def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:

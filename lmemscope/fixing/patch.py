@@ -8,9 +8,8 @@ from collections.abc import Iterable
 
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.files import read_input
-from lmemscope.fixing.overlay import by_file
 from lmemscope.model import Edit
-from lmemscope.sources.edits import patched
+from lmemscope.sources.edits import by_file, patched
 
 _NO_END = "\\ No newline at end of file\n"
 

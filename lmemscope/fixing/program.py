@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from lmemscope.errors import LmemscopeError, UsageError
-from lmemscope.fixing.overlay import by_file
 from lmemscope.model import Edit, ProgramRun, Trial
-from lmemscope.sources.edits import patched
+from lmemscope.sources.edits import by_file, patched
 from lmemscope.tools import process
 from lmemscope.tools.git import Repository
 

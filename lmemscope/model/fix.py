@@ -33,17 +33,21 @@ class Edit(Struct, frozen=True, order=True):
         text: what is put there.
         counts: what several of one text are. ``file``: the file needs it once, wherever it is used,
             and the first counts. ``place``: one at each place. ``each``: every one, as closing
-            parentheses.
+            parentheses. ``head``: one at each place, unless another edit begins there: what stands
+            before a declaration that stays as it is.
         adds: the kernel of a Python file, and the type of the parameter that it gets here: who says
             its signature outside of the file says one more.
+        kept: what the text has of the bytes that it replaces: where it stands in the text, and the
+            first and the last byte of it in the file. Edits of these bytes are made there, too.
     """
 
     file: str
     start: int
     end: int
     text: bytes
-    counts: Literal["file", "place", "each"] = "place"
+    counts: Literal["file", "place", "each", "head"] = "place"
     adds: tuple[str, str] | tuple[()] = ()
+    kept: tuple[tuple[int, int, int], ...] = ()
 
 
 class ThreadRoom(Struct, frozen=True):
@@ -64,7 +68,7 @@ class Rewriting(Struct, frozen=True):
     Attributes:
         rewrite: the rewrite's name, or several joined by ``+``.
         applicability: whether it may change what the program does.
-        edits: of the user's files, none of them overlapping.
+        edits: of the user's files; one lies within another only in what that keeps.
         summary: what it does there, in a few words.
         caveat: of an unsafe one, what the user promises by taking it; None of a safe one.
         promises: which edits want one, where nothing else does: another rewriting that makes such

@@ -24,6 +24,7 @@ from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
 from lmemscope.rewrites.purity import is_pure, may_act
 from lmemscope.rewrites.value_uses import element_at, takes_value
+from lmemscope.sources.edits import overlap
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -93,24 +94,20 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     needed: set[tuple[str, bytes]] = set()
     made: list[Edit] = []
     for edit in sorted(edits):
-        if edit.counts == "file" and (edit.file, edit.text) in needed:
-            continue
         if edit.counts == "file":
-            needed.add((edit.file, edit.text))
+            if (edit.file, edit.text) not in needed:
+                needed.add((edit.file, edit.text))
+                made.append(edit)
+            continue
         last = made[-1] if made else None
-        if last is None or last.file != edit.file:
+        if last is None or (last.file, last.start, last.end) != (edit.file, edit.start, edit.end):
             made.append(edit)
-        elif (last.start, last.end) == (edit.start, edit.end) and "file" not in (
-            last.counts,
-            edit.counts,
-        ):
-            if edit.start != edit.end:
-                raise DeclinedError(_NESTED)
+        elif edit.start == edit.end and not {last.counts, edit.counts} & {"file", "head"}:
             made[-1] = replace(last, text=last.text + edit.text)
-        elif edit.start < last.end:
-            raise DeclinedError(_NESTED)
-        else:
+        elif edit != last:
             made.append(edit)
+    if overlap(made):
+        raise DeclinedError(_NESTED)
     return tuple(made)
 
 
@@ -131,7 +128,7 @@ _OPERANDS = frozenset(
 
 class _Rewriter:
     def __init__(self, array: Elements, home: Target, *, is_plain: bool) -> None:
-        self._array, self._syntax, self._meanings = array, array.syntax, home.meanings
+        self._array, self._syntax = array, array.syntax
         self._home = home
         self._is_plain = is_plain
         self._dimensions = array.dimensions
@@ -146,44 +143,38 @@ class _Rewriter:
             return None
         if not self._is_plain and not _is_discarded(use.whole):
             return None  # What is done to the result would be done to a copy.
-        words = [word for one in use.indices for word in _WORD.findall(self._syntax.text(one))]
-        if use.kind != "assign" and (not self._is_plain or self._meanings.has_effects(words)):
-            # Its type may have operators of its own; what the index does would be done twice.
-            return None
+        if use.kind != "assign" and not self._is_plain:
+            return None  # Its type may have operators of its own.
         counted = self._counted(use)
         if not counted and not all(is_pure(one, self._home) for one in use.indices):
             return None
         if counted and use.kind != "assign":
             return None
-        edit = self._array.edit
-        name = self._syntax.text(use.name)
         if use.kind == "increment":
-            return self._increment(use, name)
+            return self._increment(use)
         left = use.whole.child_by_field_name("left")
         right = use.whole.child_by_field_name("right")
         operator = use.whole.child_by_field_name("operator")
         if left is None or right is None:
             return None
         given = b"=" if operator is None else self._syntax.text(operator)
-        begin = name + b".set(" + self._indices(use) + b", "
+        begin = [use.name, b".set(", *self._indices(use), b", "]
         # What is one operand has no need of parentheses.
         is_one = use.kind != "update" or right.type in _OPERANDS
         if use.kind == "update":
-            begin += self._value(use) + b" " + given.removesuffix(b"=") + b" "
-            begin += b"" if is_one else b"("
+            begin += [*self._value(use), b" " + given.removesuffix(b"=") + b" "]
+            begin.append(b"" if is_one else b"(")
         closing = b")" if is_one else b"))"
-        if right.type == "initializer_list" or self._inside_indices(use):
+        if right.type == "initializer_list":
             return None
         given_words = set(_WORD.findall(self._syntax.text(right)))
-        if words and self._meanings.has_effects(given_words, calls=False):
-            return None
         if counted & given_words or may_move(use, right, self._array, self._home):
             # Whether the index or the value comes first is not the same in a call.
             return None
-        between = right.start_byte
+        closed = self._array.edit(right.end_byte, right.end_byte, closing)
         return [
-            edit(use.whole.start_byte, between, begin),
-            replace(edit(right.end_byte, right.end_byte, closing), counts="each"),
+            self._replaced(use.whole.start_byte, right.start_byte, begin),
+            replace(closed, counts="each"),
         ]
 
     def _counted(self, use: Use) -> set[bytes]:
@@ -202,18 +193,17 @@ class _Rewriter:
                 return set()
         return found
 
-    def _increment(self, use: Use, name: bytes) -> list[Edit] | None:
+    def _increment(self, use: Use) -> list[Edit] | None:
         operator = use.whole.child_by_field_name("operator")
-        if operator is None or self._inside_indices(use):
+        if operator is None:
             return None
         is_postfix = operator.start_byte > use.whole.start_byte
         if is_postfix and not _is_discarded(use.whole):
             return None
         sign = self._syntax.text(operator)[:1]
-        text = (
-            name + b".set(" + self._indices(use) + b", " + self._value(use) + b" " + sign + b" 1)"
-        )
-        return [self._array.edit(use.whole.start_byte, use.whole.end_byte, text)]
+        made = [use.name, b".set(", *self._indices(use), b", ", *self._value(use)]
+        made.append(b" " + sign + b" 1)")
+        return [self._replaced(use.whole.start_byte, use.whole.end_byte, made)]
 
     def _read(self, use: Use) -> list[Edit] | None:
         if self._dimensions == 1 or use.element is None:
@@ -228,23 +218,25 @@ class _Rewriter:
             made.append(edit(one.end_byte, other.start_byte, b", "))
         return made
 
-    def _indices(self, use: Use) -> bytes:
-        return b", ".join(self._syntax.text(index) for index in use.indices)
+    def _indices(self, use: Use) -> list[Node | bytes]:
+        made: list[Node | bytes] = [use.indices[0]]
+        for index in use.indices[1:]:
+            made += [b", ", index]
+        return made
 
-    def _value(self, use: Use) -> bytes:
+    def _value(self, use: Use) -> list[Node | bytes]:
         """The element as it is now."""
-        name = self._syntax.text(use.name)
-        if self._dimensions == 1:
-            return name + b"[" + self._indices(use) + b"]"
-        return name + b".get(" + self._indices(use) + b")"
+        opened, closed = (b"[", b"]") if self._dimensions == 1 else (b".get(", b")")
+        return [use.name, opened, *self._indices(use), closed]
 
-    def _inside_indices(self, use: Use) -> bool:
-        """Whether an index holds an element of more dimensions, which is rewritten itself."""
-        return self._dimensions > 1 and any(
-            index.start_byte <= other.name.start_byte < index.end_byte
-            for index in use.indices
-            for other in self._array.uses
-        )
+    def _replaced(self, start: int, end: int, parts: Iterable[Node | bytes]) -> Edit:
+        """An edit that puts texts, and what nodes say, in the place of others."""
+        text, kept = b"", []
+        for one in parts:
+            if not isinstance(one, bytes):
+                kept.append((len(text), one.start_byte, one.end_byte))
+            text += one if isinstance(one, bytes) else self._syntax.text(one)
+        return replace(self._array.edit(start, end, text), kept=tuple(kept))
 
 
 def _is_discarded(node: Node) -> bool:

@@ -139,7 +139,7 @@ class LocalArray:
         element: its elements' type as written, without qualifiers.
         is_const, is_volatile: whether they are.
         extents: as written; from the variable's type where a declaration leaves one open.
-        is_aligned: an alignment stands in front of its statement, for all that this declares.
+        alignment: what stands in front of its statement, for all that this declares.
     """
 
     target: Target
@@ -148,7 +148,7 @@ class LocalArray:
     is_const: bool
     is_volatile: bool
     extents: tuple[bytes, ...]
-    is_aligned: bool = False
+    alignment: bytes = b""
 
     @cached_property
     def elements(self) -> Elements:
@@ -236,7 +236,7 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
             raise DeclinedError(
                 f"line {line} frees it, and what is no memory of the heap must not be"
             )
-    head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
+    head = syntax.data[declared.statement.start_byte : declared.first.start_byte]
     head = head.replace(b"[[maybe_unused]]", b"")
     words = _SPLIT.findall(head)
     line = declared.declarator.start_point.row + 1
@@ -248,10 +248,8 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
         raise DeclinedError(f"{form}: as `auto`")
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
-    is_aligned = _ALIGNED.search(
-        syntax.code, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
-    )
-    if is_aligned and not aligned:
+    alignment = alignment_of(declared, syntax)
+    if alignment and not aligned:
         raise DeclinedError(f"its declaration on line {line} asks for an alignment")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
@@ -276,8 +274,15 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
         b"const" in words,
         b"volatile" in words,
         tuple(extents),
-        is_aligned is not None,
+        alignment,
     )
+
+
+def alignment_of(declared: Declared, syntax: Syntax) -> bytes:
+    """The alignment in front of a declaration, with the blanks behind it; empty without one."""
+    start = declared.statement.start_byte
+    found = _ALIGNED.search(syntax.code, max(0, start - 80), start)
+    return found[0] if found is not None else b""
 
 
 def is_for_device(function: Node, syntax: Syntax) -> bool:
@@ -385,10 +390,6 @@ def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:
 def _has_directives(value: Node, syntax: Syntax) -> bool:
     """Whether a list is of a form that the grammar reads otherwise than the compiler."""
     return value.has_error or re.search(rb"^[ \t]*#", syntax.text(value), re.MULTILINE) is not None
-
-
-def _first_declarator(declared: Declared) -> Node:
-    return declared.statement.children_by_field_name("declarator")[0]
 
 
 def _numbers(written: str | None) -> tuple[int, ...] | None:

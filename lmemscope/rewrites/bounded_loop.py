@@ -253,12 +253,7 @@ def _is_natural(name: Node, target: Target) -> bool:
 def _is_repeatable(bound: Node, target: Target) -> bool:
     """Whether a bound can be evaluated once less without a difference: nothing of it calls."""
     kinds = {one.type for one in walk(bound)}
-    words = words_of([target.syntax.text(bound)])
-    return (
-        "call_expression" not in kinds
-        and is_pure(bound, target)
-        and not target.meanings.has_effects(words)
-    )
+    return "call_expression" not in kinds and is_pure(bound, target)
 
 
 def _written(node: Node, target: Target) -> tuple[bytes, ...]:

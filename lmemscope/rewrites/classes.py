@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.declarations import Part, taken_apart
 from lmemscope.sources.syntax import BRANCHES, Syntax, around
 
 if TYPE_CHECKING:
@@ -60,32 +61,15 @@ def declared_as(
     Raises:
         DeclinedError: it cannot be taken out of what else the statement declares.
     """
-    declared, syntax = array.declared, array.syntax
-    statement, target = declared.statement, array.target
-    made = type_ + b" " + (declarator or array.name) + rest + b";"
-    line = declared.declarator.start_point.row + 1
-    if declared.is_alone:
-        return (target.edit(statement.start_byte, statement.end_byte, made),)
-    if declared.value is not None:
-        # It may need what is declared before it, and what is behind it may need it.
-        raise DeclinedError(f"the statement on line {line} declares other variables, too")
-    others = statement.children_by_field_name("declarator")
-    position = next(n for n, one in enumerate(others) if one == declared.declarator)
-    if position + 1 < len(others):
-        start, end = declared.declarator.start_byte, others[position + 1].start_byte
-    else:
-        start, end = others[position - 1].end_byte, declared.declarator.end_byte
-    if b"//" in syntax.data[start:end] or b"/*" in syntax.data[start:end]:
-        raise DeclinedError(f"line {line} has a comment between the variables it declares")
-    if array.is_aligned:
-        # In front, it would take the alignment from what stays there.
-        at = statement.end_byte
-        behind = syntax.lines_end() + syntax.indent(statement) + made
-        return (target.edit(start, end, b""), target.edit(at, at, behind))
-    before = made + syntax.lines_end() + syntax.indent(statement)
-    return (
-        target.edit(statement.start_byte, statement.start_byte, before),
-        target.edit(start, end, b""),
+    declared = array.declared
+    made = type_ + b" " + (declarator or array.name) + rest
+    part = Part(made, declared.declarator.end_byte)
+    return taken_apart(
+        array.target.path,
+        array.syntax,
+        declared.statement,
+        {declared.declarator.start_byte: part},
+        array.alignment,
     )
 
 
@@ -93,12 +77,9 @@ def listed_values(array: LocalArray) -> tuple[bytes, ...]:
     """The values that an initializer gives the elements, each an expression.
 
     Raises:
-        DeclinedError: it is no such list, or it may need what else its statement declares.
+        DeclinedError: it is no such list.
     """
     values, line = array.values, initialised_on(array)
-    if not array.declared.is_alone:
-        # It may need what is declared before it, and what is behind it may need it.
-        raise DeclinedError(f"the statement on line {line} declares other variables, too")
     if values is None:
         raise DeclinedError(f"its initializer on line {line} is no list of values")
     is_macro = array.target.meanings.is_list(words_of(values))

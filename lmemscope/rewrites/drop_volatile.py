@@ -80,8 +80,7 @@ def _edit(target: Target, declared: Declared) -> Edit | None:
     stars = [one for one in inside if one.type == "*"]
     if any(one.type in ("&", "&&", "(") for one in inside):
         return None  # A reference, or a pointer to an array.
-    first = declared.statement.children_by_field_name("declarator")[0]
-    head = [one for one in walk(declared.statement) if one.end_byte <= first.start_byte]
+    head = [one for one in walk(declared.statement) if one.end_byte <= declared.first.start_byte]
     own = inside if stars else head
     words = [one for one in own if one.type == "type_qualifier" and _says(target, one)]
     if stars:

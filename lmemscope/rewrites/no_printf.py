@@ -17,29 +17,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceLocation
-from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.places import local_of
 from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, may_be_body
 from lmemscope.rules.printf_args import calls_at
-from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, PLAIN_TYPES, outermost, walk
+from lmemscope.sources.syntax import BRANCHES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PRINTS = (b"printf", b"::printf", b"std::printf")
 _CHECKS = (b"assert",)
-_OPERATING = (
-    "binary_expression",
-    "unary_expression",
-    "pointer_expression",
-    "subscript_expression",
-    "cast_expression",
-    "call_expression",
-)
-"""Expressions that a class may have an operator for."""
-_BUILTIN_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
 
@@ -127,14 +115,14 @@ def _statement(target: Target, call: Node) -> tuple[Node, bool] | None:
     given = call.child_by_field_name("arguments")
     if own is None or own.type != "expression_statement" or given is None:
         return None
-    if not _can_be_left(given, target) or call.has_error or in_arguments(own, target):
+    if not is_pure(given, target) or call.has_error or in_arguments(own, target):
         return None
     statement = own
     while statement.parent is not None and statement.parent.type not in (*BLOCKS, *BRANCHES):
         above = statement.parent
         condition = above.child_by_field_name("condition")
         is_if = above.type == "if_statement" and above.child_by_field_name("alternative") is None
-        if not is_if or condition is None or not _can_be_left(condition, target):
+        if not is_if or condition is None or not is_pure(condition, target):
             return (own, True) if own.parent is not None and own.parent.type in _BODIES else None
         if above.has_error:
             return None
@@ -154,56 +142,6 @@ def _is_all(statement: Node) -> bool:
         return False
     value = above.child_by_field_name("value")
     return all(one in (statement, value) or one.type == "comment" for one in above.named_children)
-
-
-def _is_arrow(node: Node, target: Target) -> bool:
-    """Whether a member is reached by ``->``, which a class may define; not so the dot."""
-    operator = node.child_by_field_name("operator")
-    return operator is None or target.syntax.text(operator) != b"."
-
-
-def _can_be_left(node: Node, target: Target) -> bool:
-    """Whether evaluating an expression changes nothing, in macros and operators neither."""
-    meanings = target.meanings
-    if not is_pure(node, target) or meanings.has_effects(words_of([target.syntax.text(node)])):
-        return False
-    asked = node.type == "condition_clause" or any(
-        one.type in _OPERATING or (one.type == "field_expression" and _is_arrow(one, target))
-        for one in walk(node)
-    )
-    return not asked or not meanings.tells_const() or _has_builtin_operands(node, target)
-
-
-def _has_builtin_operands(node: Node, target: Target) -> bool:
-    """Whether all names in an expression are of numbers, and of pointers to them or their arrays.
-
-    No class has operators for these.
-    """
-    return all(
-        _is_builtin(one, target)
-        for one in walk(node)
-        if one.type in ("identifier", "field_expression", "call_expression", "lambda_expression")
-        and not (one.parent is not None and one.parent.type == "field_expression")
-    )
-
-
-def _is_builtin(name: Node, target: Target) -> bool:
-    syntax = target.syntax
-    text = syntax.text(name)
-    if name.type == "field_expression":
-        return text.partition(b".")[0] in _BUILTIN_VARIABLES
-    if name.type != "identifier" or text in syntax.macros:
-        return False
-    local, function = local_of(name, syntax), outermost(name, FUNCTIONS)
-    declared = [local.statement] if local is not None else []
-    if local is None and function is not None:
-        declared = [
-            one
-            for one in syntax.parameters(function)
-            if any(n.type == "identifier" and syntax.text(n) == text for n in walk(one))
-        ]
-    kinds = [one.child_by_field_name("type") for one in declared]
-    return len(kinds) == 1 and kinds[0] is not None and kinds[0].type in PLAIN_TYPES
 
 
 def _is_the_librarys(name: bytes, target: Target) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError
+from lmemscope.rewrites.declarations import Part, taken_apart
 from lmemscope.rewrites.places import local_of
 from lmemscope.sources.syntax import (
     BRANCHES,
@@ -64,8 +65,7 @@ def pointer_of(declared: Declared, syntax: Syntax) -> Pointer:
     """
     statement = declared.statement
     line = declared.name.start_point.row + 1
-    first = statement.children_by_field_name("declarator")[0]
-    head = syntax.data[statement.start_byte : first.start_byte]
+    head = syntax.data[statement.start_byte : declared.first.start_byte]
     parent, words = statement.parent, head.split()
     while parent is not None and parent.type in BRANCHES:
         parent = parent.parent
@@ -96,11 +96,7 @@ def pointer_of(declared: Declared, syntax: Syntax) -> Pointer:
 
 
 def redeclared(
-    path: str,
-    syntax: Syntax,
-    pointers: Sequence[Pointer],
-    types: Mapping[int, bytes],
-    instead: tuple[Declared, bytes] | None = None,
+    path: str, syntax: Syntax, pointers: Sequence[Pointer], types: Mapping[int, bytes]
 ) -> tuple[Edit, ...]:
     """Declarations of pointers with other types.
 
@@ -108,59 +104,20 @@ def redeclared(
         path, syntax: of their file.
         pointers: them.
         types: the new type of each, by where its name begins.
-        instead: a variable of which other text stands in the place, and that, without a semicolon.
-            Not one that is declared alone.
 
     Raises:
         DeclinedError: one cannot be taken out of what else its statement declares.
     """
-    found: dict[int, tuple[Node, dict[int, Pointer]]] = {}
+    found: dict[int, tuple[Node, dict[int, Part]]] = {}
     for one in pointers:
-        declared = one.declared
+        declared, name = one.declared, one.declared.name.start_byte
         own = found.setdefault(declared.statement.start_byte, (declared.statement, {}))[1]
-        own[declared.declarator.start_byte] = one
-    edits: list[Edit] = []
-    for statement, own in found.values():
-        here = instead if instead is not None and instead[0].statement == statement else None
-        edits += _statement(path, syntax, statement, own, types, here)
-    return tuple(edits)
-
-
-def _statement(
-    path: str,
-    syntax: Syntax,
-    statement: Node,
-    pointers: Mapping[int, Pointer],
-    types: Mapping[int, bytes],
-    instead: tuple[Declared, bytes] | None,
-) -> list[Edit]:
-    """One statement: as several where not all that it declares get the same type."""
-    declarators = statement.children_by_field_name("declarator")
-    head = syntax.data[statement.start_byte : declarators[0].start_byte]
-    parent, line = statement.parent, statement.start_point.row + 1
-    end = syntax.lines_end() + syntax.indent(statement)
-    edits: list[Edit] = []
-    last, at = None, statement.start_byte
-    for number, one in enumerate(declarators):
-        pointer = pointers.get(one.start_byte)
-        is_other = instead is not None and instead[0].declarator == one
-        kind = head
-        start = one.start_byte
-        if pointer is not None:
-            name = pointer.declared.name.start_byte
-            kind, start = types[name] + b" ", name
-        if is_other and instead is not None:
-            kind, start = instead[1], one.end_byte
-        if number and (is_other or kind != last):
-            if parent is None or parent.type == _LOOP or b"/" in syntax.data[at:start]:
-                raise DeclinedError(f"line {line} declares a pointer into it and something else")
-            edits.append(Edit(path, at, start, b";" + end + kind))
-        elif number:
-            edits.append(Edit(path, one.start_byte, start, b""))
-        elif start != one.start_byte or kind != head:
-            edits.append(Edit(path, at, start, kind))
-        last, at = (None if is_other else kind), one.end_byte
-    return [edit for edit in edits if edit.text or edit.start != edit.end]
+        own[declared.declarator.start_byte] = Part(types[name] + b" ", name, is_whole=False)
+    return tuple(
+        edit
+        for statement, own in found.values()
+        for edit in taken_apart(path, syntax, statement, own)
+    )
 
 
 def points(node: Node, syntax: Syntax) -> bool:

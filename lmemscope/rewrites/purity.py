@@ -97,14 +97,30 @@ def is_pure_call(call: Node, target: Target) -> bool:
 def may_act(node: Node, target: Target) -> bool:
     """Whether an expression may do something by what its text does not show as a call.
 
-    That is an operator, a conversion or a constructor of a class; or it reads what is volatile.
+    That is a macro, or an operator, a conversion or a constructor of a class; or it reads what is
+    volatile.
     """
-    return any(_acts(one, target) for one in walk(node))
+    return _has_acting_macro(node, target) or any(_acts(one, target) for one in walk(node))
+
+
+def _has_acting_macro(node: Node, target: Target) -> bool:
+    """Whether a macro in an expression, or one that it is made of, does more than compute."""
+    meanings, seen = target.meanings, set[bytes]()
+    pending = {*_NAMED.findall(target.syntax.text(node))}
+    while pending:
+        word = pending.pop()
+        seen.add(word)
+        for _, body in meanings.macros(word):
+            if _does(body, meanings, _DEEPEST):
+                return True
+            pending.update(_NAMED.findall(body))
+        pending -= seen
+    return False
 
 
 def _acts(node: Node, target: Target) -> bool:
     acting = operators_act(target.meanings) and not _is_reached_through(node)
-    if node.type in ("cast_expression", "compound_literal_expression"):
+    if node.type in ("cast_expression", "compound_literal_expression", "declaration"):
         return _makes(node.child_by_field_name("type"), target, acting=acting)
     if node.type == "call_expression":
         called = node.child_by_field_name("function")

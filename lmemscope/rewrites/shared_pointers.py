@@ -86,17 +86,10 @@ def propose_pointers(
     passed(found, carrier.carry(target.path, target.syntax))
     pointers, types = _types(found.pointers, type_of)
     space, rest = _declaration(array, type_of, room.threads, together)
-    if any(one.declared.statement == array.declared.statement for one in pointers):
-        if array.declared.value is not None:
-            line = array.declared.statement.start_point.row + 1
-            raise DeclinedError(f"the statement on line {line} declares other variables, too")
-        text = space + array.name + rest
-        declared = redeclared(target.path, target.syntax, pointers, types, (array.declared, text))
-    else:
-        declared = (
-            *declared_as(array, space.rstrip(), rest),
-            *redeclared(target.path, target.syntax, pointers, types),
-        )
+    declared = (
+        *declared_as(array, space.rstrip(), rest),
+        *redeclared(target.path, target.syntax, pointers, types),
+    )
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "shared-memory",

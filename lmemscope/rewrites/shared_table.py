@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.classes import helper_edits
+from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.shared_room import has_own_lanes
@@ -64,7 +64,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     declared = target.declared
     if declared is None or declared.array is None or declared.value is None:
         return
-    if declared.value.type != "initializer_list" or not declared.is_alone:
+    if declared.value.type != "initializer_list":
         return
     if _is_uniform(target) or not can_be_const(target, declared):
         return
@@ -196,16 +196,17 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
     ]
     made[0] += b" = " + value + b";"
     at = body.start_byte + 1
-    own = b"const " + array.element + b" (&" + array.name + b")" + extents + b" = " + space + b";"
+    type_, name = b"const " + array.element, b"(&" + array.name + b")" + extents
+    given = b" = " + space
     before: tuple[Edit, ...] = ()
     if _is_subscripted(array):
         before = helper_edits(target, target.path, syntax, declared.function, _NAME, _CLASS)
-        type_ = b"const %s<%s, %s> " % (_NAME, array.element, array.extents[1])
-        own = type_ + array.name + b" = {" + space + b"[0]};"
+        type_ = b"const %s<%s, %s>" % (_NAME, array.element, array.extents[1])
+        name, given = array.name, b" = {" + space + b"[0]}"
     return (
         *before,
         target.edit(at, at, end + end.join(made)),
-        target.edit(declared.statement.start_byte, declared.statement.end_byte, own),
+        *declared_as(array, type_, given, name),
     )
 
 

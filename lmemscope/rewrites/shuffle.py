@@ -21,6 +21,7 @@ from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import LocalArray, Use, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.declarations import declared_with
 from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.static_table import can_be_const
 from lmemscope.rewrites.steady import assigned, is_steady
@@ -104,7 +105,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if values is None or len(array.extents) != 1 or not can_be_const(target, declared):
         return
     size = (array.numbers or (0,))[0]
-    if not 1 < size <= _LANES or len(values) > size or not declared.is_alone:
+    if not 1 < size <= _LANES or len(values) > size:
         return
     if all(
         hit.finding.index is not None and hit.finding.index.least_uniform == "uniform"
@@ -318,20 +319,20 @@ def _number(name: Node, scope: Node) -> Number:
 def _edits(target: Target, array: LocalArray, size: int) -> Iterator[Edit]:
     """The table once for all threads, each lane's element behind it, and the shuffles."""
     syntax, declared = array.syntax, array.declared
-    start, end = declared.statement.start_byte, declared.statement.end_byte
-    if is_continued(target, syntax.line_start(start)):
+    if is_continued(target, syntax.line_start(declared.statement.start_byte)):
         raise DeclinedError("its declaration is in a macro")
     const = b"" if array.is_const else b"const "
-    yield target.edit(start, start, b"static __device__ " + const)
+    yield from declared_with(b"static __device__ " + const, declared, target)
     name, lines = array.name, syntax.lines_end() + syntax.indent(declared.statement)
     lane = b"%s_lane" % name
     last = b"" if size == _LANES else b" < %d ? %s : 0" % (size, lane)
     made = (
-        b"unsigned %s;" % lane,
-        b'asm("mov.u32 %%0, %%%%laneid;" : "=r"(%s));' % lane,
-        b"const %s %s_own = %s[%s%s];" % (array.element.strip(), name, name, lane, last),
+        b"unsigned %s" % lane,
+        b'asm("mov.u32 %%0, %%%%laneid;" : "=r"(%s))' % lane,
+        b"const %s %s_own = %s[%s%s]" % (array.element.strip(), name, name, lane, last),
     )
-    yield target.edit(end, end, b"".join(lines + one for one in made))
+    end = declared.declarator.end_byte
+    yield target.edit(end, end, b"".join(b";" + lines + one for one in made))
     for use in array.uses:
         assert use.element is not None
         (index,) = use.indices

@@ -20,6 +20,7 @@ from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import element_type, is_for_host
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.declarations import declared_with
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.rewrites.value_uses import place_of, takes_value
 from lmemscope.rewrites.wider import aligned
@@ -48,14 +49,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
     declared = target.declared
     if declared is None or declared.array is None or declared.value is None:
         return
-    if not declared.is_alone or declared.value.type not in ("initializer_list", "string_literal"):
+    if declared.value.type not in ("initializer_list", "string_literal"):
         return
     if not can_be_const(target, declared):
         return
     const = _const(target, declared)
     if const is None:
         return
-    start, align = declared.statement.start_byte, aligned(target, declared)
+    align = aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
         uniform = all(
@@ -68,14 +69,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
         yield Rewriting(
             "static-table",
             "safe",
-            (target.edit(start, start, kind + align + const[0]), *const[1]),
+            (*declared_with(kind + align + const[0], declared, target), *const[1]),
             f"`{target.name}` once for all threads ({kind.decode()}const)",
         )
     if const[0] == b"const ":
         yield Rewriting(
             "static-table",
             "safe",
-            (target.edit(start, start, b"static " + align + b"constexpr "),),
+            declared_with(b"static " + align + b"constexpr ", declared, target),
             f"`{target.name}` once for all threads (static constexpr)",
         )
 
@@ -84,7 +85,7 @@ def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]]
     """What makes the elements const: a word before the declaration, or behind the last star."""
     syntax = target.syntax
     begin = declared.declarator.start_byte
-    head = syntax.code[declared.statement.start_byte : begin]
+    head = syntax.code[declared.statement.start_byte : declared.first.start_byte]
     words = head.replace(b"*", b" ").split()
     if any(word in words for word in _STORED) or any(mark in head for mark in (b"//", b"/*")):
         return None
@@ -117,7 +118,7 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     is_plain = kind is not None and kind.type in PLAIN_TYPES
     if not is_plain and b"mutable" in target.meanings.words:
         return False
-    head = syntax.code[declared.statement.start_byte : declared.declarator.start_byte]
+    head = syntax.code[declared.statement.start_byte : declared.first.start_byte]
     is_const = bool({b"const", b"constexpr"} & set(head.split()))
     if not is_const and not is_plain and target.meanings.tells_const():
         return False

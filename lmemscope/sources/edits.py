@@ -1,14 +1,17 @@
-"""Edits made to a text."""
+"""Edits made to a text, those of what another one moves or repeats included."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from lmemscope.model import Edit
 
 
 def patched(data: bytes, edits: Iterable[Edit], start: int = 0) -> bytes:
     """A file's bytes, or a part of them, with edits made.
+
+    An edit of bytes that another one's text keeps is made in that text, wherever it has them.
 
     Args:
         data: the bytes.
@@ -18,11 +21,69 @@ def patched(data: bytes, edits: Iterable[Edit], start: int = 0) -> bytes:
     Raises:
         ValueError: two of them overlap, or one lies outside.
     """
+    parts, at = [], start
+    for edit in _side_by_side(edits):
+        if edit.start < at or edit.end > start + len(data):
+            raise ValueError(f"an edit of {edit.file} lies outside at byte {edit.start}")
+        parts += [data[at - start : edit.start - start], edit.text]
+        at = edit.end
+    return b"".join((*parts, data[at - start :]))
+
+
+def by_file(edits: Iterable[Edit]) -> Mapping[str, tuple[Edit, ...]]:
+    """Edits by the file that they are of."""
+    found: dict[str, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        found[edit.file].append(edit)
+    return {file: tuple(own) for file, own in found.items()}
+
+
+def overlap(edits: Iterable[Edit]) -> bool:
+    """Whether two edits of one file touch the same text, and neither keeps what the other edits."""
+    try:
+        for own in by_file(edits).values():
+            _side_by_side(own)
+    except ValueError:
+        return True
+    return False
+
+
+def _side_by_side(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits of one file in order, with those within another one made in its text.
+
+    Raises:
+        ValueError: two of them overlap.
+    """
+    every = [*edits]
+    begun = {edit.start for edit in every if edit.counts != "head"}
+    # What is inserted before a text stands outside of what replaces it.
+    order = sorted(
+        (edit for edit in every if edit.counts != "head" or edit.start not in begun),
+        key=lambda edit: (edit.start, edit.end > edit.start, -edit.end, edit.text),
+    )
+    found: list[Edit] = []
+    position = 0
+    while position < len(order):
+        edit = order[position]
+        first = position = position + 1
+        while position < len(order) and order[position].start < edit.end:
+            position += 1
+        found.append(_with_inner(edit, order[first:position]))
+    return found
+
+
+def _with_inner(edit: Edit, inner: Sequence[Edit]) -> Edit:
+    """An edit with others made in what its text keeps."""
+    if not inner:
+        return edit
+    left = {*inner}
     parts, at = [], 0
-    for edit in sorted(edits):
-        begin, end = edit.start - start, edit.end - start
-        if begin < at or end < begin or end > len(data):
-            raise ValueError(f"edits of {edit.file} overlap at byte {edit.start}")
-        parts += [data[at:begin], edit.text]
-        at = end
-    return b"".join((*parts, data[at:]))
+    for offset, begin, end in edit.kept:
+        own = [one for one in inner if begin <= one.start and one.end <= end]
+        left -= {*own}
+        behind = offset + end - begin
+        parts += [edit.text[at:offset], patched(edit.text[offset:behind], own, begin)]
+        at = behind
+    if left:
+        raise ValueError(f"edits of {edit.file} overlap at byte {min(left).start}")
+    return Edit(edit.file, edit.start, edit.end, b"".join((*parts, edit.text[at:])))

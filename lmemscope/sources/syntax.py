@@ -67,9 +67,9 @@ class Declared:
     scope: Node
 
     @property
-    def is_alone(self) -> bool:
-        """Whether its declaration declares nothing else."""
-        return len(self.statement.children_by_field_name("declarator")) == 1
+    def first(self) -> Node:
+        """The declaration's first declarator: what stands before it counts for all of them."""
+        return self.statement.children_by_field_name("declarator")[0]
 
     @property
     def extents(self) -> tuple[Node | None, ...]:

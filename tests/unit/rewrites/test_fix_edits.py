@@ -217,8 +217,8 @@ LANE = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
         ),
         (
             ("int b = 1, a[4][2];", "int *p = a[n];", "out[0] = *p + b;"),
-            f"__shared__ lmem_row<int[4][2]> a_lmem[64];\n  int (&a)[4][2] = a_lmem[{LANE}].own;\n"
-            "  int b = 1;",
+            "int b = 1;\n  __shared__ lmem_row<int[4][2]> a_lmem[64];\n"
+            f"  int (&a)[4][2] = a_lmem[{LANE}].own;\n",
         ),
         (
             ("float a[8] = {};", "float *p = a + n;", "out[0] = *p;"),

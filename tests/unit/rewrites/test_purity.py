@@ -27,6 +27,7 @@ CALLS = (
     "__device__ int next(int *p) { return ++*p; }\n"
     "struct C { int n; __device__ int operator*() { return next(&n); } };\n"
 )
+STEPS = "#define NEXT (++n)\n#define AGAIN (NEXT + 1)\n"
 
 
 def is_selected(*body: str, before: str = "") -> bool:
@@ -62,6 +63,12 @@ def is_selected(*body: str, before: str = "") -> bool:
         (ADDS, "C c{n}, d = c; a[(c + d).v] += 1;", True),
         (ADDS, "C c{n}, d = c; a[n] = (c + d).v;", True),
         (HALVES, "C c{}, d = c; a[n] = __low2float((c + d).v);", True),
+        (STEPS, "a[NEXT & 7] = n;", False),
+        (STEPS, "a[n & 7] = NEXT;", False),
+        (STEPS, "a[n++ & (NEXT, 7)] = 1;", False),
+        (STEPS, "a[AGAIN & 7] = n;", False),
+        ("#define LANE (min(threadIdx.x, 7))\n", "a[LANE] += n;", True),
+        ("#define LANE far()\n", "a[LANE] = n;", False),
         ("", "a[min(n, 7)] += 1;", True),
         ("", "a[f(n)] += 1;", False),
         ("", "Far c; a[c] += 1;", False),
