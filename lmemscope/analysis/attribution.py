@@ -8,8 +8,8 @@ a function that is called, the frame of a call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.analysis.frame import Placement, frame_map
@@ -40,6 +40,8 @@ from lmemscope.model import (
     SourceText,
     Uniformity,
 )
+
+_MARKED = (Evidence("spill-mark"),)
 
 
 def attribute(
@@ -83,8 +85,7 @@ def attribute(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Explained:
+class _Explained(Struct, frozen=True):
     """What is known of a site.
 
     Attributes:
@@ -131,15 +132,16 @@ class _Kernel:
     def access(self, site: Site) -> LocalAccess:
         """A site with its place, its cause and its cost."""
         function = self._function
-        body = next((c for c in function.callees if c.start <= site.pc < c.end), function)
+        body = function.body_at(site.pc)
         origin = self._layers.origins.of(function, site)
         found = self._explain(site, body, origin)
         uniformity = found.uniformity
         if site.is_uniform and site.base is None:
             uniformity = "uniform"
-        numbers = () if found.object is None else (found.object, *found.others)
-        touched = [self.objects.listed[number] for number in numbers]
-        places = sum(places_in(one.offset, one.span, site.width) for one in touched)
+        places = 0
+        for number in () if found.object is None else (found.object, *found.others):
+            touched = self.objects.listed[number]
+            places += places_in(touched.offset, touched.span, site.width)
         chain = self._lines.of_site(function, body, site)
         is_once = _is_kept(found, body, origin)
         depth = Depth(0) if is_once else self._loops.of(body, site, origin, chain)
@@ -170,7 +172,9 @@ class _Kernel:
         A loop that copies or clears the whole is written out: then each store has its place.
         """
         number = access.object
-        members = self.objects.members(number) if number is not None else ()
+        if number is None:
+            return access
+        members = self.objects.members(number)
         if (
             len(members) < 2
             or access.pc in self._of_members
@@ -207,7 +211,7 @@ class _Kernel:
     def _explain(self, site: Site, body: CubinFunction, origin: Origin) -> _Explained:
         flow = self._layers.flow
         if origin.kind == "spill":
-            return _Explained("register-spill", None, "uniform", (Evidence("spill-mark"),))
+            return _Explained("register-spill", None, "uniform", _MARKED)
         if flow is None or origin.kind == "unknown":
             # Another register than the stack pointer is no proof against a spill: ptxas addresses
             # spills by a copy of it in kernels that use alloca.

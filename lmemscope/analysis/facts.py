@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -62,12 +62,13 @@ class _Gatherer:
     def kernel(self, function: CubinFunction) -> KernelFacts:
         ptx_function = self._ptx(function.name)
         reported = self._reported(function.name)
-        own = self._split(function, function.sites)
-        callees = tuple(self._callee(function, callee) for callee in function.callees)
+        every = function.all_sites
+        kinds = {site.pc: self._kind(function, site) for site in every}
+        own = _split(function.sites, kinds)
+        callees = tuple(self._callee(function, callee, kinds) for callee in function.callees)
         sites = own
         for callee in callees:
             sites = sites + callee.sites if callee.sites is not None else sites
-        kinds = {site.pc: self._kind(function, site) for site in function.all_sites}
         stack_known = function.stack_known and not self._depth_unknown(function.name)
         cubin = CubinFacts(
             function.registers,
@@ -90,7 +91,7 @@ class _Gatherer:
             ptxas=ptxas,
             cubin=cubin,
             ptx=_ptx_facts(ptx_function) if ptx_function is not None else None,
-            sass=SiteClass.of(function.all_sites),
+            sass=SiteClass.of(every),
             sites=sites,
             own_sites=own,
             lines=self._uses(function, location.file if location is not None else None, kinds),
@@ -123,7 +124,9 @@ class _Gatherer:
         called = log.callees(name) if log is not None else []
         return frozenset(one.stack_frame for one in called if one.stack_frame)
 
-    def _callee(self, kernel: CubinFunction, callee: CubinFunction) -> FunctionFacts:
+    def _callee(
+        self, kernel: CubinFunction, callee: CubinFunction, kinds: Mapping[int, SiteKind]
+    ) -> FunctionFacts:
         log = self._layers.log_of(kernel.name)
         reported = None
         if log is not None:
@@ -133,7 +136,7 @@ class _Gatherer:
             demangled=demangle(callee.name),
             ptxas=reported.facts if reported is not None else None,
             sass=SiteClass.of(callee.sites),
-            sites=self._split(kernel, callee.sites),
+            sites=_split(callee.sites, kinds),
         )
 
     def _ptx(self, name: str) -> PtxFunction | None:
@@ -162,22 +165,12 @@ class _Gatherer:
         calls = flow.calls(name) if flow is not None else None
         return calls is None or bool(calls.recursive) or calls.indirect
 
-    def _split(self, function: CubinFunction, sites: Iterable[Site]) -> SiteSplit:
-        classes: dict[SiteKind, list[Site]] = defaultdict(list)
-        for site in sites:
-            classes[self._kind(function, site)].append(site)
-        return SiteSplit(
-            spill=SiteClass.of(classes["spill"]),
-            local_object=SiteClass.of(classes["local-object"]),
-            unknown=SiteClass.of(classes["unknown"]),
-        )
-
     def _kind(self, function: CubinFunction, site: Site) -> SiteKind:
         """Which ledger entry a site belongs to."""
         return _ENTRIES[self._layers.origins.of(function, site).kind]
 
     def _uses(
-        self, function: CubinFunction, home: str | None, kinds: dict[int, SiteKind]
+        self, function: CubinFunction, home: str | None, kinds: Mapping[int, SiteKind]
     ) -> tuple[LineUse, ...]:
         """Sites grouped by the source line that a reader should look at."""
         groups: dict[tuple[SourceLocation, SiteKind], list[Site]] = defaultdict(list)
@@ -188,6 +181,18 @@ class _Gatherer:
                     groups[place, kinds[site.pc]].append(site)
         uses = [LineUse.of(place, kind, SiteClass.of(s)) for (place, kind), s in groups.items()]
         return tuple(sorted(uses, key=lambda use: (-use.sites.bytes, use.location, use.kind)))
+
+
+def _split(sites: Iterable[Site], kinds: Mapping[int, SiteKind]) -> SiteSplit:
+    """Sites by their kinds, which are given by their offsets."""
+    classes: dict[SiteKind, list[Site]] = defaultdict(list)
+    for site in sites:
+        classes[kinds[site.pc]].append(site)
+    return SiteSplit(
+        spill=SiteClass.of(classes["spill"]),
+        local_object=SiteClass.of(classes["local-object"]),
+        unknown=SiteClass.of(classes["unknown"]),
+    )
 
 
 def _ptx_facts(function: PtxFunction) -> PtxFacts:

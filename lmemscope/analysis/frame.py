@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct
+
 from lmemscope.formats.cubin import LARGEST_FRAME, CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
@@ -75,8 +77,7 @@ class ResultBuffer:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Owner:
+class _Owner(Struct, frozen=True):
     """Who owns a byte of the frame: as in `FrameRange`."""
 
     kind: FrameOwner
@@ -128,6 +129,7 @@ def frame_map(
         if found.function in starts:
             _place(owners, number, found, starts[found.function])
     by_pc = {site.pc: site for site in function.all_sites}
+    made: dict[Cause, _Owner] = {}
     for access in accesses:
         site = by_pc[access.pc]
         if access.object is not None or site.base != STACK_POINTER:
@@ -135,7 +137,9 @@ def frame_map(
         owner = traits_of(access.cause).owner
         if access.function != function.name and owner != "spill slots":
             continue  # a callee that moves the stack pointer has a frame of its own
-        saved = _Owner(owner, access.cause, None)
+        saved = made.get(access.cause)
+        if saved is None:
+            saved = made[access.cause] = _Owner(owner, access.cause, None)
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = saved
@@ -245,7 +249,7 @@ def _fill_between_slots(owners: list[_Owner | None]) -> None:
     """
     slots = [at for at, owner in enumerate(owners) if owner and owner.kind == "spill slots"]
     for before, after in pairwise(slots):
-        if all(owner is None for owner in owners[before + 1 : after]):
+        if after - before > 1 and all(owner is None for owner in owners[before + 1 : after]):
             owners[before + 1 : after] = [owners[before]] * (after - before - 1)
 
 

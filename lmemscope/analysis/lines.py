@@ -63,6 +63,8 @@ class Lines:
             body: the function in that section that it belongs to.
             site: the instruction.
         """
+        if self._flow is None and kernel.section not in self._cubin.source_lines:
+            return ()
         key = (kernel.section, body.name, site.pc)
         if key not in self._of_sites:
             self._of_sites[key] = self._find_site(kernel, body, site)
@@ -230,8 +232,8 @@ class Lines:
         return self._machine_callers[key]
 
     def _of_machine_call(self, kernel: CubinFunction, pc: int) -> Chain:
-        around = next((one for one in kernel.callees if one.start <= pc < one.end), None)
-        called = self.of_calls(kernel, around) if around is not None else None
+        around = kernel.body_at(pc)
+        called = self.of_calls(kernel, around) if around is not kernel else None
         if called is not None:
             return called
         entry = line_at(self._cubin.source_lines.get(kernel.section, []), pc)

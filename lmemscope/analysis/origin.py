@@ -11,8 +11,9 @@ nothing can be told.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from lmemscope.analysis.depots import Depots
 from lmemscope.analysis.frame import Placement
@@ -34,8 +35,7 @@ _Bytes: TypeAlias = tuple[int | None, int | None, int, int, bool]
 """What a site moves: its address registers, displacement and width, and whether it stores."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where a site comes from.
 
     Attributes:
@@ -84,7 +84,7 @@ class Origins:
         if found.kind == "unknown" or flow is None:
             return found
         # Each function has a stack pointer of its own.
-        body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+        body = kernel.body_at(site.pc)
         if found.kind == "spill":
             kept = site.pc in self._barriers(body)
             return Origin("save", line, name, None) if kept else found
@@ -228,7 +228,7 @@ def _is_ptxas_own(flow: ModuleFlow, kernel: CubinFunction, site: Site) -> bool:
 
     No PTX has the routine, and it has no objects: its frame holds what it keeps for its callers.
     """
-    body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+    body = kernel.body_at(site.pc)
     is_routine = body.kind == "function" and body.name.startswith(_ROUTINES)
     is_routine = is_routine and flow.ptx.function(original_name(body.name)) is None
     return is_routine and site.base == STACK_POINTER and site.uniform_base is None

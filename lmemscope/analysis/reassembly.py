@@ -80,7 +80,7 @@ def _sites(cubin: Cubin, function: CubinFunction) -> Mapping[_Moves, Sequence[Si
     """The accesses of a section by what they move, in address order."""
     found: dict[_Moves, list[Site]] = defaultdict(list)
     for site in (*function.all_sites, *cubin.generic_sites(function)):
-        body = next((c for c in function.callees if c.start <= site.pc < c.end), function)
+        body = function.body_at(site.pc)
         # Which register holds an address is the allocator's choice.
         is_stack = site.base == STACK_POINTER and site.uniform_base is None
         base = STACK_POINTER if is_stack else None

@@ -61,7 +61,7 @@ class SiteLoops:
             return self._in_ptx(origin)
         if self._is_called_by_line(body):
             return Depth(self._around_calls(body), len(around))
-        inside = sum(self._is_library(loops, loop, chain) for loop in around)
+        inside = sum(self._is_library(loops, loop, chain) for loop in around) if chain else 0
         return Depth(len(around) - inside, inside)
 
     def _loops_of(self, body: CubinFunction) -> MachineLoops | None:
@@ -87,7 +87,7 @@ class SiteLoops:
 
     def _around_call(self, pc: int) -> int:
         kernel = self._kernel
-        caller = next((one for one in kernel.callees if one.start <= pc < one.end), kernel)
+        caller = kernel.body_at(pc)
         if self._is_called_by_line(caller):
             return self._around_calls(caller)
         loops = self._loops_of(caller)

@@ -6,6 +6,7 @@ by its own size (`Budget`), so that no file takes much more memory or time than 
 
 from __future__ import annotations
 
+import heapq
 import io
 import re
 import struct
@@ -27,7 +28,11 @@ _ELF, _ZIP, _ZSTD = b"\x7fELF", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"
 _EMPTY_ZIP = b"PK\x05\x06"
 _EM_CUDA = 190
 _SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin", ".nv.fatbin"})
-_EMBEDDED = re.compile(re.escape(fatbin.MAGIC) + rb"\x01\0" + rb"|\x7fELF\x02\x01[\s\S]{12}\xbe\0")
+_EMBEDDED = (
+    re.compile(re.escape(fatbin.MAGIC) + rb"\x01\0"),
+    re.compile(rb"\x7fELF\x02\x01[\s\S]{12}\xbe\0"),
+)
+"""How fat binaries and cubins begin; a search for either is several times as fast as for both."""
 _TEXTS = (".ptx", ".cu", ".py")
 _PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".zst")
 _DEEPEST = 4
@@ -134,7 +139,8 @@ def _host(data: memoryview, path: str) -> Iterator[Images]:
 def _embedded(data: memoryview, path: str) -> Iterator[Images]:
     """Fat binaries and cubins among other data, as ``bin2c`` and ``.incbin`` put them there."""
     end = 0
-    for match in _EMBEDDED.finditer(data):
+    found = (pattern.finditer(data) for pattern in _EMBEDDED)
+    for match in heapq.merge(*found, key=lambda match: match.start()):
         if match.start() < end:
             continue  # A cubin of the fat binary before.
         content = data[match.start() :]

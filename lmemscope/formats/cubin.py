@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -39,6 +39,7 @@ _EM_CUDA = 190
 ENTRY = 0x10
 """Bit of a symbol's ``st_other`` that tells a kernel."""
 _FORMAT_SIZED = 4
+_INFO_RECORD = struct.Struct("<BBH")
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 """Attributes of ``.nv.info``, each with a symbol and a number."""
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
@@ -56,7 +57,7 @@ _RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
-class FunctionRecord(NamedTuple):
+class FunctionRecord(Struct, frozen=True):
     """What a cubin's tables say of a kernel or function, without a look at its code.
 
     Attributes:
@@ -115,12 +116,17 @@ class CubinFunction(Struct, frozen=True):
     @property
     def all_sites(self) -> tuple[Site, ...]:
         """Sites of the whole section: this body's and its callees'."""
-        return tuple(
-            sorted(
-                (*self.sites, *(site for callee in self.callees for site in callee.sites)),
-                key=lambda site: site.pc,
-            )
-        )
+        if not self.callees:
+            return self.sites
+        found = [*self.sites, *(site for callee in self.callees for site in callee.sites)]
+        return tuple(sorted(found, key=attrgetter("pc")))
+
+    def body_at(self, pc: int) -> CubinFunction:
+        """Whose code an instruction of the section is: a callee's, or this one's own."""
+        for callee in self.callees:
+            if callee.start <= pc < callee.end:
+                return callee
+        return self
 
 
 class Cubin:
@@ -406,17 +412,15 @@ def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
     section = elf.section(name)
     if section is None:
         return []
-    content, position, result = bytes(elf.content(section)), 0, []
-    while position + 4 <= len(content):
-        form, attribute = content[position], content[position + 1]
-        inline = content[position + 2 : position + 4]
-        position += 4
+    content, position, result = bytes(elf.content(section)), 4, []
+    while position <= len(content):
+        form, attribute, size = _INFO_RECORD.unpack_from(content, position - 4)
         if form == _FORMAT_SIZED:
-            size = int.from_bytes(inline, "little")
             result.append((attribute, content[position : position + size]))
             position += size
         else:
-            result.append((attribute, inline))
+            result.append((attribute, content[position - 2 : position]))
+        position += 4
     return result
 
 

@@ -11,7 +11,9 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import accumulate
+
+from msgspec import Struct
 
 from lmemscope.errors import FormatError
 
@@ -34,7 +36,7 @@ STT_FUNC = 2
 STB_LOCAL = 0
 
 
-class Section(NamedTuple):
+class Section(Struct, frozen=True, gc=False):
     """A section header; ``offset`` and ``size`` are bytes in the file."""
 
     number: int
@@ -47,7 +49,7 @@ class Section(NamedTuple):
     info: int
 
 
-class Symbol(NamedTuple):
+class Symbol(Struct, frozen=True, gc=False):
     """A symbol table entry; ``value`` is an offset into section ``section``."""
 
     number: int
@@ -75,15 +77,19 @@ def extent(data: bytes | memoryview) -> int:
 
 
 class Strings:
-    """A section of strings that end with a NUL byte, looked up by offset, each decoded once.
+    """A section of strings that end with a NUL byte, looked up by offset.
 
     Offsets may lie anywhere in a string, so that a damaged table could give one long string in as
     many lengths as it has bytes; more than any writer shares is refused.
     """
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self._text = data.decode("latin-1")  # so that offsets are those of the bytes
         self._known: dict[int, str] = {}
+        if self._text.isascii():
+            *ended, _ = self._text.split("\0")
+            starts = accumulate((len(one) + 1 for one in ended), initial=0)
+            self._known = dict(zip(starts, ended, strict=False))
         self._left = _SHARED * len(data) + _SPARE
 
     def at(self, offset: int) -> str:
@@ -95,13 +101,15 @@ class Strings:
         known = self._known.get(offset)
         if known is not None:
             return known
-        end = self._data.find(b"\0", offset)
-        if end < 0 and offset < len(self._data):
+        end = self._text.find("\0", offset)
+        if end < 0 and offset < len(self._text):
             raise FormatError("cubin", "the ELF file has a name without an end")
         self._left -= end - offset
         if self._left < 0:
             raise FormatError("cubin", "the ELF file has names that overlap")
-        found = self._data[offset : max(end, offset)].decode("utf-8", "replace")
+        found = self._text[offset : max(end, offset)]
+        if not found.isascii():
+            found = found.encode("latin-1").decode("utf-8", "replace")
         self._known[offset] = found
         return found
 
@@ -123,11 +131,12 @@ class ElfFile:
         table, entry_size, count, names = header[6], header[11], header[12], header[13]
         if entry_size != _SECTION_HEADER.size:
             raise FormatError("cubin", "the ELF file has section headers of an unknown size")
-        raw = [_SECTION_HEADER.unpack_from(data, table + i * entry_size) for i in range(count)]
-        if any(r[1] not in WITHOUT_BYTES and r[4] + r[5] > len(data) for r in raw):
+        raw = [*_SECTION_HEADER.iter_unpack(self.data[table : table + count * entry_size])]
+        stored = [r for r in raw if r[1] not in WITHOUT_BYTES]
+        if max((r[4] + r[5] for r in stored), default=0) > len(data):
             raise FormatError("cubin", "the ELF file is cut off: a section lies outside of it")
         # Readers take each section's bytes by themselves: shared ones would be read many times.
-        if sum(r[5] for r in raw if r[1] not in WITHOUT_BYTES) > _SHARED * len(data):
+        if sum(r[5] for r in stored) > _SHARED * len(data):
             raise FormatError("cubin", "the ELF file has sections that overlap")
         if raw and names >= len(raw):
             raise FormatError("cubin", "the ELF file has no names of sections")

@@ -7,14 +7,10 @@ to the few instructions that are wanted, at the speed of the search for a byte.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 INSTRUCTION_BYTES = 16
-
-_WORDS = struct.Struct("<QQ")
-
 
 Instruction: TypeAlias = tuple[int, int, int, int]
 """Byte offset in the code, opcode, and the two words."""
@@ -42,13 +38,15 @@ class Opcodes:
         """
         usable = len(code) - len(code) % INSTRUCTION_BYTES
         hits = bytes(code[:usable])[::INSTRUCTION_BYTES].translate(self._is_low_byte)
-        at = hits.find(1)
+        words = memoryview(code)[:usable].cast("Q")
+        opcodes, mask, next_hit = self._opcodes, self._mask, hits.find
+        at = next_hit(1)
         while at >= 0:
-            low, high = _WORDS.unpack_from(code, at * INSTRUCTION_BYTES)
-            opcode = low & self._mask
-            if opcode in self._opcodes:
-                yield at * INSTRUCTION_BYTES, opcode, low, high
-            at = hits.find(1, at + 1)
+            low = words[2 * at]
+            opcode = low & mask
+            if opcode in opcodes:
+                yield at * INSTRUCTION_BYTES, opcode, low, words[2 * at + 1]
+            at = next_hit(1, at + 1)
 
     def appear_in(self, code: bytes | memoryview) -> bool:
         """Whether code holds an instruction with one of the opcodes."""

@@ -9,21 +9,30 @@ in bits 32-63. ``BSSY`` and ``BSYNC`` have their barrier's number in bits 16-19.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from lmemscope.formats.instructions import INSTRUCTION_BYTES, Instruction, Opcodes
+from msgspec import Struct
+
+from lmemscope.formats.instructions import INSTRUCTION_BYTES, Opcodes
 from lmemscope.formats.machine_calls import distance
 
 _ALWAYS = 7
 _BRA, _BRA_U, _BSSY, _BSYNC, _BRX = 0x947, 0x547, 0x945, 0x941, 0x949
-_ENDS = frozenset({0x94D, 0x950, 0x94A, 0x94C})
-"""``EXIT``, ``RET``, ``JMP``, ``JMX``."""
-_OPCODES = Opcodes(_ENDS | {_BRA, _BRA_U, _BSSY, _BSYNC, _BRX}, bits=12)
+_EXIT, _RET, _JMP, _JMX = 0x94D, 0x950, 0x94A, 0x94C
 
 BranchKind = Literal["branch", "barrier", "meet", "end", "table"]
+_KINDS: dict[int, BranchKind] = {
+    _BRA: "branch",
+    _BRA_U: "branch",
+    _BSSY: "barrier",
+    _BSYNC: "meet",
+    _BRX: "table",
+    **dict.fromkeys((_EXIT, _RET, _JMP, _JMX), "end"),
+}
+_OPCODES = Opcodes(_KINDS, bits=12)
 
 
-class Branch(NamedTuple):
+class Branch(Struct, frozen=True, gc=False):
     """One such instruction.
 
     Attributes:
@@ -49,23 +58,19 @@ def find_branches(code: bytes | memoryview, compute_capability: int) -> tuple[Br
         code: a section's bytes; a trailing partial instruction is ignored.
         compute_capability: of the code, such as 90.
     """
-    return tuple(_decode(found, compute_capability) for found in _OPCODES.find(code))
-
-
-def _decode(found: Instruction, compute_capability: int) -> Branch:
-    pc, opcode, low, high = found
-    following = pc + INSTRUCTION_BYTES
-    always = low >> 12 & 0xF == _ALWAYS
-    if opcode in (_BRA, _BRA_U):
-        target = following + distance(low, compute_capability)
-        always = always and opcode == _BRA and high >> 23 & 0xF == _ALWAYS
-        return Branch(pc, "branch", target, None, always)
-    if opcode == _BSSY:
-        away = low >> 32
-        target = following + (away - (1 << 32) if away >> 31 else away)
-        return Branch(pc, "barrier", target, low >> 16 & 0xF, always)
-    if opcode == _BSYNC:
-        return Branch(pc, "meet", None, low >> 16 & 0xF, always)
-    if opcode in _ENDS:
-        return Branch(pc, "end", None, None, always)
-    return Branch(pc, "table", None, None, always)
+    result = []
+    for pc, opcode, low, high in _OPCODES.find(code):
+        kind, target, barrier = _KINDS[opcode], None, None
+        following = pc + INSTRUCTION_BYTES
+        always = low >> 12 & 0xF == _ALWAYS
+        if kind == "branch":
+            target = following + distance(low, compute_capability)
+            always = always and opcode == _BRA and high >> 23 & 0xF == _ALWAYS
+        elif kind == "barrier":
+            away = low >> 32
+            target = following + (away - (1 << 32) if away >> 31 else away)
+            barrier = low >> 16 & 0xF
+        elif kind == "meet":
+            barrier = low >> 16 & 0xF
+        result.append(Branch(pc, kind, target, barrier, always))
+    return tuple(result)

@@ -13,7 +13,7 @@ uniform address register.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from lmemscope.formats.instructions import Instruction, Opcodes
 
@@ -27,10 +27,11 @@ LOCAL_OPCODES = Opcodes((_LDL, _STL), bits=9)
 _GENERIC_OPCODES = Opcodes(_GENERIC, bits=9)
 WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
 """Bytes by width code."""
+_SUFFIXES = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}
 _ALWAYS = 7
 
 
-class Site(NamedTuple):
+class Site(Struct, frozen=True, gc=False):
     """One ``LDL`` or ``STL``; where it is generic, an ``LD`` or ``ST``.
 
     Attributes:
@@ -66,8 +67,8 @@ class Site(NamedTuple):
     @property
     def opcode(self) -> str:
         """``LDL`` or ``STL`` with the width as SASS writes it (signedness left out)."""
-        suffix = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}.get(self.width, "")
-        return ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L") + suffix
+        letters = ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L")
+        return letters + _SUFFIXES.get(self.width, "")
 
 
 def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:

@@ -50,6 +50,8 @@ def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocatio
         chain: innermost frame first.
         home: the file that defines the kernel, spelled as in the chain; None where not known.
     """
+    if not chain:
+        return None
     lines = [frame.location for frame in chain if frame.location.line > 0]
     users = [line for line in lines if not is_library(line.file)]
     if home is not None and is_library(home):

@@ -403,7 +403,7 @@ def layers(
         sites = []
         for one in listed:
             pc += 16
-            sites.append(one.site._replace(pc=pc))
+            sites.append(replace(one.site, pc=pc))
             line = 0 if ptx is None or one.ptx is None else line_of(ptx, one.ptx)
             ptx_lines.append(_row(pc, SourceLocation("k.ptx", line)))
             source = (one.source or 0,) if isinstance(one.source, int | None) else one.source

@@ -12,6 +12,7 @@ from lmemscope.model import Uniformity
 
 LANES, WORD, SECTOR = 32, 4, 32
 """Lanes in a warp; bytes in a word; bytes in a sector."""
+_SHARED = LANES * WORD // SECTOR
 
 
 def sectors_per_request(uniformity: Uniformity, places: int | None = None) -> int | None:
@@ -24,12 +25,11 @@ def sectors_per_request(uniformity: Uniformity, places: int | None = None) -> in
         uniformity: of the address across the lanes.
         places: how many different places an access can go to (`places_in`); None where not known.
     """
-    shared = LANES * WORD // SECTOR
     if uniformity == "uniform":
-        return shared
+        return _SHARED
     if uniformity == "unknown":
         return None
-    return LANES if places is None else min(LANES, max(1, places) * shared)
+    return LANES if places is None else min(LANES, max(1, places) * _SHARED)
 
 
 def places_in(offset: int, size: int, width: int = WORD) -> int:
