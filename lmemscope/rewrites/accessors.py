@@ -23,6 +23,7 @@ from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
 from lmemscope.rewrites.purity import is_pure, may_act
+from lmemscope.rewrites.rows import check_indices
 from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.sources.edits import overlap
 from lmemscope.sources.syntax import around, walk
@@ -60,6 +61,7 @@ def accessor_edits(
         raise DeclinedError("a class may tell an element from a copy that is const")
     rewriter = _Rewriter(array, home, is_plain=is_plain)
     edits: list[Edit] = []
+    check_indices(array, home)
     for use in array.uses:
         if use.kind == "size":
             continue

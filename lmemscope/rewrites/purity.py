@@ -19,7 +19,7 @@ from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.seen import BODY, is_library, is_qualified_library
 from lmemscope.rewrites.written import is_own
-from lmemscope.sources.syntax import FUNCTIONS, Syntax, is_cast, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, is_cast, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -51,6 +51,7 @@ _QUALIFIER = re.compile(
     rb"\b(?:const|constexpr|static|register|extern|typename|struct|inline|__\w+__)\b"
 )
 _OPERATOR = re.compile(rb"\boperator\b\s*(\(\s*\)|[^();{}]{1,200}?)\s*\(")
+_CONVERSION = re.compile(rb"\boperator\s+(?!(?:new|delete|co_await)\b)([A-Za-z_][\w:\s]{0,80}+)\(")
 _EXPLICIT = re.compile(rb"\(\s*\)|\+\+|--|(?:new|delete)\b.*|\"\".*|(?![=!<>]=)[^=\w]{0,2}=")
 """Operators that a node of the tree calls by itself: calls, assignments, steps and allocations."""
 _GIVEN_UP = re.compile(rb"[\w\s]*=\s*(?:default|delete)\b")
@@ -313,6 +314,32 @@ def _constructs(name: bytes, meanings: Meanings, depth: int) -> bool:
     if {"mutable", "anything"} & meanings.taking(name):
         return True
     return any(_does(body, meanings, depth - 1) for body in meanings.reached((name,)))
+
+
+def may_convert(node: Node, target: Target) -> bool:
+    """Whether a value may be of a class that is another number as another type.
+
+    A built-in operator asks it for one type, a function's parameter for another.
+    """
+    if not _convert_variously(target.meanings):
+        return False
+    for one in walk(node):
+        if one.type not in ("identifier", "field_identifier") or _is_reached_through(one):
+            continue
+        arguments = next(around(one, "argument_list"), None)
+        if arguments is not None and arguments.start_byte >= node.start_byte:
+            continue
+        kinds = kinds_of(one, target)
+        if any(not is_pointer and _NUMBER.fullmatch(kind) is None for kind, is_pointer in kinds):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=8)
+def _convert_variously(meanings: Meanings) -> bool:
+    """Whether classes in sight have several conversions, or one to what a parameter says."""
+    kinds = [kind.strip() for text in meanings.texts for kind in _CONVERSION.findall(text)]
+    return len(kinds) > 1 or any(_NUMBER.fullmatch(kind) is None for kind in kinds)
 
 
 @functools.lru_cache(maxsize=8)

@@ -144,6 +144,19 @@ class Ranges:
             return Range(one.low >> other.low, one.high >> other.low, is_signed, promises)
         return None
 
+    def by_operator(self, node: Node) -> Range | None:
+        """What a division by a number, or a mask, leaves of what is not known."""
+        while node.type == "parenthesized_expression" and (inner := first_named(node)) is not None:
+            node = inner
+        right = node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        sign = b"" if operator is None else self.target.syntax.text(operator)
+        number = self.of(right) if right is not None and sign in (b"%", b"&") else None
+        if number is None or number.promises or number.high < 1:
+            return None
+        most = number.high - (sign == b"%")
+        return Range(-most, most)
+
     def _masked(self, left: Node, right: Node) -> Range | None:
         """What is behind a mask: any whole number, for no other has the operator."""
         for mask, other in ((left, right), (right, left)):

@@ -12,9 +12,22 @@ from msgspec.structs import replace
 
 from lmemscope.rewrites.arrays import Elements
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.purity import may_convert
 from lmemscope.rewrites.ranges import Ranges
 
 _MOST = (1 << 31) - 1
+
+
+def check_indices(elements: Elements, home: Target) -> None:
+    """That each index is the same number for a function as for the language's own brackets.
+
+    Raises:
+        DeclinedError: one may not be.
+    """
+    for use in elements.uses:
+        if any(may_convert(index, home) for index in use.indices):
+            line = use.name.start_point.row + 1
+            raise DeclinedError(f"line {line} has an index that other types may see as another")
 
 
 def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target) -> None:
@@ -29,7 +42,7 @@ def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target
     ranges = Ranges(home, elements.name, _MOST)
     for use in elements.uses:
         for index, extent in zip(use.indices[1:], extents[1:], strict=False):
-            found = ranges.of(index)
+            found = ranges.of(index) or ranges.by_operator(index)
             if found is not None and not found.promises and found.high >= extent:
                 line = use.name.start_point.row + 1
                 raise DeclinedError(f"line {line} goes on from one of its rows to the next")

@@ -44,7 +44,7 @@ from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
-from lmemscope.rewrites.rows import check_rows
+from lmemscope.rewrites.rows import check_indices, check_rows
 from lmemscope.rewrites.shared_pointers import propose_pointers
 from lmemscope.rewrites.shared_room import LANE, Room, fill_of, room_for
 from lmemscope.rewrites.value_uses import is_asked
@@ -117,6 +117,7 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
         if elements.is_const and _tells_const(elements, target):
             raise DeclinedError("a view does not say that a function's parameter is const")
         home = replace(target, path=elements.path, syntax=elements.syntax)
+        check_indices(elements, home)
         for use in elements.uses:
             line = use.name.start_point.row + 1
             if use.kind != "size" and is_asked(use.name, home):

@@ -173,8 +173,9 @@ def _knows(sources: SourceText, file: str, table: IndexTable) -> bool:
 def _is_read(sources: SourceText, file: str, table: IndexTable, declared: re.Pattern[str]) -> bool:
     """Whether a file does nothing with a table but declare it and take the values of elements."""
     text, name = sources.code(file), table.name
-    if any(f'"{name}"' in line for line in sources.lines(file)):
-        return False  # Old programs name symbols in strings.
+    quoted = re.compile(rf'"[^"]*(?<!\w){name}(?!\w)')
+    if any(quoted.search(line) for line in sources.lines(file) if name in line):
+        return False  # Assembly names symbols in strings, and so do old programs.
     declarations = [one.span() for one in declared.finditer(text)]
     for use in re.finditer(rf"(?<![\w.])(?<!->){name}(?!\w)", text):
         if any(begin <= use.start() < end for begin, end in declarations):

@@ -106,6 +106,7 @@ def test_a_table_in_a_header_becomes_const_there() -> None:
         "void set(const int *v) { cudaMemcpyToSymbol(order, v, 16); }\n",
         'void set(const int *v) { cudaMemcpyToSymbol("order", v, 16); }\n',
         "__global__ void set() { order[threadIdx.x] = 1; }\n",
+        '__global__ void set() { asm volatile("st.global.u32 [order], 1;"); }\n',
         "__global__ void set() { ++order[threadIdx.x]; }\n",
         "__global__ void set(int **p) { *p = &order[2]; }\n",
         "__global__ void set(int *p) { copy(p, order); }\n",

@@ -9,6 +9,11 @@ from tests.support.rewriting import kernel, target
 
 CONVERTS = "struct C { int n; __device__ operator int() { return n = n * 5 + 3; } };\n"
 READS = "struct C { int n; __device__ operator int() const { return n & 7; } };\n"
+TWICE = (
+    "struct C { int n; __device__ operator int() const { return n & 7; } "
+    "__device__ operator long() const { return n & 3; } };\n"
+)
+TO_ALL = "struct C { int n; template <class T> __device__ operator T() const { return n; } };\n"
 FOLLOWS = "struct C { int n; __device__ int operator*() { return n++; } };\n"
 MOVES = "struct C { int &n; __device__ int operator+(int k) { n += k; return k; } };\n"
 MADE = (
@@ -51,6 +56,11 @@ def is_selected(*body: str, before: str = "") -> bool:
         (CONVERTS, "int c = n; a[c] += p[c] + 1;", True),
         (READS, "C c{n}; a[c] += 1;", True),
         (READS, "C c{n}; a[c] = c + 1;", True),
+        (TWICE, "C c{n}; a[c] += 1;", False),
+        (TWICE, "C c{n}; out[0] = a[c];", False),
+        (TWICE, "C c{n}; a[c.n & 7] += 1;", True),
+        (TO_ALL, "C c{n}; out[0] = a[c];", False),
+        (TO_ALL, "int c = n; out[0] = a[c];", True),
         (FOLLOWS, "C c{n}; a[*c] += 1;", False),
         (FOLLOWS, "const int *c = p; a[*c] += 1;", True),
         (OUTSIDE, "C c{n}; a[*c] += 1;", False),
@@ -87,3 +97,13 @@ def test_a_bound_that_counts_is_asked_as_often(before: str, is_same: bool) -> No
     text = kernel("int a[8];", "C c{n};", loop, "out[0] = a[0];", before=before)
     found, _ = proposals(target(text, "a", "int[8]"))
     assert ("bounded-loop" in {one.rewrite for one in found}) is is_same
+
+
+@pytest.mark.parametrize(
+    ("index", "is_same"),
+    [("p[0] % 8u", False), ("(p[0] % 8)", False), ("p[0] % 4u", True), ("p[0] & 7", False)],
+)
+def test_an_index_that_leaves_its_row_by_what_it_says(index: str, is_same: bool) -> None:
+    text = kernel("int m[2][4];", "m[n & 1][n & 3] = n;", f"out[0] = m[0][{index}];")
+    found, _ = proposals(target(text, "m", "int[2][4]"))
+    assert ("select" in {one.rewrite for one in found}) is is_same
