@@ -32,6 +32,7 @@ from lmemscope.formats.ptx_body import (
     parse_local,
 )
 from lmemscope.formats.ptx_initialisers import Initialisers
+from lmemscope.formats.ptx_isa import opcodes_in, operations, row_of, space_of
 from lmemscope.formats.ptx_scan import Definition, code_of, definitions
 from lmemscope.formats.ptx_survey import LocalSurvey, statements_of, survey
 from lmemscope.formats.ptx_tokens import Token, tokenise
@@ -53,15 +54,8 @@ _EXTERNAL = re.compile(
 )
 """A variable of another translation unit that may hold pointers."""
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
-_EFFECT = re.compile(
-    rb"(?:^|[;:{}])[ \t]*(?:@!?[%\w]+[ \t]+)?"
-    rb"(?:(?:atom|red|sust|stmatrix|multimem|cp|mbarrier|trap|wmma\.store)[.;\s]"
-    rb"|st(?!(?:\.\w+)*\.(?:local|param)\b)\.)",
-    re.MULTILINE,
-)
-"""An instruction that other threads, or the host, can see something of; a user's ``asm`` may have
-several on a line."""
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^()]*\)\s*,\s*)?([\w$%]+)")
+_SEEN = operations(lambda row: row.is_seen)
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
 
@@ -117,7 +111,12 @@ class PtxFunction:
         called = {found[1] for found in _CALL.finditer(self.text)}
         if b"func_retval" in self.text:
             return False
-        return called == {b"vprintf"} and _EFFECT.search(self.text) is None
+        if called != {b"vprintf"}:
+            return False
+        return all(
+            space_of(opcode) in ("local", "param") or not row_of(opcode).is_seen
+            for opcode in opcodes_in(self.text, _SEEN)
+        )
 
     @cached_property
     def first_loc(self) -> tuple[int, int] | None:

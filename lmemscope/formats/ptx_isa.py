@@ -6,7 +6,8 @@ of which nothing is known. How an instruction's own operands are read is in `ptx
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -66,6 +67,7 @@ class Opcode(NamedTuple):
         packs: whether it only moves bits of its operands.
         access, spaces: what it does to memory at its address, and to which state spaces;
             `GENERIC` where it may have none.
+        writes: whether other threads see what it does without such an access.
         control: where it goes on.
         waits: for whom it waits: lanes that a mask names, its last operand; the whole warp; a block
             or what a barrier in memory counts.
@@ -88,6 +90,7 @@ class Opcode(NamedTuple):
     packs: bool = False
     access: Access | None = None
     spaces: frozenset[str] = frozenset()
+    writes: bool = False
     control: Control | None = None
     waits: Wait | None = None
     lanes: Literal["same", "own"] | None = None
@@ -104,6 +107,11 @@ class Opcode(NamedTuple):
     def is_either(self) -> bool:
         """Whether a result is one of two operands."""
         return self.kind in ("choice", "extreme")
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether other threads, or the host, can see something of it."""
+        return self.writes or self.access in ("store", "atomic") or self.control == "trap"
 
     @property
     def may_be_local(self) -> bool:
@@ -214,7 +222,7 @@ _BY_NAME: Mapping[str, Opcode] = {
     "xor": _pair("logic", lambda of: of[0] ^ of[1])._replace(fuses="combines"),
     # Data movement and conversion.
     "applypriority": Opcode(),
-    "cp": Opcode(unit="memory"),
+    "cp": Opcode(writes=True, unit="memory"),
     "createpolicy": _computed(),
     "cvt": Opcode(
         1, 2, kind="copy", pointers=(1,), fold=lambda of: of[0], packs=True, unit="conversion"
@@ -235,13 +243,13 @@ _BY_NAME: Mapping[str, Opcode] = {
     "prmt": _packed(4, "bits"),
     "shfl": Opcode(1, origin="threads", waits="mask", unit="memory"),
     "st": Opcode(0, 2, access="store", spaces=_WRITABLE, unit="memory"),
-    "tensormap": Opcode(),
+    "tensormap": Opcode(writes=True),
     # Textures and surfaces.
     "istypep": _computed(0, "comparison"),
     "suld": _TEXTURE,
     "suq": _TEXTURE._replace(unit="arithmetic"),
-    "sured": Opcode(),
-    "sust": Opcode(unit="memory"),
+    "sured": Opcode(writes=True),
+    "sust": Opcode(writes=True, unit="memory"),
     "tex": _TEXTURE,
     "tld4": _TEXTURE,
     "txq": _TEXTURE._replace(unit="arithmetic"),
@@ -262,7 +270,7 @@ _BY_NAME: Mapping[str, Opcode] = {
     "fence": Opcode(unit="free"),
     "griddepcontrol": Opcode(),
     "match": Opcode(1, origin="threads", waits="mask"),
-    "mbarrier": Opcode(1, origin="memory"),
+    "mbarrier": Opcode(1, origin="memory", writes=True),
     "membar": Opcode(unit="free"),
     "red": Opcode(access="atomic", spaces=_COMMON, unit="memory"),
     "redux": _SAME,
@@ -274,9 +282,9 @@ _BY_NAME: Mapping[str, Opcode] = {
     "mma": _warp(1),
     "movmatrix": _warp(1),
     "stmatrix": _warp()._replace(access="store", spaces=frozenset({"shared"}), unit="memory"),
-    "tcgen05": _warp(),
+    "tcgen05": _warp()._replace(writes=True),
     "wgmma": _warp(),
-    "wmma": _warp(),
+    "wmma": _warp()._replace(writes=True),
     # The stack.
     "alloca": Opcode(1, 2, "stack"),
     "stackrestore": Opcode(),
@@ -356,6 +364,18 @@ def space_of(opcode: str) -> str:
 def operations(where: Callable[[Opcode], bool]) -> frozenset[str]:
     """The opcodes, without modifiers, whose row is such."""
     return frozenset(name for name, row in _BY_NAME.items() if where(row))
+
+
+def opcodes_in(text: bytes, among: frozenset[str]) -> Iterator[str]:
+    """The opcodes that a text holds, written anyhow, of some operations."""
+    for found in _written(among).finditer(text):
+        yield b"".join(found[0].split()).decode()
+
+
+@lru_cache
+def _written(operations: frozenset[str]) -> re.Pattern[bytes]:
+    names = "|".join(sorted(operations)).encode()
+    return re.compile(rb"(?<![\w.$%%])(?:%s)(?![\w$])(?:\s*\.[\w:]+)*" % names)
 
 
 def _divided(dividend: int, divisor: int) -> tuple[int, int]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection
 from functools import lru_cache
 
 from lmemscope.formats.ptx_body import Body, Instruction
-from lmemscope.formats.ptx_isa import GENERIC, operations, row_of, space_of
+from lmemscope.formats.ptx_isa import GENERIC, opcodes_in, operations, row_of, space_of
 from lmemscope.formats.ptx_operands import defined, pointers
 
-_MOVES = re.compile(
-    rb"(?<![\w.$%%])(?:%s)(?![\w$])(?:\s*\.[\w:]+)*"
-    % "|".join(sorted(operations(lambda row: row.may_be_local))).encode()
-)
+_MAY_BE_LOCAL = operations(lambda row: row.may_be_local)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -31,7 +27,7 @@ def is_generic_access(opcode: str) -> bool:
 
 def mentions_local_access(text: bytes) -> bool:
     """Whether a function's text holds an opcode of a local or a generic access, written anyhow."""
-    opcodes = (b"".join(found[0].split()).decode() for found in _MOVES.finditer(text))
+    opcodes = opcodes_in(text, _MAY_BE_LOCAL)
     return any(is_local_access(one) or is_generic_access(one) for one in opcodes)
 
 

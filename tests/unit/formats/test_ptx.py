@@ -201,6 +201,25 @@ $L1:
     assert [i.opcode for i in generic_local_accesses(function.body)] == ["st.f32", "ld.f32"]
 
 
+@pytest.mark.parametrize(
+    ("computed", "is_local"),
+    [
+        ("mad.lo.s64 %rd1, %rd8, 12, %SPL;", True),
+        ("mad.lo.s64 %rd1, %SPL, 12, %rd8;", False),
+        ("sub.s64 %rd1, %SPL, %rd8;", True),
+        ("sub.s64 %rd1, %rd8, %SPL;", False),
+        ("min.u64 %rd1, %SPL, %SP;", True),
+        ("min.u64 %rd1, %SPL, %rd8;", False),
+        ("selp.b64 %rd1, %SPL, %rd8, %p1;", False),
+        ("selp.b64 %rd1, %SPL, 0, %p1;", False),
+        ("mul.lo.s64 %rd1, %SPL, 2;", False),
+    ],
+)
+def test_what_keeps_an_address_local(computed: str, is_local: bool) -> None:
+    function = module(f"{DEPOT}ld.param.u64 %rd8, [k_param_0];\n{computed}\nret;").functions[0]
+    assert ("%rd1" in local_addresses(function.body)) is is_local
+
+
 @pytest.mark.parametrize("text", [b"", b"\x7fELF", b"int main() {}"])
 def test_what_is_no_ptx_is_refused(text: bytes) -> None:
     with pytest.raises(FormatError, match="not PTX"):
@@ -399,6 +418,13 @@ param1
         ("@%p1 st.u32 [%rd2], %r1;", False),
         ("@!%p1 red.global.add.u32 [%rd2], %r1;", False),
         ("atom.shared.add.u32 %r3, [%rd2], 1;", False),
+        ("sured.b.add.1d.u32.trap [%rd2, {%r3}], %r1;", False),
+        ("multimem.ld_reduce.global.add.u32 %r1, [%rd2];", True),
+        ("multimem.red.global.add.u32 [%rd2], %r1;", False),
+        ("wmma.load.c.sync.aligned.row.m8n8k32.s32 {%r1, %r2}, [%rd3], %r4;", True),
+        ("wmma.store.d.sync.aligned.row.m8n8k32.s32 [%rd3], {%r1, %r2}, %r4;", False),
+        ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, %r2;", False),
+        ("prefetch.global.L2 [%rd2];", True),
         ("call.uni other, (param0);", False),
         ("call (retval0), %rd4, (param0), proto;", False),
         ("trap;", False),
