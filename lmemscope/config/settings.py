@@ -19,15 +19,12 @@ Admit = Callable[[str, tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]
 """Of an option's arguments to a tool, by its name: those that can do no harm, and the others."""
 
 
-def from_flags(
-    flags: Mapping[str, Any], start: str = ".", admit: Admit | None = None
-) -> Configuration:
+def from_flags(flags: Mapping[str, Any], admit: Admit | None = None) -> Configuration:
     """Combine flags with the nearest configuration file.
 
     Args:
         flags: checked values of the flags that were given, by the option's name; a flag that was
             not given is missing, so that one given with its default's value still wins.
-        start: directory where the search for the file begins.
         admit: judges arguments to tools that the file holds; without it, none is taken that is not
             trusted.
 
@@ -37,7 +34,7 @@ def from_flags(
     # Neither ``--help`` nor the API reads a file.
     from lmemscope.config import file
 
-    found = file.read(start)
+    found = file.read()
     written, refused = dict(found.values), []
     arguments = [word for name in ("nvcc_args", "nvrtc_args") for word in written.get(name, ())]
     if not flags.get("trust_build"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lmemscope.config.settings import Settings
@@ -26,7 +26,7 @@ from lmemscope.errors import InputError
 from lmemscope.files import read_input
 from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, count, is_part_of, kind_of
 from lmemscope.sources.arguments import named as named_by
-from lmemscope.sources.includes import Closure, closure
+from lmemscope.sources.includes import closure
 from lmemscope.sources.python import may_hold_kernels, read_file
 from lmemscope.sources.python_modules import local_modules
 
@@ -39,9 +39,6 @@ _BUILD_FILE = re.compile(
 
 _NAMED = 5
 _UNFOLLOWED = "what it reads beside itself is not followed"
-
-Read = Callable[[str, CompileOptions], Closure]
-"""What compiling a file with some options reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +88,14 @@ class Selection:
     unchanged: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
-    def narrow(self, discovery: Discovery, read: Read = closure) -> Narrowed:
+    def narrow(self, discovery: Discovery) -> Narrowed:
         """The inputs that may have changed.
 
         Where there is none, no header changed and no file was removed, what nobody compiles is
         what it was too: nothing is said of it.
         """
         inputs = [found for found in discovery.inputs if found.path != STANDARD_INPUT]
-        whys = Whys(self.revision, self.settings, inputs, read)
+        whys = Whys(self.revision, self.settings, inputs)
         everything = (*self.grounds.all, *whys.of_all())
         names = self.grounds.inputs
         known_otherwise = {
@@ -178,10 +175,8 @@ def since(
 class Whys:
     """Why inputs are looked at: in words where that is not known for sure, else an empty string."""
 
-    def __init__(
-        self, revision: Revision, settings: Settings, inputs: Sequence[Found], read: Read
-    ) -> None:
-        self._revision, self._settings, self._read = revision, settings, read
+    def __init__(self, revision: Revision, settings: Settings, inputs: Sequence[Found]) -> None:
+        self._revision, self._settings = revision, settings
         self._reads: dict[tuple[str, CompileOptions], tuple[str, ...]] = {}
         self._build = sorted(
             os.path.relpath(path, revision.top)
@@ -253,7 +248,7 @@ class Whys:
     def _of_closure(self, found: Found) -> str | None:
         options = combined(found.options, self._settings.options)
         try:
-            read = self._read(found.path, options)
+            read = closure(found.path, options)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         self._reads[found.path, options] = read.files
@@ -264,10 +259,14 @@ class Whys:
             return ""
         if any(map(self._revision.may_have_come_or_gone, read.crossed)):
             return ""
-        for path in read.files:
+        return self._of_files("reads", read.files)
+
+    def _of_files(self, verb: str, paths: Iterable[str]) -> str | None:
+        """The same for files that an input reads or imports."""
+        for path in paths:
             why = self._revision.why(path)
             if why is not None:
-                return f"it reads {path}, which {why}" if why else ""
+                return f"it {verb} {path}, which {why}" if why else ""
         return None
 
     def _of_python(self, found: Found) -> str | None:
@@ -277,10 +276,9 @@ class Whys:
             text = read_input(found.path)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
-        for module in local_modules(found.path):
-            why = self._revision.why(module)
-            if why is not None:
-                return f"it imports {module}, which {why}" if why else ""
+        why = self._of_files("imports", local_modules(found.path))
+        if why is not None:
+            return why
         if any(kind_of(name) is kind_of(found.path) for name in self._deleted):
             return "a module that it imports may be gone"
         if any(word in text for word in (b"include", b"load_file", b"open(")):
@@ -295,11 +293,7 @@ class Whys:
             return error.message
         if not read.is_all_read:
             return _UNFOLLOWED
-        for path in filter(os.path.lexists, read.files):
-            why = self._revision.why(path)
-            if why is not None:
-                return f"it reads {path}, which {why}" if why else ""
-        return None
+        return self._of_files("reads", filter(os.path.lexists, read.files))
 
     def _of_neighbours(self, path: str) -> str | None:
         directory, name = os.path.split(path)

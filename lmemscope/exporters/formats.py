@@ -103,7 +103,7 @@ FORMATS: tuple[Format, ...] = (
             Difference: "difference:markdown",
         },
     ),
-    Format("sarif", (".sarif",), {Report: "sarif:render", Checked: "sarif:render_checked"}),
+    Format("sarif", (".sarif",), {Report: "sarif:render", Checked: "sarif:render"}),
     Format("html", (".html",), {Report: "html:render"}),
     Format("github", (), {Checked: "github:render"}),
     Format("junit", (".xml",), {Checked: "junit:render"}),

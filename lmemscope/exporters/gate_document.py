@@ -17,7 +17,6 @@ from lmemscope.model import (
     Cause,
     Checked,
     FailureKind,
-    GateResult,
     GateVerdict,
     Improvement,
     MissingEvidence,
@@ -105,13 +104,9 @@ class GateDocument(Struct, frozen=True, kw_only=True):
 
 
 def render(checked: Checked, how: Presentation) -> str:
-    """As `render_gate_json`."""
-    del how
-    return render_gate_json(checked.result)
-
-
-def render_gate_json(result: GateResult) -> str:
     """The document as text."""
+    del how
+    result = checked.result
     return escape_json.document(
         shaped(
             GateDocument,

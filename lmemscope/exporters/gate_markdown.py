@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lmemscope.exporters import markdown
 from lmemscope.exporters.accounts import left_out, looked_at
 from lmemscope.exporters.escape_markdown import (
     Markdown,
@@ -17,8 +18,7 @@ from lmemscope.exporters.escape_markdown import (
 )
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, verdict_text
-from lmemscope.exporters.markdown import render_markdown
-from lmemscope.model import Checked, GateFailure, GateResult, GateVerdict, Report
+from lmemscope.model import Checked, GateFailure, GateResult, GateVerdict
 
 LIMIT = 65_000
 """GitHub takes comments of at most 65536 characters."""
@@ -29,13 +29,8 @@ _MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided":
 
 
 def render(checked: Checked, how: Presentation) -> str:
-    """As `render_gate_markdown`."""
-    del how
-    return render_gate_markdown(checked.report, checked.result)
-
-
-def render_gate_markdown(report: Report, result: GateResult) -> str:
     """A comment: verdict, failures in a table, then the report as far as there is room."""
+    result = checked.result
     title = constant("# Local memory gate: ")
     lines = [line(title, _MARKS[result.verdict], " ", verdict_text(result)), _EMPTY]
     if result.failures:
@@ -49,7 +44,7 @@ def render_gate_markdown(report: Report, result: GateResult) -> str:
     ):
         if texts:
             lines += [heading, _EMPTY, *(line(constant("- "), text(one)) for one in texts), _EMPTY]
-    body = render_markdown(report).replace("# Local memory report", "## Report", 1)
+    body = markdown.render(checked.report, how).replace("# Local memory report", "## Report", 1)
     return cut(document(lines) + body)
 
 
@@ -58,12 +53,12 @@ def _accounted(result: GateResult) -> list[str]:
     return [*([seen] if seen else []), *left_out(result)]
 
 
-def cut(text: str, limit: int = LIMIT) -> str:
-    """At most ``limit`` characters, ended at a line and outside of folded details."""
-    if len(text) <= limit:
+def cut(text: str) -> str:
+    """At most `LIMIT` characters, ended at a line and outside of folded details."""
+    if len(text) <= LIMIT:
         return text
     note = "\n\n*Truncated: the report exceeds the size limit of a comment.*\n"
-    room = limit - len(note) - len("\n</details>")
+    room = LIMIT - len(note) - len("\n</details>")
     # Where the text may end, and how many details are open there.
     end = opened = 0
     length = depth = 0

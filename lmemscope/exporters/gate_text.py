@@ -9,39 +9,19 @@ from lmemscope.exporters.accounts import left_out, looked_at
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
-from lmemscope.model import Checked, GateFailure, GateResult, Written, count, is_library
+from lmemscope.model import Checked, GateFailure, count, is_library
 
 _WIDTH = 100
 
 
-_NOTHING = Written()
-
-
 def render(checked: Checked, how: Presentation) -> str:
-    """As `render_gate`."""
-    return render_gate(
-        checked.result,
-        color=how.color,
-        verbose=how.verbose,
-        written=checked.written,
-        width=how.width or _WIDTH,
-    )
-
-
-def render_gate(
-    result: GateResult,
-    *,
-    color: bool,
-    verbose: bool,
-    written: Written = _NOTHING,
-    width: int = _WIDTH,
-) -> str:
     """Failures first, then what is worth knowing, then one line that sums up."""
+    result, written, color = checked.result, checked.written, how.color
+    width = min(how.width or _WIDTH, _WIDTH)
     made: list[Part] = []
     for failure in result.failures:
-        narrow = min(width, _WIDTH)
-        made += described(failure, narrow, color=color)
-        made += [*_led("  accept:   ", _acceptance(failure), narrow), ""]
+        made += described(failure, width, color=color)
+        made += [*_led("  accept:   ", _acceptance(failure), width), ""]
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
         made.append(line(lead, ": evidence that the gate needs is missing:"))
@@ -65,7 +45,7 @@ def render_gate(
             + ("removed from" if written.update else "--update removes it from")
             + " the baseline"
         )
-    if verbose:
+    if how.verbose:
         made += [
             f"accepted: {a.kernel} ({a.arch}): {a.finding.cause}, {a.finding.bytes} bytes: {a.by}"
             for a in result.accepted

@@ -36,8 +36,9 @@ _MOST = {"most_opened": 3, "most_notes": 3, "most_bars": 6, "most_failures": 5}
 """How much of each is shown unfolded."""
 
 
-def render_html(report: Report) -> str:
-    """The whole page."""
+def render(report: Report, how: Presentation) -> str:
+    """The whole page, the same for everybody."""
+    del how
     found = groups(report)
     using, minor, rest = parted(found)
     anchors = {number: f"g{number}" for number in range(min(len(using), _DESCRIBED))}
@@ -71,12 +72,6 @@ def render_html(report: Report) -> str:
         )
     )
     return f"{page}\n"
-
-
-def render(report: Report, how: Presentation) -> str:
-    """As `render_html`; a page is the same for everybody."""
-    del how
-    return render_html(report)
 
 
 @functools.cache

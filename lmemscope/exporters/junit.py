@@ -15,22 +15,17 @@ from lmemscope.model import (
     GateResult,
     Link,
     MissingEvidence,
-    Report,
     UnitReport,
 )
 
 
 def render(checked: Checked, how: Presentation) -> str:
-    """As `render_junit`."""
-    del how
-    return render_junit(checked.report, checked.result)
-
-
-def render_junit(report: Report, result: GateResult) -> str:
     """One suite per unit and linked program, and one for missing evidence, whose cases are errors.
 
     Missing evidence that was accepted is skipped instead.
     """
+    del how
+    report, result = checked.report, checked.result
     failures: dict[tuple[str, str, str], list[GateFailure]] = defaultdict(list)
     for failure in result.failures:
         failures[failure.input, failure.arch, failure.symbol].append(failure)

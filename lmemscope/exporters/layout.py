@@ -44,13 +44,13 @@ def rows(report: Report) -> list[Row]:
     return worst_first([(unit, kernel) for unit in report.units for kernel in unit.kernels])
 
 
-def sites(rows: Sequence[Row]) -> str:
+def sites(facts: Sequence[KernelFacts]) -> str:
     """LDL and STL instructions, the least and the most of some kernels: ``54–81/88–139``."""
-    known = [row[1].facts.sass for row in rows if row[1].facts.sass is not None]
-    if not known:
+    known = [one.sass for one in facts if one.sass is not None]
+    if len(known) < len(facts):
         return "?"
-    loads, stores = (span([one.load_sites for one in known]), span([s.store_sites for s in known]))
-    return f"{loads}/{stores}"
+    loads, stores = span([one.load_sites for one in known]), span([s.store_sites for s in known])
+    return "-" if loads == stores == "0" else f"{loads}/{stores}"
 
 
 def span(values: Sequence[int | None]) -> str:
@@ -254,17 +254,13 @@ def failures(report: Report) -> list[tuple[Failure, str, str]]:
     ]
 
 
-def gaps(report: Report) -> list[tuple[str, int, str, str]]:
-    """Missing evidence, alike pieces once: an input, how many others, the reason and the stage."""
+def gaps(report: Report) -> list[tuple[list[str], str, str]]:
+    """Missing evidence, alike pieces once: the inputs, the reason and the stage."""
     inputs: dict[tuple[str, str], list[str]] = {}
     for unit in report.units:
         for gap in unit.gaps:
             inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
-    return [
-        (names[0], len(names) - 1, reason, stage)
-        for (stage, reason), listed in inputs.items()
-        for names in [distinct(listed)]
-    ]
+    return [(distinct(names), reason, stage) for (stage, reason), names in inputs.items()]
 
 
 def verdict_text(result: GateResult) -> str:

@@ -56,15 +56,10 @@ _OPEN, _CLOSE = constant("<details>"), constant("</details>")
 _HEADS = ("", "kernel", "verdict", "cost:", "frame:", "LDL/STL:")
 
 
-def render_markdown(report: Report) -> str:
-    """The whole report, as GitHub renders it."""
-    return document(_report(report))
-
-
 def render(report: Report, how: Presentation) -> str:
-    """As `render_markdown`; it folds what a terminal would leave out."""
+    """The whole report, as GitHub renders it; it folds what a terminal would leave out."""
     del how
-    return render_markdown(report)
+    return document(_report(report))
 
 
 def _report(report: Report) -> Iterable[Markdown]:
@@ -134,7 +129,7 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
             _ended(group.verdict.text, _VERDICT),
             layout.costs([kernel.facts for _, kernel in group.kernels]),
             "?" if group.frame is None else str(group.frame),
-            layout.sites(group.kernels),
+            layout.sites([kernel.facts for _, kernel in group.kernels]),
         )
         for group, title in zip(using[:_SHOWN], titles, strict=False)
     )
@@ -342,9 +337,9 @@ def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markd
 
 
 def _gaps(report: Report) -> Iterable[Markdown]:
-    for path, others, reason, stage in layout.gaps(report):
-        more = f" and {others} more" if others else ""
-        yield line(code(path), f"{more}: {reason} ({stage})")
+    for (first, *others), reason, stage in layout.gaps(report):
+        more = f" and {len(others)} more" if others else ""
+        yield line(code(first), f"{more}: {reason} ({stage})")
 
 
 def _section(title: str, items: Iterable[Markdown]) -> Iterable[Markdown]:

@@ -60,14 +60,10 @@ def _routes(report: Report, width: int | None) -> Sequence[Part]:
 
 
 def _gaps(report: Report, width: int | None) -> Sequence[Part]:
-    inputs: dict[tuple[str, str], list[str]] = {}
-    for unit in report.units:
-        for gap in unit.gaps:
-            inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
     said = [
         f"{where}: [{stage}] {reason}"
-        for (stage, reason), found in inputs.items()
-        for where in _few(layout.distinct(found))
+        for names, reason, stage in layout.gaps(report)
+        for where in _few(names)
     ]
     return _listed("Not known:", said, width)
 

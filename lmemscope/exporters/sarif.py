@@ -44,8 +44,10 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*", re.ASCII)
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
-def render_sarif(report: Report, result: GateResult | None = None) -> str:
+def render(shown: Report | Checked, how: Presentation) -> str:
     """The log; with a gate's result, what is known or allowed carries a suppression."""
+    del how
+    report, result = (shown.report, shown.result) if isinstance(shown, Checked) else (shown, None)
     answers = _Answers(result) if result is not None else None
     results = []
     for unit, kernel in rows(report):
@@ -94,18 +96,6 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
         ],
     }
     return escape_json.document(document)
-
-
-def render(report: Report, how: Presentation) -> str:
-    """As `render_sarif`, without a gate's result; SARIF is always the same."""
-    del how
-    return render_sarif(report)
-
-
-def render_checked(checked: Checked, how: Presentation) -> str:
-    """As `render_sarif`."""
-    del how
-    return render_sarif(checked.report, checked.result)
 
 
 def _semantic(version: str) -> dict[str, str]:

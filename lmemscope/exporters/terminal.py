@@ -21,7 +21,6 @@ from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.text_table import BETWEEN, Paragraph, broken, padded
 from lmemscope.model import (
     InputId,
-    KernelFacts,
     Report,
     View,
     count,
@@ -198,22 +197,10 @@ def _cells(entry: Group) -> list[str]:
         layout.span([one.registers for one in facts]),
         layout.span([one.stack_frame for one in facts]),
         layout.spills(facts),
-        _sites(facts),
+        layout.sites(facts),
         "?" if entry.site_bytes is None else str(entry.site_bytes),
         "-" if local == "0" else local,
     ]
-
-
-def _sites(facts: Sequence[KernelFacts]) -> str:
-    """LDL and STL, the least and the most of all."""
-    known = [one.sass for one in facts if one.sass is not None]
-    if len(known) < len(facts):
-        return "?"
-    if not any(one.load_sites or one.store_sites for one in known):
-        return "-"
-    loads = layout.span([one.load_sites for one in known])
-    stores = layout.span([one.store_sites for one in known])
-    return f"{loads}/{stores}"
 
 
 def _verdict(entry: Group) -> str:

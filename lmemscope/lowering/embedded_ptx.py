@@ -19,18 +19,17 @@ _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+sm_(\d{1,9})([af]?)", re.MULTILINE)
 _STAGE = "assembled"
 
 
-def fitting(image: Image, arch: str, names: Collection[str] | None = None) -> EmbeddedPtx | None:
+def fitting(image: Image, arch: str) -> EmbeddedPtx | None:
     """The PTX of a fat binary for the newest target that an architecture can run.
 
     Args:
         image: of the fat binary.
         arch: real architecture, such as ``sm_90a``.
-        names: of kernels, of which it defines at least one; None: any text will do.
 
     Raises:
         FormatError: a text is damaged.
     """
-    return next((ptx for ptx in _older(image, arch) if _defines(ptx, names)), None)
+    return next(_older(image, arch), None)
 
 
 def nearest(image: Image, arch: str, names: Collection[str]) -> EmbeddedPtx | None:
@@ -42,7 +41,7 @@ def nearest(image: Image, arch: str, names: Collection[str]) -> EmbeddedPtx | No
     number = number_of(arch)
     newer = [ptx for ptx in image.ptx if ptx.entry.sm > number]
     ordered = (*_older(image, arch), *sorted(newer, key=lambda one: one.entry.sm))
-    return next((ptx for ptx in ordered if _defines(ptx, names)), None)
+    return next((ptx for ptx in ordered if any(one in ptx.parts.names for one in names)), None)
 
 
 def _older(image: Image, arch: str) -> Iterator[EmbeddedPtx]:
@@ -50,10 +49,6 @@ def _older(image: Image, arch: str) -> Iterator[EmbeddedPtx]:
         target = _TARGET.search(ptx.text) if ptx.entry.sm <= number_of(arch) else None
         if target is not None and _runs(target[1].decode(), target[2].decode(), arch):
             yield ptx
-
-
-def _defines(ptx: EmbeddedPtx, names: Collection[str] | None) -> bool:
-    return names is None or any(name in ptx.parts.names for name in names)
 
 
 def retargeted(text: bytes, arch: str) -> bytes:

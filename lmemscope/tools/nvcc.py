@@ -43,15 +43,10 @@ def options_for(
 ) -> tuple[str, ...]:
     """nvcc's command line for PTX of one architecture, without files."""
     flags = ["-ptx", "-lineinfo", f"-arch={arch}"]
-    if options.std is not None:
-        flags.append(f"--std={options.std}")
     if options.maxrregcount is not None:
         # cicc is told too, and makes other PTX for few registers.
         flags.append(f"-maxrregcount={options.maxrregcount}")
-    if options.use_fast_math:
-        flags.append("--use_fast_math")
-    flags += [f"-D{define}" for define in options.defines]
-    flags += [f"-I{path}" for path in (*options.include_dirs, *toolchain.header_dirs())]
+    flags += (*options.words(), *(f"-I{path}" for path in toolchain.header_dirs()))
     return (*flags, *options.nvcc_args)
 
 
@@ -79,7 +74,6 @@ def compile_to_ptx(
             option could not be given to it.
     """
     _check_for_shell(path, flags)
-    nvcc = toolchain.find("nvcc")
 
     def beside() -> None:
         # To ask the tools for their versions takes as long as to assemble a small file.
@@ -94,12 +88,8 @@ def compile_to_ptx(
         if name_expressions:
             source = os.path.join(directory, INSTANTIATING)
             Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
-        target = Path(directory, "output.ptx")
-        command = [nvcc, *flags, "-x", "cu", source, "-o", str(target)]
-        done = process.run(command, meanwhile=beside).without(directory)
-        if done.returncode != 0 or not target.exists():
-            raise _refusal(path, flags, done, toolchain)
-        return NvccResult(target.read_bytes(), toolchain.tool("nvcc"))
+        ptx = _output(path, source, flags, directory, toolchain, beside)
+    return NvccResult(ptx, toolchain.tool("nvcc"))
 
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:
@@ -109,18 +99,29 @@ def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolc
         ToolMissingError, CompileError: as `compile_to_ptx`.
     """
     _check_for_shell(path, flags)
-    nvcc = toolchain.tool("nvcc")
-    assert nvcc.path is not None
     number = arch.removeprefix("sm_")
     left_out = ("-ptx", "-lineinfo", f"-arch={arch}")
-    command = [nvcc.path, *(flag for flag in flags if flag not in left_out)]
-    command += ["-fatbin", "-gencode", f"arch=compute_{number},code=lto_{number}"]
+    kept = [flag for flag in flags if flag not in left_out]
+    kept += ["-fatbin", "-gencode", f"arch=compute_{number},code=lto_{number}"]
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
-        target = Path(directory, "output.fatbin")
-        done = process.run([*command, "-x", "cu", path, "-o", str(target)]).without(directory)
-        if done.returncode != 0 or not target.exists():
-            raise _refusal(path, flags, done, toolchain)
-        return target.read_bytes()
+        return _output(path, path, kept, directory, toolchain)
+
+
+def _output(
+    path: str,
+    source: str,
+    flags: Sequence[str],
+    directory: str,
+    toolchain: Toolchain,
+    meanwhile: process.Meanwhile | None = None,
+) -> bytes:
+    """What nvcc makes of a source, in a temporary directory; errors name the user's file."""
+    target = Path(directory, "output.fatbin" if "-fatbin" in flags else "output.ptx")
+    command = [toolchain.find("nvcc"), *flags, "-x", "cu", source, "-o", str(target)]
+    done = process.run(command, meanwhile=meanwhile).without(directory)
+    if done.returncode != 0 or not target.exists():
+        raise _refusal(path, flags, done, toolchain)
+    return target.read_bytes()
 
 
 _SHELL_EXPANDS = re.compile(r"[`$\n\r]|\\(?!\")")

@@ -94,14 +94,9 @@ def options_for(
     file's absolute path as the program's name.
     """
     flags = [f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v"]
-    if options.std is not None:
-        flags.append(f"--std={options.std}")
     if options.maxrregcount is not None:
         flags.append(f"--maxrregcount={options.maxrregcount}")
-    if options.use_fast_math:
-        flags.append("--use_fast_math")
-    flags += [f"-D{define}" for define in options.defines]
-    flags += [f"-I{path}" for path in (*options.include_dirs, *toolchain.header_dirs())]
+    flags += (*options.words(), *(f"-I{path}" for path in toolchain.header_dirs()))
     flags += [f"--ptxas-options={argument}" for argument in options.ptxas_args]
     return (*flags, *options.nvrtc_args, *extra)
 

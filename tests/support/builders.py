@@ -17,6 +17,7 @@ from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
+from lmemscope.exporters import render
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import InlinedLine
 from lmemscope.formats.ptx import PtxModule
@@ -27,6 +28,7 @@ from lmemscope.model import (
     CallFacts,
     Cause,
     CauseShare,
+    Checked,
     CubinFacts,
     DisplayPaths,
     Evidence,
@@ -34,6 +36,7 @@ from lmemscope.model import (
     Finding,
     FrameRange,
     Gap,
+    GateResult,
     IndexFacts,
     InlineFrame,
     KernelDirective,
@@ -490,3 +493,8 @@ def ptx_module(
 ) -> PtxModule:
     """PTX of one function."""
     return PtxModule((PTX_HEADER + header + "\n{\n" + textwrap.dedent(body) + "\n}\n").encode())
+
+
+def gate_as(format_name: str, result: GateResult, given: Report | None = None, **how: Any) -> Any:
+    """The gate's answer in one of its formats, with the report that it is of, or an empty one."""
+    return render(Checked(given or report(), result), format_name, **how)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmemscope.analysis.groups import Row, Span
+from lmemscope.analysis.groups import Row
 from lmemscope.exporters import layout
-from lmemscope.model import KernelFacts
 
 FIGURES = ("cost", "frame", "spill st/ld", "LDL/STL", "registers")
 
@@ -29,12 +28,12 @@ class Figure:
     @property
     def text(self) -> str:
         """What stands in the cell; a dash for nothing."""
-        return "–" if self.shown in ("0", "0/0", "-") else self.shown
+        return "–" if self.shown in ("0", "-") else self.shown
 
     @property
     def is_dim(self) -> bool:
         """Whether there is nothing to see."""
-        return self.text in ("–", "?")
+        return self.text in ("–", "?", "?/?")
 
 
 def figures(rows: Sequence[Row]) -> list[Figure]:
@@ -42,7 +41,13 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
     facts = [kernel.facts for _, kernel in rows]
     frames = [one.stack_frame for one in facts]
     registers = [one.registers for one in facts]
-    shown = (layout.costs(facts), _span(frames), _spills(facts), layout.sites(rows))
+    shown = (
+        layout.costs(facts),
+        layout.span(frames),
+        layout.spills(facts),
+        layout.sites(facts),
+        layout.span(registers),
+    )
     values = (
         [None if one.cost is None else round(one.cost) for one in facts],
         frames,
@@ -51,21 +56,6 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
         registers,
     )
     return [
-        Figure(name, text, max(_known(each), default=-1))
-        for name, text, each in zip(FIGURES, (*shown, _span(registers)), values, strict=True)
+        Figure(name, text, max((one for one in each if one is not None), default=-1))
+        for name, text, each in zip(FIGURES, shown, values, strict=True)
     ]
-
-
-def _spills(facts: Sequence[KernelFacts]) -> str:
-    stores = _span(one.all_spill_stores for one in facts)
-    loads = _span(one.all_spill_loads for one in facts)
-    return f"{stores}/{loads}" if stores != "?" or loads != "?" else "?"
-
-
-def _span(values: Iterable[int | None]) -> str:
-    known = _known(values)
-    return str(Span(min(known), max(known))) if known else "?"
-
-
-def _known(values: Iterable[int | None]) -> list[int]:
-    return [value for value in values if value is not None]

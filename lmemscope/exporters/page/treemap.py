@@ -164,13 +164,13 @@ def _costliest(same: list[_Template]) -> _Template:
     return _Template(same[0].name, same[0].anchor, ordered)
 
 
-def _merged(name: str, templates: list[_Template], anchor: str | None = None) -> _Template:
+def _merged(name: str, templates: list[_Template]) -> _Template:
     sizes: defaultdict[str, int] = defaultdict(int)
     for one in templates:
         for leaf in one.leaves:
             sizes[leaf.cause] += leaf.size
     leaves = (_Leaf(cause, size) for cause, size in sizes.items() if size)
-    return _Template(name, anchor, tuple(sorted(leaves, key=lambda leaf: -leaf.size)))
+    return _Template(name, None, tuple(sorted(leaves, key=lambda leaf: -leaf.size)))
 
 
 def _drawn(files: list[_File], area: Box, name: str, label: str) -> Map:

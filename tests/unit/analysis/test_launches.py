@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope.analysis.launch_tree import trees
-from lmemscope.exporters.html import render_html
+from lmemscope.exporters import render
 from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.exporters.launches import drawn
-from lmemscope.exporters.markdown import render_markdown
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
@@ -126,7 +125,7 @@ def test_a_source_that_did_not_compile_has_its_trees() -> None:
 
 def test_every_format_draws_the_trees_and_json_gives_them_back() -> None:
     report = report_of(parent(launch("child", handed=(pointer(),))))
-    for text in (render_markdown(report), render_html(report)):
+    for text in (render(report, "markdown"), render(report, "html")):
         assert "└─ child: 4 × 64x2 threads" in text
     again = parse_report(render_json(report))
     assert again.units[0].kernels[0].facts.launches == report.units[0].kernels[0].facts.launches
@@ -134,7 +133,7 @@ def test_every_format_draws_the_trees_and_json_gives_them_back() -> None:
 
 def test_without_launches_nothing_is_drawn() -> None:
     assert drawn(report_of(facts())) == []
-    assert "launches" not in render_markdown(report_of(facts()))
+    assert "launches" not in render(report_of(facts()), "markdown")
 
 
 def test_a_launch_alone_is_no_local_memory() -> None:

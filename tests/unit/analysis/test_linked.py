@@ -21,7 +21,6 @@ from lmemscope.discover.links import plan_links, split_binaries
 from lmemscope.errors import CompileError, FormatError, ToolMissingError
 from lmemscope.exporters.formats import render
 from lmemscope.exporters.json import parse_report, render_json
-from lmemscope.exporters.junit import render_junit
 from lmemscope.exporters.link_text import link_texts
 from lmemscope.formats.build_ninja import parse_build_ninja
 from lmemscope.formats.depths import parse_depth, split_depths
@@ -47,6 +46,7 @@ from lmemscope.routes import linked_unit
 from lmemscope.tools import nvjitlink
 from lmemscope.tools.toolchain import Toolchain
 from tests.support import builders
+from tests.support.builders import gate_as
 from tests.support.linked_images import UNKNOWN, Function, image
 
 KERNEL = Function(entry=True, stack=560)
@@ -662,8 +662,8 @@ def test_the_gate_checks_kernels_of_archives_too() -> None:
     alone = replace(report, units=())
     limits = (Limit(max_stack=1),)
     assert gate(alone, *limits)[::2] == ("failed", [])
-    assert 'message="expected max-stack 1 for *, found stack 560"' in render_junit(
-        alone, compare(alone, Policy(limits), None)
+    assert 'message="expected max-stack 1 for *, found stack 560"' in gate_as(
+        "junit", compare(alone, Policy(limits), None), alone
     )
 
 

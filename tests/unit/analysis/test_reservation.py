@@ -19,9 +19,8 @@ from lmemscope.analysis.reservation import (
 from lmemscope.config.settings import Settings
 from lmemscope.discover.present import chosen_device
 from lmemscope.errors import UsageError
-from lmemscope.exporters.html import render_html
+from lmemscope.exporters import render
 from lmemscope.exporters.json import parse_report, render_json
-from lmemscope.exporters.markdown import render_markdown
 from lmemscope.model import DEVICES, Device, Launch, PtxasFacts, Report
 from tests.support.builders import facts, report_of
 from tests.support.program import ROOT, run_program
@@ -152,12 +151,12 @@ def test_a_depth_that_is_not_known_gets_the_limit() -> None:
     (kernel,) = reserved(with_frame("deep", 0, stack_known=False)).units[0].kernels
     assert kernel.footprint is not None
     assert kernel.footprint.is_least
-    assert "its stack's depth is not known" in render_markdown(reserved(kernel.facts))
+    assert "its stack's depth is not known" in render(reserved(kernel.facts), "markdown")
 
 
 def test_every_format_shows_it_and_json_gives_it_back() -> None:
     report = reserved(with_frame("much", 4096))
-    for text in (render_markdown(report), render_html(report)):
+    for text in (render(report, "markdown"), render(report, "html")):
         assert "2 multiprocessors of 1024 threads" in text
         assert "much: 4096 B per thread, 8 MiB" in text
     again = parse_report(render_json(report))
@@ -168,7 +167,7 @@ def test_every_format_shows_it_and_json_gives_it_back() -> None:
 
 
 def test_without_a_gpu_nothing_of_it_is_said() -> None:
-    text = render_markdown(report_of(with_frame("much", 4096)))
+    text = render(report_of(with_frame("much", 4096)), "markdown")
     assert "reserves" not in text
 
 

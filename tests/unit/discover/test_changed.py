@@ -19,13 +19,10 @@ from lmemscope.discover.changed import Grounds, Selection, since
 from lmemscope.discover.revision import Revision, read_revision
 from lmemscope.discover.walk import Discovery, Found
 from lmemscope.errors import UsageError
-from lmemscope.exporters.gate_markdown import render_gate_markdown
-from lmemscope.exporters.junit import render_junit
-from lmemscope.exporters.sarif import render_sarif
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
 from lmemscope.model import Allowance, CompileOptions, Policy
-from tests.support.builders import judged, report
+from tests.support.builders import gate_as, judged, report
 from tests.support.program import Finished, run_program
 
 FILES = {
@@ -303,11 +300,11 @@ class TestGate:
     def test_every_format_says_that_it_passed(self) -> None:
         result = compare(self.NOTHING, Policy(), self.KNOWN, unchanged=("a.cu",))
         result = replace(result, notes=("no input changed since main",))
-        markdown = render_gate_markdown(self.NOTHING, result)
+        markdown = gate_as("markdown", result, self.NOTHING)
         assert markdown.startswith("# Local memory gate: ✅ passed")
         assert "- no input changed since main" in markdown
-        assert "<error" not in render_junit(self.NOTHING, result)
-        (log,) = json.loads(render_sarif(self.NOTHING, result))["runs"]
+        assert "<error" not in gate_as("junit", result, self.NOTHING)
+        (log,) = json.loads(gate_as("sarif", result, self.NOTHING))["runs"]
         assert log["invocations"][0]["executionSuccessful"] is True
         assert log["results"] == []
 

@@ -17,16 +17,13 @@ from lmemscope.analysis.groups import templates
 from lmemscope.exporters import render
 from lmemscope.exporters.explanation import Explainer
 from lmemscope.exporters.formats import formats_of
-from lmemscope.exporters.gate_markdown import render_gate_markdown
-from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.json import parse_report, render_json, to_document
-from lmemscope.exporters.junit import render_junit
-from lmemscope.exporters.sarif import render_sarif
 from lmemscope.formats.codec import encode
 from lmemscope.gate import compare
 from lmemscope.gate.difference import difference
 from lmemscope.model import GateResult, Policy, Report
+from tests.support.builders import gate_as
 from tests.support.hostile import TEXTS, document, hostile, strings_of
 from tests.support.program import run_program, start_program
 
@@ -76,10 +73,10 @@ def outputs(report: Report) -> Iterator[tuple[str, str]]:
             (group,) = templates([(unit, kernel)])
             yield "explanation", explainer.explain_group(group)
     result = gate(report)
-    yield "gate", render_gate(result, color=False, verbose=True)
-    yield "gate markdown", render_gate_markdown(report, result)
-    yield "gate junit", render_junit(report, result)
-    yield "gate sarif", render_sarif(report, result)
+    yield "gate", gate_as("text", result, verbose=True)
+    yield "gate markdown", gate_as("markdown", result, report)
+    yield "gate junit", gate_as("junit", result, report)
+    yield "gate sarif", gate_as("sarif", result, report)
     other = made("x")
     for name in ("table", "markdown", "json"):
         yield f"difference {name}", render(difference(report, other), name)
@@ -121,7 +118,7 @@ def test_saved_reports_come_back_as_they_were(text: str) -> None:
 @each_text
 def test_junit_is_xml_that_holds_the_names(text: str) -> None:
     report = made(text)
-    root = ElementTree.fromstring(render_junit(report, gate(report)))
+    root = ElementTree.fromstring(gate_as("junit", gate(report), report))
     assert root.tag == "testsuites"
     assert {element.tag for element in root.iter()} <= {
         "testsuites", "testsuite", "testcase", "failure", "error", "skipped"

@@ -20,12 +20,7 @@ from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import unseen
 from lmemscope.discover.walk import Discovery, Globs, discover
-from lmemscope.exporters.gate_document import render_gate_json
-from lmemscope.exporters.gate_markdown import render_gate_markdown
-from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
-from lmemscope.exporters.junit import render_junit
-from lmemscope.exporters.sarif import render_sarif
 from lmemscope.files import digest_of
 from lmemscope.gate import baseline
 from lmemscope.gate.accounting import Inputs
@@ -48,7 +43,7 @@ from lmemscope.model import (
     UnitReport,
 )
 from lmemscope.sources.python import survey
-from tests.support.builders import facts, judged
+from tests.support.builders import facts, gate_as, judged
 
 TODAY = date(2026, 11, 21)
 DIRTY, CLEAN = judged("k", "dynamic-index"), judged("c")
@@ -226,7 +221,7 @@ def test_every_format_says_what_was_left_out() -> None:
     )
     result = gate(given, present=frozenset({"sub/b.cu"}))
     assert result.verdict == "passed"
-    document = json.loads(render_gate_json(result))
+    document = json.loads(gate_as("json", result))
     accounts = {(one["subject"], one["state"], one["name"]) for one in document["accounts"]}
     assert accounts == {
         ("input", "looked-at", "a.cu"),
@@ -234,16 +229,16 @@ def test_every_format_says_what_was_left_out() -> None:
         ("filter", "left-out", "--kernel c"),
         ("directory", "left-out", ""),
     }
-    (log,) = json.loads(render_sarif(given, result))["runs"]
+    (log,) = json.loads(gate_as("sarif", result, given))["runs"]
     (invocation,) = log["invocations"]
     assert invocation["executionSuccessful"] is True
     assert len(invocation["properties"]["accounts"]) == len(result.accounts)
-    suites = ElementTree.fromstring(render_junit(given, result))
+    suites = ElementTree.fromstring(gate_as("junit", result, given))
     (suite,) = (one for one in suites if one.get("name") == "accounts")
     assert suite.get("skipped") == "3"
     shown = (
-        render_gate(result, color=False, verbose=False),
-        render_gate_markdown(given, result),
+        gate_as("text", result),
+        gate_as("markdown", result, given),
         render_annotations(result),
         json.dumps(log),
         ElementTree.tostring(suites, encoding="unicode"),

@@ -11,10 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope.errors import UsageError
-from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
-from lmemscope.exporters.gate_text import render_gate
+from lmemscope.exporters.gate_markdown import cut
 from lmemscope.exporters.github import render_annotations
-from lmemscope.exporters.sarif import render_sarif
 from lmemscope.gate import baseline, places
 from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.compare import compare
@@ -35,7 +33,7 @@ from lmemscope.model import (
     SiteSplit,
 )
 from lmemscope.rules.verdict import judge
-from tests.support.builders import NOTHING, facts, judged, report
+from tests.support.builders import NOTHING, facts, gate_as, judged, report
 from tests.support.program import ROOT, Finished, run_program
 
 TODAY = date(2026, 11, 21)
@@ -61,7 +59,7 @@ def test_clean_code_passes() -> None:
 def test_local_memory_fails_by_default_and_says_why() -> None:
     result = gate(report(DIRTY))
     assert kinds(result) == ["new"]
-    text = render_gate(result, color=False, verbose=False)
+    text = gate_as("text", result)
     for part in ("k (a.cu, sm_90)", "expected:", "found:", "where:", "why:", "remove:", "accept:"):
         assert part in text
     assert text.endswith("Gate failed: 1 failure.\n")
@@ -260,10 +258,10 @@ def test_missing_evidence_never_passes_silently() -> None:
     assert failed.missing
     assert gate(report(judged("k"), gaps=(Gap("ptxas", "no report", "evidence"),))).missing
     assert not gate(report(judged("k"), gaps=(Gap("names", "no source"),))).missing
-    text = render_gate(failed, color=False, verbose=False)
+    text = gate_as("text", failed)
     assert "Gate incomplete" in text
     accepted = compare(given, Policy(), None, allow_incomplete=True, today=TODAY)
-    assert "Gate passed" in render_gate(accepted, color=False, verbose=False)
+    assert "Gate passed" in gate_as("text", accepted)
 
 
 def test_baseline_files_round_trip_and_are_one_line_per_finding(tmp_path: Path) -> None:
@@ -334,7 +332,7 @@ def test_a_limit_names_a_template_as_the_flag_does(pattern: str, applies: bool) 
 def test_sarif_has_rules_regions_fingerprints_and_suppressions() -> None:
     known = baseline.from_report(report(DIRTY))
     given = report(DIRTY, judged("z", "volatile"))
-    log = json.loads(render_sarif(given, gate(given, known=known)))
+    log = json.loads(gate_as("sarif", gate(given, known=known), given))
     (run,) = log["runs"]
     results = {r["ruleId"]: r for r in run["results"]}
     assert log["version"] == "2.1.0"
@@ -354,10 +352,10 @@ def test_github_annotations_are_escaped() -> None:
 
 def test_a_comment_says_once_what_every_failure_expected() -> None:
     given = report(DIRTY, judged("z", "volatile"))
-    text = render_gate_markdown(given, gate(given))
+    text = gate_as("markdown", gate(given), given)
     assert text.count("no local memory beyond the baseline and allowances") == 1
     mixed = gate(given, Policy(limits=(Limit("k", max_registers=2), Limit("z", max_registers=1))))
-    text = render_gate_markdown(given, mixed)
+    text = gate_as("markdown", mixed, given)
     for expected in ("max-registers 2 for k", "max-registers 1 for z"):
         (row,) = (line for line in text.splitlines() if f"expected: {expected}" in line)
         assert row.startswith(f"| `{expected[-1]}` ")
@@ -365,7 +363,7 @@ def test_a_comment_says_once_what_every_failure_expected() -> None:
 
 def test_comments_are_cut_clearly_below_githubs_limit() -> None:
     many = report(*(judged(f"kernel_{i}", "dynamic-index") for i in range(400)))
-    text = render_gate_markdown(many, gate(many))
+    text = gate_as("markdown", gate(many), many)
     assert len(text) <= 65_000
     assert "Truncated" in text
     assert text.count("<details>") == text.count("</details>")
@@ -511,7 +509,7 @@ class TestWhatAMaintainerMet:
     def test_a_reader_is_told_which_limit_accepts_what(self) -> None:
         found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_frame=96),)))
         assert [one.by for one in found.accepted] == ["within max-frame 96 for *"]
-        text = render_gate(found, color=False, verbose=True)
+        text = gate_as("text", found, verbose=True)
         assert "accepted: k (sm_90): dynamic-index, 80 bytes: within max-frame 96 for *" in text
         assert text.endswith("Gate passed. 1 finding known or allowed.\n")
 

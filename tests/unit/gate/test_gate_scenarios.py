@@ -21,12 +21,8 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.errors import UsageError
 from lmemscope.exporters import render
-from lmemscope.exporters.gate_markdown import render_gate_markdown
-from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
-from lmemscope.exporters.junit import render_junit
 from lmemscope.exporters.layout import summary
-from lmemscope.exporters.sarif import render_sarif
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
@@ -55,7 +51,17 @@ from lmemscope.model import (
     UnitReport,
 )
 from lmemscope.sources.cuda import read_cuda_source
-from tests.support.builders import NOTHING, call, facts, find, judge, judged, kernel_with, program
+from tests.support.builders import (
+    NOTHING,
+    call,
+    facts,
+    find,
+    gate_as,
+    judge,
+    judged,
+    kernel_with,
+    program,
+)
 
 EXPECT = "// lmemscope: expect frame=0\n"
 KERNEL = "__global__ void k() {}\n"
@@ -491,12 +497,12 @@ SCENARIOS = (
 
 def answers(given: Report, result: GateResult) -> Iterator[tuple[str, str]]:
     """What each format says of the gate, read by what a machine or a person would look at."""
-    text = render_gate(result, color=False, verbose=False)
+    text = gate_as("text", result)
     verdict = {"passed": "passed", "failed": "failed", "incomplete": "undecided"}
     yield "text", verdict[text.splitlines()[-1].split()[1].strip(".:")]
-    heading = render_gate_markdown(given, result).splitlines()[0]
+    heading = gate_as("markdown", result, given).splitlines()[0]
     yield "Markdown", verdict[heading.removeprefix("# Local memory gate: ").split()[1].strip(":")]
-    run = json.loads(render_sarif(given, result))["runs"][0]
+    run = json.loads(gate_as("sarif", result, given))["runs"][0]
     (invocation,) = run["invocations"]
     failing = [
         one
@@ -508,7 +514,7 @@ def answers(given: Report, result: GateResult) -> Iterator[tuple[str, str]]:
     assert len(failing) == len(result.failures)
     yield "SARIF", _verdict(bool(failing), not invocation["executionSuccessful"])
     yield "SARIF's code", {0: "passed", 1: "failed", 3: "undecided"}[invocation["exitCode"]]
-    suites = ElementTree.fromstring(render_junit(given, result))
+    suites = ElementTree.fromstring(gate_as("junit", result, given))
     sums = {
         name: sum(int(suite.get(name, "")) for suite in suites) for name in ("failures", "errors")
     }
@@ -532,7 +538,7 @@ def test_a_user(scenario: Scenario) -> None:
     assert result.exit_code == {"passed": 0, "failed": 1, "undecided": 3}[scenario.verdict]
     said = dict(answers(scenario.given, result))
     assert said == dict.fromkeys(said, scenario.verdict)
-    text = render_gate(result, color=False, verbose=False)
+    text = gate_as("text", result)
     assert [part for part in scenario.said if part not in text] == []
     assert [part for part in scenario.unsaid if part in text] == []
     if result.failures and result.failures[0].kind in ("new", "worse"):
@@ -652,7 +658,7 @@ def test_a_user_limits_the_kernels_and_others_are_not_gone() -> None:
 def test_a_known_finding_does_not_suppress_a_new_one_of_the_same_fingerprint() -> None:
     given = project(a=(judged("k", "dynamic-index", "dynamic-index"),))
     result = compare(given, Policy(), known(DIRTY_PROJECT), today=TODAY)
-    (run,) = json.loads(render_sarif(given, result))["runs"]
+    (run,) = json.loads(gate_as("sarif", result, given))["runs"]
     assert [("suppressions" in one) for one in run["results"]].count(True) == 1
     assert len(run["results"]) == 2
 
@@ -665,16 +671,16 @@ def test_a_user_checks_a_log_and_is_told_what_explains_it() -> None:
     unit = replace(project(a=(kernel,)).units[0], input="build.log", frontend="log")
     given = replace(DIRTY_PROJECT, units=(unit,))
     result = compare(given, Policy(), None)
-    text = render_gate(result, color=False, verbose=False)
+    text = gate_as("text", result)
     assert "  explain:  Its source tells why.\n" in text
     assert "remove:" not in text
     assert "accept:   [[allowances]] in the configuration, or lmemscope baseline" in text
     for shown in (
         text,
-        render_gate_markdown(given, result).partition("## Report")[0],
+        gate_as("markdown", result, given).partition("## Report")[0],
         render_annotations(result),
-        render_junit(given, result),
-        render_sarif(given, result),
+        gate_as("junit", result, given),
+        gate_as("sarif", result, given),
     ):
         assert "lmemscope explain a.cu::k" in shown
 
@@ -683,7 +689,7 @@ def test_a_new_finding_is_as_severe_as_a_known_one_in_sarif() -> None:
     given = project(a=(DIRTY, found("other", cause="callee-save")))
     assert given.units[0].kernels[1].findings[0].severity == "warning"
     (run,) = json.loads(
-        render_sarif(given, compare(given, Policy(), known(DIRTY_PROJECT), today=TODAY))
+        gate_as("sarif", compare(given, Policy(), known(DIRTY_PROJECT), today=TODAY), given)
     )["runs"]
     levels = {"suppressions" in one: one["level"] for one in run["results"]}
     assert levels[False] == "error"
@@ -702,7 +708,7 @@ def test_a_user_has_two_overloads_and_junit_fails_one() -> None:
     one = replace(DIRTY, facts=replace(DIRTY.facts, name="_Z1ki"))
     other = replace(CLEAN, facts=replace(CLEAN.facts, name="_Z1kf"))
     given = project(a=(one, other))
-    suites = ElementTree.fromstring(render_junit(given, compare(given, Policy(), None)))
+    suites = ElementTree.fromstring(gate_as("junit", compare(given, Policy(), None), given))
     assert [len(case) for case in suites.iter("testcase")] == [1, 0]
 
 

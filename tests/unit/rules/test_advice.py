@@ -13,7 +13,6 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope import rules
-from lmemscope.exporters.gate_text import render_gate
 from lmemscope.model import (
     Advice,
     CallFacts,
@@ -40,7 +39,7 @@ from lmemscope.rules.inlining import of_library
 from lmemscope.rules.loops import early_exit
 from lmemscope.tools import nvrtc
 from tests.conftest import Once
-from tests.support.builders import HERE, access, find, local_object, source_text
+from tests.support.builders import HERE, access, find, gate_as, local_object, source_text
 from tests.support.builders import kernel_with as kernel
 from tests.support.program import DATA, ROOT, Finished, run_program
 
@@ -1667,9 +1666,9 @@ def test_an_installed_header_is_not_to_be_changed() -> None:
     facts = replace(facts, accesses=(there,), location=CUB)
     assert said(facts).startswith("This is library code")
     (finding,) = find(facts)
-    shown = render_gate(_failed(replace(finding, location=CUB)), color=False, verbose=False)
+    shown = gate_as("text", _failed(replace(finding, location=CUB)))
     assert "// lmemscope" not in shown
-    mine = render_gate(_failed(replace(finding, location=HERE)), color=False, verbose=False)
+    mine = gate_as("text", _failed(replace(finding, location=HERE)))
     assert "// lmemscope: allow dynamic-index" in mine
 
 
