@@ -80,12 +80,14 @@ class Ranges:
         most: what a bound that is not known is promised not to exceed.
         asking: where variables are declared whose range is being found: a copy of one to itself
             adds no number, and of anything else made of it nothing is known.
+        given: what is assigned to each variable, by where it is declared.
     """
 
     target: Target
     own: bytes
     most: int
     asking: set[int] = field(default_factory=set, compare=False)
+    given: dict[int, tuple[Node, ...] | None] = field(default_factory=dict, compare=False)
 
     def of(self, node: Node, depth: int = 0) -> Range | None:
         """The range of an expression; None where it is not known."""
@@ -210,14 +212,17 @@ class Ranges:
         )
         if loop is not None:
             return self._counted(number, name, loop, depth)
-        given = assigned(number, target)
+        declared = number.name.start_byte
+        if declared not in self.given:
+            self.given[declared] = assigned(number, target)
+        given = self.given[declared]
         if number.value is None or given is None:
             return None
-        if number.name.start_byte in self.asking:
+        if declared in self.asking:
             return NOTHING
-        self.asking.add(number.name.start_byte)
+        self.asking.add(declared)
         ranges = [self.of(one, depth) for one in (number.value, *given)]
-        self.asking.discard(number.name.start_byte)
+        self.asking.discard(declared)
         whole = NOTHING
         for found in ranges:
             if found is None or (not number.is_signed and found.low < 0 and not found.is_empty):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -70,6 +71,7 @@ class Number:
         return self.bits == 64
 
 
+@functools.lru_cache(maxsize=4096)
 def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
     """The variable that a name means at a place; None where it is no plain local whole number."""
     node = place

@@ -194,21 +194,19 @@ class Syntax:
     def functions(self, name: str) -> tuple[Node, ...]:
         """Definitions of functions of an unqualified name."""
         wanted = name.encode()
-        return tuple(
-            node
-            for node in walk(self.root)
-            if node.type == "function_definition" and self.function_name(node) == wanted
-        )
+        return tuple(one for one in self._definitions if self.function_name(one) == wanted)
 
     def functions_at(self, line: int) -> tuple[Node, ...]:
         """Definitions of functions that hold a line (1-based)."""
         row = line - 1
         return tuple(
-            node
-            for node in walk(self.root)
-            if node.type == "function_definition"
-            and node.start_point.row <= row <= node.end_point.row
+            one for one in self._definitions if one.start_point.row <= row <= one.end_point.row
         )
+
+    @functools.cached_property
+    def _definitions(self) -> tuple[Node, ...]:
+        """Definitions of functions, in order."""
+        return tuple(one for one in walk(self.root) if one.type == "function_definition")
 
     def function_name(self, function: Node) -> bytes | None:
         """The unqualified name of a function that is defined."""
@@ -311,7 +309,8 @@ def walk(node: Node) -> Iterator[Node]:
     while pending:
         found = pending.pop()
         yield found
-        pending += reversed(found.children)
+        if below := found.children:
+            pending += below[::-1]
 
 
 def first_named(node: Node) -> Node | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,7 @@ def kernels(once: Once, shared_store: str) -> Kernels:
 def scores(kernels: Kernels) -> Scores:
     """The scores of a labelled file's kernels on an architecture."""
 
+    @functools.cache
     def scored(file: Path, arch: str) -> list[Item]:
         return [item for label in read(file) for item in score(label, kernels(file, arch), arch)]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -313,24 +315,28 @@ def k(x, out):
     out[0, i] = s
 """
 SIMULATED = """\
+import runpy, sys
 import numpy
-import simulated as module
-x = numpy.random.default_rng(1).integers(1, 256, (64, 128))
-x = x.astype(numpy.{type})
-out = numpy.zeros((64, 128), numpy.{result})
-module.k[2, 64](x, out)
-print(out.any(), out.tobytes().hex())
+for path in sys.argv[1:]:
+    k = runpy.run_path(path)["k"]
+    x = numpy.random.default_rng(1).integers(1, 256, (64, 128))
+    x = x.astype(numpy.{type})
+    out = numpy.zeros((64, 128), numpy.{result})
+    k[2, 64](x, out)
+    print(out.any(), out.tobytes().hex())
 """
 
 
-def simulated(where: Path, kind: str, result: str) -> str:
-    # The simulator knows no launch bounds.
-    text = (where / "k.py").read_text().replace(", launch_bounds=64", "")
-    (where / "simulated.py").write_text(text)
+def simulated(directory: Path, texts: Sequence[str], kind: str, result: str) -> list[str]:
+    """What the kernel of each text computes, by one start of the simulator."""
+    paths = [directory / f"simulated_{number}.py" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        # The simulator knows no launch bounds.
+        path.write_text(text.replace(", launch_bounds=64", ""))
     script = SIMULATED.format(type=kind, result=result)
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=where,
+        [sys.executable, "-c", script, *paths],
+        cwd=directory,
         env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
         capture_output=True,
         text=True,
@@ -338,8 +344,9 @@ def simulated(where: Path, kind: str, result: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("True ")
-    return done.stdout
+    found = done.stdout.splitlines()
+    assert all(one.startswith("True ") for one in found)
+    return found
 
 
 @needs_numba
@@ -367,15 +374,14 @@ def test_candidates_are_compiled_and_compute_the_same(
     assert unsafe == {"shared-memory"}
     assert found["shared-memory"]["after"]["stack_frame"] == 0
     assert found["shared-memory"]["after"]["shared"] > 0
-    wanted = simulated(tmp_path, kind, result)
-    for name, one in found.items():
-        where = tmp_path / name
-        where.mkdir()
-        (where / "k.py").write_text(source)
-        (where / "one.patch").write_text(one["patch"])
-        subprocess.run(["git", "apply", "one.patch"], cwd=where, check=True)
-        assert (where / "k.py").read_text() != source
-        assert simulated(where, kind, result) == wanted, name
+    texts = [source]
+    for one in found.values():
+        subprocess.run(["git", "apply"], cwd=tmp_path, input=one["patch"], text=True, check=True)
+        texts.append((tmp_path / "k.py").read_text())
+        assert texts[-1] != source
+        (tmp_path / "k.py").write_text(source)
+    wanted, *computed = simulated(tmp_path, texts, kind, result)
+    assert dict.fromkeys(found, wanted) == dict(zip(found, computed, strict=True))
 
 
 @needs_numba
@@ -398,7 +404,9 @@ def test_the_patch_is_written_and_shown(tmp_path: Path) -> None:
     shown = run_program("explain", "k.py", "--run-python", "--fix-from", "fix.json", cwd=tmp_path)
     assert "Proven fix: `a` in shared memory, 16384 bytes for 64 threads" in shown.out
     assert (shown.out, shown.err) == (tried_now.out, "")
-    assert run_program("fix", "k.py", "--run-python", "--unsafe", "--apply", cwd=tmp_path).code == 0
+    candidates = json.loads((tmp_path / "fix.json").read_text())["candidates"]
+    (patch,) = [one["patch"] for one in candidates if one["rank"] == 1]
+    subprocess.run(["git", "apply"], cwd=tmp_path, input=patch, text=True, check=True)
     scanned = run_program("scan", "k.py", "--run-python", "--format", "json", cwd=tmp_path)
     assert [one["stack_frame"] for one in scanned.document["units"][0]["kernels"]] == [0]
 
