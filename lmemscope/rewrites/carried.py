@@ -6,7 +6,8 @@ nothing else calls or names is changed in its place: its copy would leave it wit
 
 Where a call has several arrays, each is carried for itself, and one patch of all needs a function
 that takes all as classes. The first of them brings it: a template of whatever views the others may
-become. Only a view fits its parameters, so that without one the compiler makes nothing of it.
+become. Only a view fits its parameters, so that without one the compiler makes nothing of it. What
+has a single call is changed in its place for each array, and needs none.
 """
 
 from __future__ import annotations
@@ -87,10 +88,10 @@ class Carrier:
         found: list[Edit] = []
         replaced = in_place(self._target, self._copies, self._calls)
         for one in self._copies:
-            found += one.before
             if one.place in replaced:
-                found += one.edits
+                found += () if one.has_views else (*one.before, *one.edits)
                 continue
+            found += one.before
             item, end = one.syntax.item(one.function), one.syntax.lines_end()
             copy = patched(one.syntax.source(item), one.edits, item.start_byte)
             # Another array's rewriting may bring the same copy.
@@ -245,7 +246,8 @@ class Carrier:
             made += self._body(uses[0], passing)
         made += _inlined(home, function, syntax)
         before = self._before(home, syntax, function)
-        self._copies.append(Copy(home, syntax, function, name.encode(), tuple(made), before))
+        copy = Copy(home, syntax, function, name.encode(), tuple(made), before, bool(views))
+        self._copies.append(copy)
 
     def _may_be_view(self, argument: Node, syntax: Syntax, views: frozenset[bytes]) -> bool:
         """Whether an argument is the name of another array in local memory, which may leave it."""

@@ -36,6 +36,7 @@ class Copy:
         home, syntax, function, name: of the function as it is.
         edits: what a copy of it needs.
         before: what the file needs before it.
+        has_views: whether it takes other arrays as views, too.
     """
 
     home: str
@@ -44,6 +45,7 @@ class Copy:
     name: bytes
     edits: tuple[Edit, ...]
     before: tuple[Edit, ...]
+    has_views: bool
 
     @property
     def place(self) -> Place:
@@ -56,16 +58,21 @@ def in_place(
 ) -> set[Place]:
     """Where functions begin that have no use but calls with the array.
 
+    Of one that takes other arrays, too, that is a single call: what is made for each of them
+    changes the same function.
+
     Args:
         target: whose array it is.
         copies: of all functions that the array is carried into.
         calls: where the calls with the array name a function, and where the copied function begins
             that calls it; None of one that is no copy.
     """
-    number = Counter(one.place for one in copies)
-    alone = [one for one in copies if number[one.place] == 1 and _is_of_this_file(one, target)]
+    own = [one for one in copies if not one.has_views]
+    number = Counter(one.place for one in own)
+    alone = [one for one in own if number[one.place] == 1 and _is_of_this_file(one, target)]
     named = {one.place: set(_mentions(one, target)) for one in alone}
-    found = set(named)
+    shared = {one.place for one in copies if one.has_views}
+    found = {place for place, at in named.items() if place not in shared or len(at) == 1}
     while True:
         # A function that stays as it is still calls others as they are.
         stay = {

@@ -22,7 +22,8 @@ __device__ void swap(float *x, int *y, int i, int j) {
 }
 """
 LOCAL = ("a", "b", "c")
-BODY = ("float a[16];", "int b[16];", "a[n] = n;", "b[n] = n;", "swap(a, b, n, 3);")
+ONCE = ("float a[16];", "int b[16];", "a[n] = n;", "b[n] = n;", "swap(a, b, n, 3);")
+BODY = (*ONCE, "swap(a, b, 2, n);")
 
 
 def proposed(text: str, name: str, type_: str, rewrite: str = "shared-memory") -> Rewriting | None:
@@ -55,9 +56,20 @@ def test_the_first_array_brings_the_copy_for_both() -> None:
     )
 
 
+def test_a_single_call_has_one_function_for_both() -> None:
+    text = kernel(*ONCE, before=SWAP)
+    both = [proposed(text, "a", "float[16]"), proposed(text, "b", "int[16]")]
+    edits = merged(one.edits for one in both if one is not None)
+    assert edits is not None
+    made = patched(text.encode(), edits).decode()
+    types = [f"const lmem_column<{one}, 64>" for one in ("float", "int")]
+    assert made.count("swap(") == 2
+    assert f"swap({types[0]} x, {types[1]} y, int i, int j)" in made
+
+
 def test_three_arrays_have_a_copy_for_each_choice() -> None:
     before = "__device__ void f(float *x, float *y, float *z, int n) { x[n] = y[n] + z[n]; }\n"
-    body = ("float a[16];", "float b[16];", "float c[16];", "f(a, b, c, n);")
+    body = ("float a[16];", "float b[16];", "float c[16];", "f(a, b, c, n);", "f(a, b, c, 1);")
     text = kernel(*body, before=before)
     assert templates(text) == 3
     assert templates(text, "b") == 1
