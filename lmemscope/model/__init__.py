@@ -162,6 +162,7 @@ from lmemscope.model.link import (
 )
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.request import (
+    ALL_IMAGES,
     BuiltObject,
     CompileOptions,
     Confidence,
@@ -179,6 +180,7 @@ from lmemscope.model.request import (
     ObjectState,
     Quote,
     Severity,
+    Share,
     SiteKind,
     SourceKind,
     SourceLine,
@@ -195,6 +197,7 @@ from lmemscope.model.wording import count, listed, plural
 from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
 
 __all__ = [
+    "ALL_IMAGES",
     "BUILD_LOG",
     "CAUSES",
     "CUDA",
@@ -324,6 +327,7 @@ __all__ = [
     "Reservation",
     "Rewriting",
     "Severity",
+    "Share",
     "SiteClass",
     "SiteKind",
     "SiteSplit",
