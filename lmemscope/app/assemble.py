@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.app.plan import Plan
+from lmemscope.app.readings import Readings, reports_of
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import uninstantiated, unseen
 from lmemscope.discover.walk import Globs
@@ -103,12 +104,13 @@ def assemble(
 
 
 def results_of(
-    unit: Unit, future: Future[UnitReport | tuple[UnitReport, ...]]
+    unit: Unit, futures: Sequence[Future[UnitReport | Readings]]
 ) -> tuple[UnitReport, ...]:
-    """A unit's report, or reports; where its worker raised, one with the failure."""
+    """A unit's report, or reports; where a worker raised, one with the failure."""
     try:
-        made = future.result()
-        return made if isinstance(made, tuple) else (made,)
+        made = [future.result() for future in futures]
+        reports = tuple(one for one in made if isinstance(one, UnitReport))
+        return reports or reports_of(unit, [one for one in made if isinstance(one, Readings)])
     except LmemscopeError as error:
         # Parsers and workers do not know whose bytes they read.
         if unit.input not in error.message:

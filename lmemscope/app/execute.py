@@ -11,18 +11,35 @@ import os
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, as_completed
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from lmemscope.app.assemble import assemble, results_of
 from lmemscope.app.plan import Narrow, links_of, make_plan
+from lmemscope.app.readings import Readings
 from lmemscope.app.session import Interrupted, Session
 from lmemscope.app.worker import analyse_binary, analyse_unit, lower_unit
 from lmemscope.discover.links import split_binaries
 from lmemscope.errors import LmemscopeError, Stopped
 from lmemscope.lowering import store
-from lmemscope.model import Artifacts, Link, LinkRequest, Report, Unit, UnitReport, Wanted, count
+from lmemscope.model import (
+    Artifacts,
+    Link,
+    LinkRequest,
+    Report,
+    Share,
+    Unit,
+    UnitReport,
+    Wanted,
+    count,
+)
+from lmemscope.model.inputs import PACKAGE
 from lmemscope.routes import kind_of_unit
+
+if TYPE_CHECKING:
+    from lmemscope.running.pool import Progress
 
 Analysed = tuple[tuple[Unit, UnitReport], ...]
 """The units that could be analysed, each with its report as its worker drew it up."""
@@ -64,7 +81,7 @@ def _run(
     wanted: Wanted,
     narrow: Narrow | None = None,
 ) -> tuple[Report, Analysed]:
-    settings, progress = session.settings, session.progress
+    settings = session.settings
     binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
     planned = make_plan(others, session, narrow)
     linking = links_of(planned, binaries, others, settings, narrowed=narrow is not None)
@@ -76,61 +93,97 @@ def _run(
 
         units = with_objects(planned.units, planned.found.inputs, settings)
         planned = replace(planned, units=units)
-    if planned.units:
-        session.prestart(len(planned.units))
-    futures = _submitted(planned.units, wanted, session)
+    submitted = _submitted(planned.units, wanted, session)
     links: list[Link] = []
 
-    def gathered(done: Collection[_Future]) -> Report:
-        results = [(unit, results_of(unit, one)) for unit, one in futures if one in done]
+    def gathered(ended: Collection[_Submitted]) -> Report:
+        results = [(one.unit, results_of(one.unit, one.futures)) for one in ended]
         return assemble(planned, results, links, paths, settings)
 
-    total = len(futures)
-    unit_of = {future: unit for unit, future in futures}
     try:
-        if progress is not None and futures:
-            progress(0, total, futures[0][0].name)
-        failed = 0
-        for done, future in enumerate(as_completed(unit_of), start=1):
-            failed += future.exception() is not None
-            if progress is not None:
-                progress(done, total, unit_of[future].name, failed)
+        _wait(submitted, session.progress)
         links += _linked(linking.requests, session)
-        report = gathered(unit_of)
+        report = gathered(submitted)
     except (KeyboardInterrupt, Stopped) as stop:
-        ended = {future for future in unit_of if future.done() and not future.cancelled()}
+        ended = [one for one in submitted if one.has_ended()]
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         kept = "; the next run goes on from there" if settings.cache is not None else ""
-        counted = f"{len(ended)} of {count(total, 'input')} done{kept}"
+        counted = f"{len(ended)} of {count(len(submitted), 'input')} done{kept}"
         raise Interrupted(gathered(ended), counted, number) from stop
     if session.store is not None and any(u.failure is None and not u.cached for u in report.units):
         store.trim(session.store)
-    results = ((u, made.result()) for u, made in futures if made.exception() is None)
+    made = (one for one in submitted if one.futures[0].exception() is None)
+    results = ((one.unit, one.futures[0].result()) for one in made)
     return report, tuple((u, made) for u, made in results if isinstance(made, UnitReport))
 
 
-_Future = Future[UnitReport | tuple[UnitReport, ...]]
+_Future = Future[UnitReport | Readings]
+_Task = tuple[Callable[..., UnitReport | Readings], tuple[object, ...]]
+_LARGE = 32 << 20
+"""Bytes of a binary for which it is worth it that one more worker starts."""
+_UNPACKED = 2
+"""Workers that read a package, at most: each unpacks its members, to have them in memory."""
 
 
-def _submitted(
-    units: Sequence[Unit], wanted: Wanted, session: Session
-) -> list[tuple[Unit, _Future]]:
-    """Units with their results to come, in the order of the inputs.
+@dataclass
+class _Submitted:
+    """A unit with its results to come.
+
+    Attributes:
+        futures: of a binary that several workers read, one of each.
+        left: how many of them are to come.
+    """
+
+    unit: Unit
+    futures: Sequence[_Future]
+    left: int
+
+    def has_ended(self) -> bool:
+        """Whether all of it was done."""
+        return all(future.done() and not future.cancelled() for future in self.futures)
+
+
+def tasks_of(unit: Unit, wanted: Wanted, at_once: int) -> list[_Task]:
+    """What workers do of a unit: all of it, or of a binary, which stands for many, a share each."""
+    kind = kind_of_unit(unit) if unit.excerpt is None else None
+    if kind is None or not kind.by_content:
+        return [(analyse_unit, (unit, wanted))]
+    most = min(at_once, _UNPACKED) if kind is PACKAGE else at_once
+    number = min(most, 1 + _size(unit) // _LARGE)
+    return [(analyse_binary, (unit, wanted, Share(one, number))) for one in range(number)]
+
+
+def _submitted(units: Sequence[Unit], wanted: Wanted, session: Session) -> list[_Submitted]:
+    """Units, handed to the workers, in the order of the inputs.
 
     The largest source starts first, so that no worker is left alone with it at the end.
     """
+    tasks = [tasks_of(unit, wanted, session.at_once) for unit in units]
+    if tasks:
+        session.prestart(sum(map(len, tasks)))
     futures = {
-        index: session.workers.submit(_analysis_of(units[index]), units[index], wanted)
+        index: [session.workers.submit(task, *given) for task, given in tasks[index]]
         for index in sorted(range(len(units)), key=lambda index: -_size(units[index]))
     }
-    return [(unit, futures[index]) for index, unit in enumerate(units)]
+    return [
+        _Submitted(unit, futures[index], len(futures[index])) for index, unit in enumerate(units)
+    ]
 
 
-def _analysis_of(unit: Unit) -> Callable[[Unit, Wanted], UnitReport | tuple[UnitReport, ...]]:
-    """What a worker does with a unit: a binary stands for many."""
-    if unit.excerpt is None and kind_of_unit(unit).by_content:
-        return analyse_binary
-    return analyse_unit
+def _wait(submitted: Sequence[_Submitted], progress: Progress | None) -> None:
+    """Wait for all units, and tell of each as it ends."""
+    by_future = {future: one for one in submitted for future in one.futures}
+    if progress is not None and submitted:
+        progress(0, len(submitted), submitted[0].unit.name)
+    done = failed = 0
+    for future in as_completed(by_future):
+        one = by_future[future]
+        one.left -= 1
+        if not one.left:
+            done += 1
+            failed += any(each.exception() is not None for each in one.futures)
+            if progress is not None:
+                progress(done, len(submitted), one.unit.name, failed)
 
 
 def _size(unit: Unit) -> int:

@@ -76,6 +76,11 @@ class Session:
         """
         return self._given or open_workers(self.settings, forks=self._is_program)
 
+    @property
+    def at_once(self) -> int:
+        """Tasks that are worth being made of one: other machines would each get all of its file."""
+        return self.settings.jobs if self.settings.executor is None else 1
+
     def prestart(self, tasks: int) -> None:
         """Have worker processes ready for so many tasks."""
         from lmemscope.running.pool import WorkerPool

@@ -15,6 +15,7 @@ from types import ModuleType
 from msgspec.structs import replace
 
 from lmemscope import files
+from lmemscope.app.readings import Readings
 from lmemscope.discover.locate import shown_path
 from lmemscope.discover.project import Projects
 from lmemscope.errors import InternalError, LmemscopeError
@@ -28,7 +29,7 @@ from lmemscope.lowering.analysed import (
 )
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, BuiltObject, Unit, UnitReport, Wanted
+from lmemscope.model import ALL_IMAGES, Artifacts, BuiltObject, Share, Unit, UnitReport, Wanted
 from lmemscope.sources import includes
 
 EVERYTHING = Wanted()
@@ -98,15 +99,20 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
     return replace(report, built=shown)
 
 
-def analyse_binary(unit: Unit, wanted: Wanted = EVERYTHING) -> tuple[UnitReport, ...]:
-    """Take a unit whose file holds many images to their reports.
+def analyse_binary(unit: Unit, wanted: Wanted, share: Share = ALL_IMAGES) -> Readings:
+    """Read images of a unit whose file holds many.
+
+    Args:
+        unit: the binary.
+        wanted: what its reports are to hold.
+        share: which images, where several workers read the file.
 
     Raises:
         LmemscopeError: the file cannot be read at all.
     """
     with _importing:
-        from lmemscope.app.binaries import analyse_images
-    return analyse_images(unit, wanted)
+        from lmemscope.app.binaries import read_binary
+    return read_binary(unit, wanted, share)
 
 
 def _pipeline() -> ModuleType:

@@ -151,26 +151,35 @@ def _options(header: memoryview, at: int) -> str:
     return bytes(header[start : start + size]).decode("ascii", "replace").strip(" \0")
 
 
+def reserve(entry: Entry, budget: Budget) -> None:
+    """Count what an entry unpacks to.
+
+    Raises:
+        FormatError: it is more than the budget has, or than any image.
+    """
+    if entry.codec is not None:
+        if entry.size > _LARGEST:
+            raise FormatError("unpack", f"an image of {entry.size} bytes is larger than any is")
+        budget.spend(entry.size, "unpack")
+
+
 def unpack(entry: Entry, budget: Budget) -> bytes | memoryview:
     """The payload of an entry, unpacked.
 
     Raises:
         FormatError: it is damaged, or unpacks to more than the budget has.
     """
+    reserve(entry, budget)
     if entry.codec is None:
         return entry.stored
-    stage = "unpack"
-    if entry.size > _LARGEST:
-        raise FormatError(stage, f"an image of {entry.size} bytes is larger than any is")
-    budget.spend(entry.size, stage)
     try:
         data = _lz4(entry) if entry.codec == "lz4" else _zstd(entry)
     except MemoryError:
         raise
     except Exception as error:
-        raise FormatError(stage, f"its {entry.codec} data is damaged: {error}") from error
+        raise FormatError("unpack", f"its {entry.codec} data is damaged: {error}") from error
     if len(data) != entry.size:
-        raise FormatError(stage, f"its {entry.codec} data is cut off")
+        raise FormatError("unpack", f"its {entry.codec} data is cut off")
     return data
 
 

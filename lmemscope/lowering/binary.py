@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,9 +20,9 @@ from lmemscope.formats.containers import (
     read_images,
     read_zip,
 )
-from lmemscope.formats.fatbin import Budget, Entry, unpack
+from lmemscope.formats.fatbin import Budget, Entry, reserve, unpack
 from lmemscope.formats.ptx_cut import PtxParts
-from lmemscope.model import Artifacts, Unit, kind_of
+from lmemscope.model import ALL_IMAGES, Artifacts, Share, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion
 from lmemscope.sources.python import may_hold_kernels
 
@@ -66,6 +66,7 @@ class Image:
         cubins: numbers of the architectures that the fat binary has machine code for.
         problem: why the bytes, or what follows in this file, cannot be read; else None.
         unread: what the file may hold that is not read, in words; else None.
+        number: counts what the input holds, in its order.
     """
 
     path: str
@@ -75,6 +76,7 @@ class Image:
     cubins: frozenset[int] = frozenset()
     problem: FormatError | None = None
     unread: str | None = None
+    number: int = 0
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -104,18 +106,22 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     )
 
 
-def images(unit: Unit) -> Iterator[Image]:
+def images(unit: Unit, share: Share = ALL_IMAGES) -> Iterator[Image]:
     """The images of a unit's file, in its order; what cannot be read is among them as a problem.
+
+    Args:
+        unit: the binary.
+        share: which of them; the others are only counted, also for what the file may unpack to.
 
     Raises:
         InputError: the file cannot be opened.
     """
-    with _contents(unit) as found:
+    with _contents(unit, share) as found:
         yield from found
 
 
 @contextmanager
-def _contents(unit: Unit) -> Iterator[Iterator[Image]]:
+def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
     try:
         stream = open_regular(unit.path)
     except FileNotFoundError as error:
@@ -128,31 +134,41 @@ def _contents(unit: Unit) -> Iterator[Iterator[Image]]:
         stream.seek(0)
         budget = budget_for(size)
         if kind_of_head(head) == "zip":
-            yield _unpacked(read_zip(stream, budget), budget)
+            yield _unpacked(read_zip(stream, budget), budget, share)
             return
         # Mapped, for most bytes of a library are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        yield _unpacked(read_images(memoryview(data), budget), budget)
+        yield _unpacked(read_images(memoryview(data), budget), budget, share)
 
 
-def _unpacked(files: Iterator[Images], budget: Budget) -> Iterator[Image]:
+def _unpacked(files: Iterator[Images], budget: Budget, share: Share) -> Iterator[Image]:
+    number = 0
     for file in files:
-        for fatbin in file.fatbins:
+        for place, fatbin in enumerate(file.fatbins):
             ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
             cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
-            for entry in fatbin:
-                if entry.kind != "cubin":
-                    yield Image(file.path, entry, ptx=ptx, cubins=cubins)
+            # Not by number: most fat binaries hold the same architectures, and some of these
+            # have more local memory than others.
+            for at, entry in enumerate(fatbin, place):
+                number += 1
+                if not share.has(at):
+                    with suppress(FormatError):  # whose it is says so
+                        if entry.kind == "cubin":
+                            reserve(entry, budget)
                     continue
                 try:
-                    yield Image(file.path, entry, unpack(entry, budget), ptx, cubins)
+                    data = unpack(entry, budget) if entry.kind == "cubin" else b""
+                    yield Image(file.path, entry, data, ptx, cubins, number=number)
                 except FormatError as error:
-                    yield Image(file.path, entry, problem=error)
+                    yield Image(file.path, entry, problem=error, number=number)
+        number += 1
+        if not share.is_first:
+            continue
         unread = _unread(file)
         if unread is not None:
-            yield Image(file.path, None, unread=unread)
+            yield Image(file.path, None, unread=unread, number=number)
         if file.problem is not None:
-            yield Image(file.path, None, problem=file.problem)
+            yield Image(file.path, None, problem=file.problem, number=number)
 
 
 def _unread(file: Images) -> str | None:

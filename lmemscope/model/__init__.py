@@ -163,6 +163,7 @@ from lmemscope.model.link import (
 )
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.request import (
+    ALL_IMAGES,
     BuiltObject,
     CompileOptions,
     Confidence,
@@ -180,6 +181,7 @@ from lmemscope.model.request import (
     ObjectState,
     Quote,
     Severity,
+    Share,
     SiteKind,
     SourceKind,
     SourceLine,
@@ -196,6 +198,7 @@ from lmemscope.model.wording import count, listed, plural
 from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
 
 __all__ = [
+    "ALL_IMAGES",
     "BUILD_LOG",
     "CAUSES",
     "CUDA",
@@ -325,6 +328,7 @@ __all__ = [
     "Reservation",
     "Rewriting",
     "Severity",
+    "Share",
     "SiteClass",
     "SiteKind",
     "SiteSplit",

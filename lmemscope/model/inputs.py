@@ -71,6 +71,13 @@ BUILD_LOG = InputKind(
 )
 _BINARY = "lmemscope.lowering.binary"
 LIBRARY = InputKind("library or program", (".so",), _BINARY, by_content=True)
+PACKAGE = InputKind(
+    "package",
+    (".whl", ".zip", ".conda", ".pt2"),
+    _BINARY,
+    signature=((0, b"PK\x03\x04"),),
+    by_content=True,
+)
 
 INPUT_KINDS: tuple[InputKind, ...] = (
     CUDA,
@@ -121,13 +128,7 @@ INPUT_KINDS: tuple[InputKind, ...] = (
         by_content=True,
         part="archive",
     ),
-    InputKind(
-        "package",
-        (".whl", ".zip", ".conda", ".pt2"),
-        _BINARY,
-        signature=((0, b"PK\x03\x04"),),
-        by_content=True,
-    ),
+    PACKAGE,
 )
 """Every kind of input, in the order in which they are listed to users."""
 

@@ -326,6 +326,30 @@ class Wanted(Struct, frozen=True):
     largest: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
 
+class Share(Struct, frozen=True):
+    """Which of a binary's images a worker reads.
+
+    Attributes:
+        number: of the worker, from 0.
+        of: how many there are.
+    """
+
+    number: int = 0
+    of: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether what is to be said once of the binary is said here."""
+        return self.number == 0
+
+    def has(self, place: int) -> bool:
+        """Whether an image is in it, by its place among others."""
+        return place % self.of == self.number
+
+
+ALL_IMAGES = Share()
+
+
 class Tool(Struct, frozen=True):
     """A tool or library of the toolchain, as it was used or found."""
 

@@ -7,10 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.json import encode
 
+from lmemscope.app.execute import tasks_of
+from lmemscope.app.readings import reports_of
+from lmemscope.app.worker import analyse_binary
 from lmemscope.discover.packages import files_of
 from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import UsageError
+from lmemscope.model import Share, Unit, UnitReport, Wanted
 from tests.support.device_containers import (
     ZSTD,
     archive,
@@ -21,6 +26,7 @@ from tests.support.device_containers import (
 )
 from tests.support.program import ROOT, run_program
 
+ELF, ZIP = b"\x7fELF\x02\x01\x01" + bytes(57), b"PK\x03\x04" + bytes(60)
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 
 
@@ -99,6 +105,57 @@ def test_architectures_are_chosen_and_what_is_not_there_is_said(wheel: Path) -> 
     ]
     (missing, *_) = document["units"]  # type: ignore[misc]
     assert [gap["kind"] for gap in missing["gaps"]] == ["evidence"]
+
+
+@pytest.mark.parametrize("archs", ["", "sm_80", "sm_100"])
+@pytest.mark.parametrize("kernels", [(), ("reverse_r*",)])
+def test_several_workers_read_what_one_reads(
+    tmp_path: Path, archs: str, kernels: tuple[str, ...]
+) -> None:
+    seed = (SEEDS / "rolled_loop.ptx").read_bytes()
+    damaged = entry(b"\x7fELF", 90, codec=ZSTD)
+    # Each says that it unpacks to so much that a file of this size cannot hold both.
+    bombs = [_saying(entry(cubin("rolled_loop"), 90, codec=ZSTD), 100 << 20) for _ in range(3)]
+    file = tmp_path / "p-1.0-py3-none-any.whl"
+    file.write_bytes(
+        package(
+            ("p/lib.so", library("rolled_loop", "constant_table", "recursion")),
+            ("p/odd.so", host_object((".nv_fatbin", fatbin(damaged, entry(seed, 75, kind=1))))),
+            ("p/large.so", host_object((".nv_fatbin", fatbin(*bombs)))),
+            ("p/more.so", library("recursion", "rolled_loop", archs=(80, 90, 100))),
+            ("p/kernels.ptx", seed),
+            ("p/other.tar", b"tar"),
+            ("p/cut.so", library("recursion")[:-100]),
+        )
+    )
+    unit, wanted = Unit(file.name, str(file), "auto", archs), Wanted(kernels=kernels)
+
+    def read_by(workers: int) -> tuple[UnitReport, ...]:
+        shares = [Share(number, workers) for number in range(workers)]
+        return reports_of(unit, [analyse_binary(unit, wanted, one) for one in reversed(shares)])
+
+    alone = read_by(1)
+    assert {one.failure.stage for one in alone if one.failure is not None} == {"unpack", "cubin"}
+    for workers in (2, 3, 16):
+        assert encode(read_by(workers)) == encode(alone)
+
+
+def _saying(packed: bytes, size: int) -> bytes:
+    """An entry of a fat binary that says that it unpacks to some bytes."""
+    return packed[:56] + size.to_bytes(8, "little") + packed[64:]
+
+
+@pytest.mark.parametrize(("name", "start", "workers"), [("a.so", ELF, 8), ("a.whl", ZIP, 2)])
+def test_a_large_binary_is_shared_out(
+    tmp_path: Path, name: str, start: bytes, workers: int
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(start)
+    unit = Unit(name, str(file), "auto", "")
+    assert len(tasks_of(unit, Wanted(), 8)) == 1
+    os.truncate(file, 1 << 30)
+    shares = [given[2] for _, given in tasks_of(unit, Wanted(), 8)]
+    assert shares == [Share(number, workers) for number in range(workers)]
 
 
 def test_kernels_are_chosen_by_name(wheel: Path) -> None:

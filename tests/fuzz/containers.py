@@ -7,7 +7,8 @@ import functools
 import tempfile
 from pathlib import Path
 
-from lmemscope.app.binaries import analyse_images
+from lmemscope.app.readings import reports_of
+from lmemscope.app.worker import analyse_binary
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.containers import budget_for, read_images
 from lmemscope.formats.fatbin import unpack
@@ -59,4 +60,5 @@ def read_binary(data: bytes) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
-        analyse_images(Unit("binary", file.name, "auto", ""), Wanted())
+        unit = Unit("binary", file.name, "auto", "")
+        reports_of(unit, [analyse_binary(unit, Wanted())])

@@ -156,7 +156,7 @@ def test_branches_equal_nvdisasm(many_forms: object, arch: str) -> None:
 
 
 def test_loops_are_those_of_the_whole_graph() -> None:
-    """Region by region the loops are what dominators of all blocks together give."""
+    """They are what dominators give, also of loops that are entered in several places."""
     chance = random.Random(1)
     for _ in range(300):
         count = chance.randrange(2, 14)

@@ -1,0 +1,179 @@
+"""What images of a binary tell, put together to reports: one for each file in it and architecture.
+
+Workers read the images (`lmemscope.app.binaries`), each some of them; here they are in order again,
+so that reports are the same however many workers there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from lmemscope.errors import FormatError, LmemscopeError
+from lmemscope.model import (
+    CleanKernel,
+    Failure,
+    Gap,
+    InputId,
+    KernelReport,
+    Tool,
+    Unit,
+    UnitReport,
+    kind_of,
+    listed,
+)
+
+_NAMED = 5
+
+
+class Reading(Struct):
+    """What one image of a binary tells.
+
+    Attributes:
+        number: counts the images of the binary.
+        path: of the file within the input.
+        arch: that its code is for; empty where it has none, or where that is not known.
+        is_read: whether its kernels are wanted; else it is for another architecture.
+        kernels, clean, others, gaps, tools: as `UnitReport` has them; others and tools as keys.
+        error: why it cannot be read, or not to its end; else None.
+        ptx_alone: architectures that there is PTX for and no code.
+        unread: what the file may hold that is not read, in words; else None.
+    """
+
+    number: int
+    path: str
+    arch: str = ""
+    is_read: bool = False
+    kernels: list[KernelReport] = field(default_factory=list)
+    clean: list[CleanKernel] = field(default_factory=list)
+    others: dict[str, None] = field(default_factory=dict)
+    gaps: dict[Gap, None] = field(default_factory=dict)
+    tools: dict[Tool, None] = field(default_factory=dict)
+    error: LmemscopeError | None = None
+    ptx_alone: tuple[int, ...] = ()
+    unread: str | None = None
+
+
+class Readings(Struct, frozen=True):
+    """What one worker read of a binary.
+
+    Attributes:
+        found: in the order of the binary.
+        digest: of its bytes; None where another worker has it.
+    """
+
+    found: tuple[Reading, ...]
+    digest: str | None
+
+
+def reports_of(unit: Unit, parts: Sequence[Readings]) -> tuple[UnitReport, ...]:
+    """The reports of a binary: for each file in it and architecture, and for what is damaged.
+
+    Args:
+        unit: the binary; with architectures, separated by blanks, only images for these were read.
+        parts: of all workers that read it.
+
+    Raises:
+        FormatError: it holds no cubin, though its name says so.
+    """
+    readings = sorted((one for part in parts for one in part.found), key=lambda one: one.number)
+    digest = next((part.digest for part in parts if part.digest is not None), None)
+    merged = _Merged(unit)
+    for reading in readings:
+        merged.add(reading)
+    return tuple(replace(report, source_digest=digest) for report in merged.reports())
+
+
+class _Merged:
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self._archs = unit.arch.split()
+        self._held: dict[str, None] = {}
+        self._found: dict[tuple[str, str], Reading] = {}
+        self._failed: dict[tuple[str, str], UnitReport] = {}
+        self._ptx: dict[str, dict[int, None]] = {}
+        self._unread: dict[str, str] = {}
+
+    def add(self, reading: Reading) -> None:
+        path, arch = reading.path, reading.arch
+        if reading.unread is not None:
+            self._unread[path] = reading.unread
+        if reading.ptx_alone:
+            self._ptx.setdefault(path, {}).update(dict.fromkeys(reading.ptx_alone))
+        if arch and (reading.is_read or reading.error is None):
+            self._held[arch] = None
+        if reading.is_read:
+            found = self._found.setdefault((path, arch), Reading(reading.number, path, arch))
+            found.kernels += reading.kernels
+            found.clean += reading.clean
+            found.others |= reading.others
+            found.gaps |= reading.gaps
+            found.tools |= reading.tools
+        if reading.error is not None:
+            self._fail(path, arch, reading.error)
+
+    def reports(self) -> Iterator[UnitReport]:
+        self._note_ptx()
+        if not self._held and not self._failed:
+            if kind_of(self._unit.path) is not None:
+                raise FormatError(
+                    "cubin",
+                    "the file holds no CUDA machine code, though it is named as a cubin",
+                    hint="a cubin comes from: nvcc -cubin",
+                )
+            gap = Gap("kernels", "it holds no device code")
+            yield UnitReport(self._unit.name, "binary", "", (), None, (gap,))
+        for arch in self._archs:
+            if self._held and arch not in self._held:
+                gap = Gap(
+                    "kernels", f"it holds no code for {arch}, but for {self._others()}", "evidence"
+                )
+                yield UnitReport(self._unit.name, "binary", arch, (), None, (gap,))
+        for (path, arch), found in self._found.items():
+            yield UnitReport(
+                input=self._name(path),
+                frontend="binary",
+                arch=arch,
+                options=(),
+                failure=None,
+                gaps=tuple(found.gaps),
+                kernels=tuple(sorted(found.kernels, key=lambda one: one.facts.name)),
+                tools=tuple(found.tools),
+                others=tuple(found.others),
+                clean=tuple(found.clean),
+            )
+        yield from self._failed.values()
+        if self._unread:
+            yield UnitReport(self._unit.name, "binary", "", (), None, (self._of_unread(),))
+
+    def _of_unread(self) -> Gap:
+        names = [f"{path} ({form})" for path, form in self._unread.items()]
+        return Gap("unread", f"members that are not read: {listed(names, _NAMED)}", "note")
+
+    def _others(self) -> str:
+        # Most binaries have code for what is asked for, and need none of this.
+        from lmemscope.analysis.ranking import arch_order
+
+        return ", ".join(sorted(self._held, key=arch_order))
+
+    def _name(self, path: str) -> str:
+        return str(InputId(self._unit.input, path))
+
+    def _fail(self, path: str, arch: str, error: LmemscopeError) -> None:
+        name = self._name(path)
+        failure = Failure(error.stage, f"{name}: {error.message}", error.hint)
+        self._failed.setdefault((path, arch), UnitReport(name, "binary", arch, (), failure))
+
+    def _note_ptx(self) -> None:
+        """Say for which architectures there is PTX and no machine code."""
+        for path, sms in self._ptx.items():
+            listed = ", ".join(f"compute_{sm}" for sm in sorted(sms))
+            beside = [found for (own, _), found in self._found.items() if own == path]
+            if beside:
+                gap = Gap("ptx", f"PTX for {listed} is not compiled without --compile-ptx", "note")
+                beside[-1].gaps[gap] = None
+                continue
+            hint = "compile it for an architecture: --compile-ptx sm_90"
+            self._fail(path, "", FormatError("ptx", f"it holds PTX alone, for {listed}", hint=hint))
