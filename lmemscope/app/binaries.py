@@ -58,6 +58,7 @@ class _Reader:
     def readings(self, share: Share) -> Iterator[Reading]:
         for image in images(self._unit, share):
             yield from self._read(image)
+            del image  # with its file, before the next one is read
 
     def _read(self, image: Image) -> Iterator[Reading]:
         entry = image.entry

@@ -204,6 +204,7 @@ def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) 
             yield Images(below, text=data)
             continue
         yield from read_images(data, budget, below, depth + 1)
+        del data  # before the next member is there
 
 
 def _is_told(name: str) -> bool:

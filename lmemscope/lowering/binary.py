@@ -144,31 +144,36 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
 def _unpacked(files: Iterator[Images], budget: Budget, share: Share) -> Iterator[Image]:
     number = 0
     for file in files:
-        for place, fatbin in enumerate(file.fatbins):
-            ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
-            cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
-            # Not by number: most fat binaries hold the same architectures, and some of these
-            # have more local memory than others.
-            for at, entry in enumerate(fatbin, place):
-                number += 1
-                if not share.has(at):
-                    with suppress(FormatError):  # whose it is says so
-                        if entry.kind == "cubin":
-                            reserve(entry, budget)
-                    continue
-                try:
-                    data = unpack(entry, budget) if entry.kind == "cubin" else b""
-                    yield Image(file.path, entry, data, ptx, cubins, number=number)
-                except FormatError as error:
-                    yield Image(file.path, entry, problem=error, number=number)
-        number += 1
-        if not share.is_first:
-            continue
-        unread = _unread(file)
-        if unread is not None:
-            yield Image(file.path, None, unread=unread, number=number)
-        if file.problem is not None:
-            yield Image(file.path, None, problem=file.problem, number=number)
+        yield from _of_file(file, budget, share, number)
+        number += len(file.entries) + 1
+        del file  # before the next one is read
+
+
+def _of_file(file: Images, budget: Budget, share: Share, number: int) -> Iterator[Image]:
+    for place, fatbin in enumerate(file.fatbins):
+        ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
+        cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
+        # Not by number: most fat binaries hold the same architectures, and some of these
+        # have more local memory than others.
+        for at, entry in enumerate(fatbin, place):
+            number += 1
+            if not share.has(at):
+                with suppress(FormatError):  # whose it is says so
+                    if entry.kind == "cubin":
+                        reserve(entry, budget)
+                continue
+            try:
+                data = unpack(entry, budget) if entry.kind == "cubin" else b""
+                yield Image(file.path, entry, data, ptx, cubins, number=number)
+            except FormatError as error:
+                yield Image(file.path, entry, problem=error, number=number)
+    if not share.is_first:
+        return
+    unread = _unread(file)
+    if unread is not None:
+        yield Image(file.path, None, unread=unread, number=number + 1)
+    if file.problem is not None:
+        yield Image(file.path, None, problem=file.problem, number=number + 1)
 
 
 def _unread(file: Images) -> str | None:
