@@ -116,7 +116,7 @@ def test_what_moves_most_in_one_kernel_comes_first_and_the_clean_last() -> None:
 
 def test_what_is_not_known_is_no_zero() -> None:
     def unknown(name: str) -> KernelFacts:
-        return facts(name, sass=None, ptxas=None, cubin=None)
+        return facts(name, sass=None, ptxas=None, cubin=None, sites=None, own_sites=None)
 
     made = [KernelReport(one, judge(one)) for one in (unknown("k<1>"), unknown("k<2>"))]
     (found,) = groups(report(*made))

@@ -647,7 +647,6 @@ def test_functions_for_the_host_get_no_memory_space() -> None:
         ("static float a[2] = {1, 2};", "o[0] = a[n];"),
         ("__shared__ float a[2];", "o[0] = a[n];"),
         ("volatile float a[2] = {1, 2};", "o[0] = a[n];"),
-        ("float a[2] = {1, 2}, b[2] = {3, 4};", "o[0] = a[n] + b[n];"),
         ("float a[2] = {1, 2};", "o[0] = a[n]; a[n] = 3;"),
         ("float2 a[2] = {1, 2};", "o[0] = a[n].x++;"),
         ("float a[2] = {1, 2};", "change((float *)a);"),  # What const would forbid.
