@@ -29,7 +29,7 @@ _NUMERAL = re.compile(r"\d\w*")
 _GIVEN = re.compile(r"\s*(?P<sign>=(?!=)|[({])")
 """What gives a variable its value."""
 _BEHIND = re.compile(r"\s*[;,]")
-_TYPE = re.compile(r"([A-Za-z_][\w:]*(?:<[^<>]*>)?)$")
+_TYPE = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*(?:<[^<>]*>)?)$")
 _LONGEST_VALUE = 2000
 _OF_TYPES = frozenset("class struct typename using typedef enum union".split())
 """Words that stand before the name of a type."""

@@ -24,26 +24,26 @@ _BRACE = re.compile(r"[{}]")
 _CLASS = re.compile(r"\b(?:class|struct|union)\b(?:[^;{}()=]|\([^()]*\))*$")
 _ENUM = re.compile(r"\benum\b(?P<scoped>\s+(?:class|struct)\b)?[^;{}()=]*$")
 _NAMESPACE = re.compile(r"\b(?:namespace|extern)\b[^()=]*$")
-_BODY = re.compile(r"(?:^|:|\)[\w\s]*|\b(?:else|do|try)|(?:->|\brequires\b)[^;{}]*)$")
+_BODY = re.compile(r"(?:^|:|\)[\w\s]*|\b(?:else|do|try))$")
 """What stands before the brace of a function's body or of a compound statement."""
-_MEMBER = re.compile(r"\w\s*(?:<[^<>;{}()]*>\s*)?::\s*(?:~?\w+|operator[^\w(]*)\s*\(")
+_MEMBER = re.compile(r"\w(?:\s*<[^<>;{}()]*>)?\s*::\s*(?:~?\w+|operator[^\w(]*)\s*\(")
 """The head of a member function that is defined outside its class."""
 _NO_TYPE = NO_TYPES | frozenset(
     "do co_return co_yield and or not bitand bitor xor sizeof alignof operator".split()
 )
-_GENERIC = re.compile(r"[A-Za-z_]\w*\s*<[^;{}()&|=]*>$")
+_GENERIC = re.compile(r"\b[A-Za-z_]\w*\s*<[^;{}()&|=<>]*(?:<[^;{}()&|=<>]*>[^;{}()&|=<>]*)*>$")
 _LIST = re.compile(
-    r"\s*(?:[A-Za-z_][\w:]*(?:\s*<[^;{}()]*>)?[\s*&]+)+[A-Za-z_]\w*\s*[=,({\[]", re.ASCII
+    r"\s*(?:[A-Za-z_][\w:]*(?:\s*<[^<>;{}()]*>)?[\s*&]+)+[A-Za-z_]\w*\s*[=,({\[]", re.ASCII
 )
 """The beginning of a declaration, up to its first name."""
 _TEMPLATE = re.compile(r"\btemplate\s*<(?P<given>[^;{}]*)$")
-_BINDING = re.compile(r"\bauto\s*[&\s]*$")
-_STARS = re.compile(r"(?:[\s*&]|\bconst\b)+$")
+_BINDING = re.compile(r"\bauto[&\s]*$")
 _MARK = re.compile(r"[;{}()]")
 _CONTROL = frozenset({"for", "if", "while", "switch", "catch"})
 _LONGEST = 2000
 """Characters of a statement that are looked at."""
 _NEAR = 40
+_STARS = "*& \t\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,8 @@ def _kind(code: str, at: int, head: str, opened: list[tuple[int, Kind, str]]) ->
         return "namespace"
     if not head and opened and opened[-1][1] == "list":
         return "list"
-    return "body" if _BODY.search(head[-_LONGEST:]) is not None else "list"
+    is_body = "->" in head or "requires" in head or _BODY.search(head) is not None
+    return "body" if is_body else "list"
 
 
 def _statement(code: str, at: int) -> int:
@@ -332,7 +333,9 @@ class _Reader:
 
     def _is_type(self, begin: int, at: int) -> bool:
         """Whether a type stands before the ``*`` or ``&`` in front of a name, or may."""
-        before = _STARS.sub("", self._code[begin:at])
+        before = self._code[begin:at].rstrip(_STARS)
+        while last_word(before) == "const":
+            before = before.removesuffix("const").rstrip(_STARS)
         word = last_word(before)
         if not word or word[0].isdigit():
             return _GENERIC.search(before) is not None
