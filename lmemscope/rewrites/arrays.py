@@ -50,6 +50,17 @@ _WORDS = (
 _WHOLE = re.compile(rf"(?:(?:{_WORDS})\b\s*)+")
 """Types of whole numbers, as C++ and its headers call them."""
 _PLAIN = re.compile(rf"(?:(?:const|float|double|{_WORDS})\b\s*)+|.*\*")
+_HOST = re.compile(rb"\b__host__\b")
+_NESTED = re.compile(rb"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
+_SCOPED = re.compile(rb"\b\w+\s*::")
+_SPECIFIERS = frozenset(
+    b"__device__ __global__ __forceinline__ __noinline__ __inline__ __inline inline static extern "
+    b"constexpr consteval const volatile virtual explicit friend template typename class struct "
+    b"union enum operator requires __launch_bounds__ __maxnreg__ __cluster_dims__ __restrict__ "
+    b"__attribute__ __block_size__ alignas __align__ noexcept decltype nodiscard".split()
+)
+"""Words before a function's name that say nothing of the host."""
+_TYPE_WORD = re.compile(rf"(?:{_WORDS}|void|float|double|auto)".encode())
 _ALIGNED = re.compile(rb"(?:\b__align__|\balignas|\b__attribute__)\s*\([^;{}]*$")
 _HIDING = {
     "an alignment or an attribute": (b"(", b"[["),
@@ -293,16 +304,51 @@ def is_for_device(function: Node, syntax: Syntax) -> bool:
 
 
 def is_for_host(target: Target, declared: Declared) -> bool:
-    """Whether a variable's function, or a lambda in it, is compiled for the host too, or may be."""
+    """Whether a variable's function, or a lambda in it, is compiled for the host too, or may be.
+
+    Macros in its head may say so, another declaration of it, and what is no macro in sight.
+    """
     nodes = [declared.function, *around(declared.statement, "lambda_expression")]
-    text = b" ".join(
+    heads = [
         target.syntax.code[node.start_byte : body.start_byte]
         for node in nodes
         for body in [node.child_by_field_name("body")]
         if body is not None
+    ]
+    words = words_of(heads)
+    if not words & {b"__device__", b"__global__"}:
+        return True
+    name = target.syntax.function_name(declared.function)
+    if name is None or b"__host__" in words or target.meanings.macro_has(words, _HOST):
+        return True
+    named = re.compile(rb"\b%b\s*\(" % re.escape(name))
+    others = [
+        text[max(text.rfind(mark, 0, one.start()) for mark in (b";", b"{", b"}")) + 1 : one.start()]
+        for text in target.meanings.texts
+        for one in named.finditer(text)
+    ]
+    return (
+        b"__host__" in words_of(others)
+        or target.meanings.macro_has(words_of(others), _HOST)
+        or _has_unknown_macro(heads[0], name, target)
     )
-    words = text.replace(b"(", b" ").split()
-    return b"__host__" in words or not (b"__device__" in words or b"__global__" in words)
+
+
+def _has_unknown_macro(head: bytes, name: bytes, target: Target) -> bool:
+    """Whether more words stand before a function's name than its type and known specifiers."""
+    before = re.split(rb"\b%b\s*\(" % re.escape(name), head)[0]
+    while (made := _NESTED.sub(b" ", before)) != before:
+        before = made
+    words = _SPLIT.findall(_SCOPED.sub(b" ", before))
+    unknown = [
+        one
+        for one in words
+        if one not in _SPECIFIERS
+        and _TYPE_WORD.fullmatch(one) is None
+        and not target.meanings.macros(one)
+    ]
+    is_spelled = any(_TYPE_WORD.fullmatch(one) is not None for one in words)
+    return len(unknown) > (0 if is_spelled else 1)
 
 
 def words_of(texts: Iterable[bytes]) -> set[bytes]:

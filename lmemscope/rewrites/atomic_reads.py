@@ -9,7 +9,7 @@ from lmemscope.model.blanked import closed
 from lmemscope.rewrites.meanings import Meanings
 
 _ATOMIC = re.compile(
-    rb"\b(?:(?P<own>atomic)|fetch_)(?P<what>(?i:add|sub|or|xor|max|min|and))(?:_(?:block|system))?"
+    rb"\b(?:(?P<own>atomic)|fetch_)(?P<what>(?i:add|sub|or|xor|max|min|and|inc|dec))(?:_(?:block|system))?"
     rb"\s*\("
 )
 _LONGEST = 2000

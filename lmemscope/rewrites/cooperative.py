@@ -17,7 +17,7 @@ from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
-from lmemscope.rewrites.line_numbers import follows_text
+from lmemscope.rewrites.line_numbers import follows_text, reads_signatures
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
 
@@ -34,8 +34,12 @@ _GIVEN = 300
 """Characters of a statement in front of a kernel's name that are looked through."""
 _ASKING = re.compile(rb"(?i:\bcu(?:da)?(?:Occupancy\w|FuncGetAttribute))")
 """Questions of the runtime whose answers follow a kernel's registers and memory."""
+_ASKED_IN_ASSEMBLY = re.compile(rb"(?:%|\bsreg_|_sreg_)\w*smem")
+"""Special registers that say how much shared memory a kernel has."""
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
 _ASKED = "results do not depend on how many blocks fit a multiprocessor, which the program asks for"
+_SHARED = "results do not depend on how much shared memory the kernel has, which its assembly reads"
+_SIGNATURES = "results do not depend on the text of a function's signature, which the program reads"
 _LINES = "results do not depend on line numbers or on `__COUNTER__`"
 
 
@@ -51,6 +55,10 @@ def promised(rewriting: Rewriting, target: Target) -> Rewriting:
         found.append(_CAVEAT)
     if any(_ASKING.search(code) is not None for code, _ in texts):
         found.append(_ASKED)
+    if any(_ASKED_IN_ASSEMBLY.search(uncommented) is not None for _, uncommented in texts):
+        found.append(_SHARED)
+    if rewriting.edits and any(reads_signatures(code) for code, _ in texts):
+        found.append(_SIGNATURES)
     return with_lines(_with(rewriting, found), target)
 
 

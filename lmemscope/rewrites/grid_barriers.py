@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lmemscope.formats.statements import parts_of
+from lmemscope.model.blanked import closed
 from lmemscope.rewrites.atomic_reads import is_atomic_read
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, outermost, walk
@@ -28,8 +30,18 @@ _POLLING = re.compile(
     rb"(?<!asm )(?<!asm)(?<!__asm__ )(?<!__asm__)\bvolatile\b|\b__ld(?:cv|cg|cs|lu|ca)\b"
     rb"|(?:\.|->)\s*(?:load|test)\s*\(|acquire|relaxed|\b__(?:nv_)?atomic_load"
     rb"|\batomicCAS\w*\s*\([^;]{0,200},\s*([^,;()]{1,80}?)\s*,\s*\1\s*\)"
+    rb"|\batomicExch\w*\s*\(|(?:\.|->)\s*(?:exchange|test_and_set)\s*\(|\batomic_exchange\w*"
+    rb"|\batomic_flag_test_and_set\w*|\b__(?:nv_)?atomic_(?:exchange|test_and_set)\w*"
+    rb"|\b__sync_lock_test_and_set"
 )
-"""Reads of what other threads change, some atomic functions that change nothing among them."""
+"""Reads of what other threads change, atomic functions that may change nothing among them."""
+_COMPARING = re.compile(
+    rb"\b(?:atomicCAS|__sync_(?:bool|val)_compare_and_swap)\w*\s*\("
+    rb"|(?P<member>(?:\.|->)\s*compare_exchange_\w+\s*\()"
+    rb"|(?P<free>\b(?:__(?:nv_)?)?atomic_compare_exchange\w*\s*\()"
+)
+"""Atomic functions that change something only where it has an expected value."""
+_LONGEST = 2000
 _LOAD = re.compile(rb"\b(?:ld|atom)(?![\w:.]*(?:\.(?:param|const|local|nc)\b|\.shared))\b")
 """A load by assembly, but of what only the block or the thread has."""
 _ASSEMBLY = re.compile(rb"\b(?:asm|__asm__|__asm)\b")
@@ -40,6 +52,14 @@ _CLOBBER = re.compile(rb"\"memory\"")
 _VOLATILE = re.compile(rb"\bvolatile\b")
 _ATOMIC = re.compile(rb"\batomic(?:_ref|_flag|_u?int)?\b\s*[<&*\s]")
 _WAITING = re.compile(rb"(?:\.|->)\s*wait\s*\(|\batomic_wait\w*\s*\(")
+_MEETING = re.compile(
+    rb"\b(?:barrier|latch|(?:counting|binary)_semaphore)\s*<(?!\s*(?:cuda\s*::\s*)?"
+    rb"thread_scope_(?:block|thread)\b)|\bcuda\s*::\s*std\s*::\s*(?:barrier|latch|\w+_semaphore)\b"
+)
+"""What threads of several blocks may meet at: not of the scope of a block alone."""
+_ARRIVING = re.compile(
+    rb"(?:\.|->)\s*(?:arrive_and_wait|(?:try_)?wait\w*|(?:try_)?acquire\w*)\s*\("
+)
 _LOOPING = re.compile(rb"\b(?:while|for|do|goto)\b")
 _SHARED = re.compile(rb"\b__shared__\b")
 _REACHING = re.compile(rb"[*&]|\b(?:static|extern|__device__|__managed__|\w*atomic_ref)\b")
@@ -53,14 +73,16 @@ def may_wait(files: tuple[Syntax, ...], meanings: Meanings) -> bool:
     """Whether a loop in some files, or in a macro, may wait for other blocks."""
     polled = frozenset(name for one in files for name in _polled_names(one)[0])
     if any(
-        _reads_others(body, meanings) and _LOOPING.search(body) is not None
+        _may_read(body, meanings) and _LOOPING.search(body) is not None
         for body in meanings.definitions(meanings.words).splitlines()
     ):
         return True
     if meanings.has(_ATOMIC) and meanings.has(_WAITING):
         return True
+    if meanings.has(_MEETING) and meanings.has(_ARRIVING):
+        return True
     known = _Known(meanings, polled, meanings.has(_LOAD, in_quotes=True))
-    is_read = any(_reads_others(text, meanings) for text in meanings.texts)
+    is_read = any(_may_read(text, meanings) for text in meanings.texts)
     if not (polled or known.loads or is_read or meanings.has(_FENCE)):
         return False
     return any(
@@ -98,7 +120,7 @@ class _Known:
             _reads_others(text, self.meanings)
             or not words.isdisjoint(self.polled | own)
             or any(
-                _reads_others(body, self.meanings)
+                _may_read(body, self.meanings)
                 or not self.polled.isdisjoint(_WORD.findall(body))
                 or (self.loads and _ASSEMBLY.search(body) is not None)
                 for body in self.meanings.reached(words)
@@ -109,6 +131,11 @@ class _Known:
 def _reads_others(text: bytes, meanings: Meanings) -> bool:
     """Whether code itself reads what other threads change."""
     return _POLLING.search(text) is not None or is_atomic_read(text, meanings)
+
+
+def _may_read(text: bytes, meanings: Meanings) -> bool:
+    """The same, where nothing is known of the loop that it is in."""
+    return _reads_others(text, meanings) or _COMPARING.search(text) is not None
 
 
 @functools.lru_cache(maxsize=16)
@@ -197,14 +224,17 @@ class _Loop:
     def __init__(self, loop: Node, syntax: Syntax, known: _Known) -> None:
         self._loop, self._syntax, self._known = loop, syntax, known
         self._changes: dict[bytes, list[Node]] = {}
+        changing: list[tuple[bytes, Node]] = []
         self._through: set[bytes] = set()
         function = outermost(loop, FUNCTIONS) or loop
         self._own = _polled_names(syntax)[1].get(function.start_byte, frozenset())
         for node in walk(loop):
             names = {*self._changed(node)}
+            changing += ((name, node) for name in names)
             for name in names:
                 sources = self._changes.setdefault(name, [])
                 sources += [node, *_conditions(node, loop)]
+        self._reset = {name for name, node in changing if self._is_reset(node)}
         self._has_fence = (
             _FENCE.search(syntax.code_of(loop)) is not None
             or _CLOBBER.search(syntax.text(loop)) is not None
@@ -297,7 +327,35 @@ class _Loop:
         return any(
             one.type == "gnu_asm_expression" and _LOAD.search(self._syntax.text(one)) is not None
             for one in walk(node)
-        ) or self._known.is_polling(self._syntax.code_of(node), self._own)
+        ) or self._is_polling(self._syntax.code_of(node))
+
+    def _is_polling(self, text: bytes) -> bool:
+        return self._known.is_polling(text, self._own) or self._compares(text)
+
+    def _compares(self, text: bytes) -> bool:
+        """Whether code waits for a value: it compares with one that the loop does not read anew.
+
+        Who compares with what another thread has just written goes on as soon as none is quicker.
+        """
+        for found in _COMPARING.finditer(text):
+            end = closed(text, found.end(), b"()", found.end() + _LONGEST)
+            given = list(parts_of(text[found.end() : end - 1].decode("latin-1")))
+            at = 0 if found["member"] else 1
+            words = {*_WORD.findall(given[at].encode("latin-1"))} if at < len(given) else set()
+            is_given = found["member"] is not None or found["free"] is not None
+            known = words if is_given else words & self._changes.keys()
+            if not known or known & self._reset:
+                return True
+        return False
+
+    def _is_reset(self, node: Node) -> bool:
+        """Whether a change gives a variable a value that follows from nothing in the loop."""
+        field = {"assignment_expression": "right", "init_declarator": "value"}.get(node.type)
+        value = node.child_by_field_name(field) if field is not None else None
+        return value is not None and not (
+            self._names(value) & self._changes.keys()
+            or any(one.type in (*_POINTING, "call_expression") for one in walk(value))
+        )
 
     def _names(self, node: Node) -> set[bytes]:
         return {self._syntax.text(one) for one in walk(node) if one.type == "identifier"}

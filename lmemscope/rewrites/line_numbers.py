@@ -18,6 +18,11 @@ _COUNTER = re.compile(rb"\b__COUNTER__\b")
 _REPORTING = re.compile(
     rb"\b(?:__FILE__|__func__|__FUNCTION__|__PRETTY_FUNCTION__|file_name|\w*printf|cerr|cout|throw)\b"
 )
+_SIGNATURE = re.compile(
+    rb"\b(?:__PRETTY_FUNCTION__|__FUNCSIG__|__FUNCDNAME__|__FUNCTION__|__func__|function_name"
+    rb"|__builtin_(?:FUNCTION|FUNCSIG))\b"
+)
+_PRINTING = re.compile(rb"\b(?:__FILE__|__LINE__|file_name|\w*printf|cerr|cout|throw|assert)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _ENDS = b";{}"
 
@@ -41,6 +46,14 @@ def follows_text(rewriting: Rewriting, target: Target) -> bool:
     if first and is_hidden:
         return True
     return has_lines and any(_names_lines(file, at, target) for file, at in first.items())
+
+
+def reads_signatures(code: bytes) -> bool:
+    """Whether code reads the name or the signature of a function, other than to report it."""
+    return any(
+        _PRINTING.search(_statement(code, found.start())) is None
+        for found in _SIGNATURE.finditer(code)
+    )
 
 
 def _counts(text: bytes, target: Target) -> int:

@@ -10,6 +10,7 @@ from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.constants import changes, meaning, number_of
 from lmemscope.rules.declared import rest_of_block
+from lmemscope.rules.scopes import is_declared_at
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4
@@ -140,6 +141,8 @@ def _of_members(
         if declared.search(sources.line(place.file, number)) is None:
             continue
         here = SourceLocation(place.file, number)
+        if not is_declared_at(name, sources, place, number):
+            return None
         block = rest_of_block(sources, here, name)
         found = dict(assigned.findall(block))
         if len(found) != len(changes(name, block)) or _is_conditional(name, block):

@@ -12,19 +12,28 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lmemscope.formats.statements import parts_of
+from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.declared import NO_TYPES, bytes_of, rest_of_block
-from lmemscope.rules.enclosing import heads
+from lmemscope.rules.declared import NO_TYPES
+from lmemscope.rules.scopes import Declaration, declarations_of, heads_between, rest_of_scope
 
 _DEPTH = 6
 """How many definitions are followed."""
-_LOOP = re.compile(r"(?:for|while|do)\b")
+_ONCE = re.compile(r"(?:else\b\s*)?(?:(?:if|switch)\b[^;{}]*)?")
+"""The head of a block that is executed where it stands, and once."""
+_JUMP = re.compile(r"\bgoto\b")
+_KEPT = re.compile(r"\bstatic\b")
+_BY_VALUE = frozenset({"min", "max", "abs", "sqrt", "pow", "log2", "ceil", "floor", "to_string"})
+"""Functions of the standard library that change no argument."""
+_NUMERAL = re.compile(r"\d\w*")
+_GIVEN = re.compile(r"\s*(?P<sign>=(?!=)|[({])")
+"""What gives a variable its value."""
+_BEHIND = re.compile(r"\s*[;,]")
+_TYPE = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*(?:<[^<>]*>)?)$")
+_LONGEST_VALUE = 2000
 _OF_TYPES = frozenset("class struct typename using typedef enum union".split())
 """Words that stand before the name of a type."""
-_CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
-_DECLARATION_ENDS = re.compile(r"[;{}()]")
-"""What stands before a declaration on its line: ``const`` of a parameter is not a variable's."""
+_CONSTANT = re.compile(r"\b(?:const|constexpr)\b")
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
 """Characters of an expression that is computed."""
@@ -62,55 +71,70 @@ class Meaning:
 
 
 def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | None:
-    """The value that a name has at a line, as the nearest definition in sight gives it.
+    """The value that a name has at a line, as the one declaration that it can mean gives it.
 
-    A macro of the command line is that. Where the file does not say it, its quoted headers and
-    those of the source that is compiled are asked for macros and constants. None where it is a
-    parameter, is changed, is given no value there, or where definitions differ.
+    A macro of the command line is that. Macros and constants of the quoted headers, and of those of
+    the source that is compiled, count too. None where it is a parameter, is a variable that is
+    changed, is given no value there, or where several declarations may be meant.
     """
-    declared = re.compile(
-        rf"(?:^|[\s(,;{{<])(?P<type>[A-Za-z_][\w:]*(?:<[^<>]*>)?)[\s*&]+{name}\s*"
-        r"(?:=(?!=)\s*(?P<value>[^;]*)|[({](?P<made>[^;]*)[)}]\s*[;,]|(?P<bare>[,)>;\[]|$))"
-    )
-    among = re.compile(rf"^\s*[A-Za-z_][^()]*,\s*{name}\s*=(?!=)\s*(?P<value>[^;]*)")
-    is_macro = re.compile(rf"\s*#\s*define\s+{name}(?=\s)")
     given = sources.given(name)
     if given is not None:
         return Meaning(given, None, False, place)
+    macros = list(_macros(name, sources, place.file, place.line))
+    if macros:
+        return _only(macros)
+    headers = _headers(sources, place.file)
+    declared = declarations_of(name, sources, place, headers)
+    if any(one.scope.is_local for one in declared):
+        headers = ()
+    found = [_value(name, one, sources, place) for one in declared]
+    found += [one for file in headers for one in _macros(name, sources, file, None)]
+    known = [one for one in found if one is not None]
+    if len(known) != len(found):
+        return None
+    is_certain = len(declared) < 2 or all(_NUMERAL.fullmatch(one.value) for one in known)
+    return _only(known) if is_certain else None
+
+
+def _value(
+    name: str, declared: Declaration, sources: SourceText, used: SourceLocation
+) -> Meaning | None:
+    """The value that a declaration gives a name at a line; None where it is not certain."""
+    code, before = sources.code(declared.file), declared.statement.rstrip()
+    given = _GIVEN.match(code, declared.end)
+    if not declared.is_plain or given is None or before.endswith(("*", "&")):
+        return None
+    is_made = given["sign"] != "="
+    end = closed_at(code, given.end() - 1) if is_made else _end_of(code, given.end())
+    if end is None or (is_made and _BEHIND.match(code, end) is None):
+        return None
+    is_enumerator = declared.scope.is_enumerator
+    if not (is_enumerator or _CONSTANT.search(before)):
+        texts = (
+            [_meantime(declared, sources, used)]
+            if declared.scope.is_local
+            else [*_elsewhere(name, declared, sources)]
+        )
+        if any(
+            changes(name, text) or _is_referred(name, text, sources, declared.file)
+            for text in texts
+        ):
+            return None
+    value = sources.uncommented(declared.file)[given.end() : end - 1 if is_made else end]
+    kind = _TYPE.search(before) if not is_enumerator else None
+    place = SourceLocation(declared.file, 1 + code.count("\n", 0, declared.at))
+    return Meaning(value.strip(), kind[1] if kind is not None else None, is_made, place)
+
+
+def _end_of(code: str, at: int) -> int | None:
+    """Where a value ends that begins at an offset; None where nothing ends it."""
     depth = 0
-    for number in range(place.line, 0, -1):
-        text = sources.line(place.file, number)
-        if is_macro.match(text):
-            return _only(list(_macros(name, sources, place.file, number)))
-        if text.lstrip().startswith("#"):
-            continue  # `#define THREADS BLOCK_SIZE` declares neither.
-        here = SourceLocation(place.file, number)
-        outer, code = depth, sources.code_line(place.file, number)
-        depth = max(depth + code.count("}") - code.count("{"), 0)
-        if outer and depth:
-            continue
-        listed = _enumerated(name, text, here)
-        if listed is not None:
-            return listed
-        found = declared.search(text) or among.search(text)
-        if found is None or found.groupdict().get("type") in NO_TYPES:
-            continue
-        groups = found.groupdict()
-        if groups.get("bare") and _is_factor(groups["type"], sources, here):
-            continue  # A product: `WARPS * LANES`.
-        value = groups["value"] or groups.get("made")
-        if value is None or value.count("(") != value.count(")"):
-            return None  # A parameter, or a variable that gets its value elsewhere.
-        if groups["value"] is not None:
-            value = next(iter(parts_of(value)))
-        own = _DECLARATION_ENDS.split(text[: found.end(1)])[-1]
-        is_constant = _CONSTANT.search(own) is not None
-        if not is_constant:
-            text = _meantime(name, sources, here, place)
-            if changes(name, text) or _is_referred(name, text, sources.code(place.file)):
-                return None
-        return Meaning(value.strip(), groups.get("type"), groups["value"] is None, here)
-    return _only(list(_in_headers(name, sources, place.file)))
+    for index in range(at, min(len(code), at + _LONGEST_VALUE)):
+        char = code[index]
+        if not depth and char in ",;)]}":
+            return index
+        depth += (char in "([{") - (char in ")]}")
+    return None
 
 
 def kind_of(name: str, sources: SourceText, place: SourceLocation) -> str | None:
@@ -129,17 +153,6 @@ def kind_of(name: str, sources: SourceText, place: SourceLocation) -> str | None
         if found is not None and found["type"] not in NO_TYPES:
             return found["type"] if found["type"] not in _OF_TYPES else None
     return None
-
-
-def _is_factor(name: str, sources: SourceText, place: SourceLocation) -> bool:
-    """Whether what stands before a ``*`` is a variable or a macro, and no type."""
-    if not name.isidentifier() or bytes_of(name) is not None:
-        return False
-    if kind_of(name, sources, place) is not None:
-        return True
-    file = place.file
-    found = (*_macros(name, sources, file, None), *_in_headers(name, sources, file))
-    return any(one.type is None for one in found)
 
 
 def number_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:
@@ -210,37 +223,11 @@ def _macros(name: str, sources: SourceText, file: str, line: int | None) -> Iter
     yield from found
 
 
-def _in_headers(name: str, sources: SourceText, file: str) -> Iterator[Meaning]:
-    """Macros and constants of that name in all headers that a file may have it from."""
-    constant = re.compile(
-        rf"\b(?:const|constexpr)\b[\w\s:]*?\b(?P<type>[A-Za-z_]\w*)\s+(?:const\s+)?{name}\s*"
-        r"(?:=(?!=)\s*(?P<value>[^;]+)|\{(?P<made>[^;{}]+)\})\s*;"
-    )
+def _headers(sources: SourceText, file: str) -> tuple[str, ...]:
+    """All headers that a file may have a macro or a constant from."""
     main = sources.main or file
-    for header in dict.fromkeys(
-        (*sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
-    ):
-        if header == file:
-            continue
-        yield from _macros(name, sources, header, None)
-        for number, text in enumerate(sources.bare_lines(header), 1):
-            if name not in text:
-                continue
-            place = SourceLocation(header, number)
-            found = constant.search(text)
-            if found is not None:
-                value = found["value"] or found["made"]
-                yield Meaning(value.strip(), found["type"], found["value"] is None, place)
-            elif (listed := _enumerated(name, text, place)) is not None:
-                yield listed
-
-
-def _enumerated(name: str, text: str, place: SourceLocation) -> Meaning | None:
-    """The value of an enumerator, where its line gives one."""
-    found = re.search(
-        rf"\benum\b[^{{}}=]*\{{(?:[^{{}}]*,)?\s*{name}\s*=(?!=)\s*(?P<value>[^,{{}}]+)", text
-    )
-    return Meaning(found["value"].strip(), None, False, place) if found is not None else None
+    quoted = (*sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
+    return tuple(one for one in dict.fromkeys(quoted) if one != file)
 
 
 def _only(found: list[Meaning]) -> Meaning | None:
@@ -248,14 +235,27 @@ def _only(found: list[Meaning]) -> Meaning | None:
     return found[-1] if len({(one.value, one.is_made) for one in found}) == 1 else None
 
 
-def _meantime(
-    name: str, sources: SourceText, declared: SourceLocation, used: SourceLocation
-) -> str:
+def _meantime(declared: Declaration, sources: SourceText, used: SourceLocation) -> str:
     """What may be executed between a variable's definition and a use of it."""
-    text = rest_of_block(sources, declared, name)
-    if any(_LOOP.match(head.text) for head in heads(sources, used) if head.line > declared.line):
+    text = rest_of_scope(declared, sources)
+    first = 1 + sources.code(declared.file).count("\n", 0, declared.at)
+    inner = heads_between(declared, sources, used)
+    is_kept = _KEPT.search(declared.statement) is not None or _JUMP.search(text) is not None
+    if is_kept or inner is None or not all(_ONCE.fullmatch(head) for head in inner):
         return text
-    return "\n".join(text.split("\n")[: used.line - declared.line + 1])
+    end = len("\n".join(text.split("\n")[: used.line - first + 1]))
+    if text[:end].rstrip().endswith((";", "{", "}")):
+        return text[:end]
+    return text[: max(end, text.find(";", end))]
+
+
+def _elsewhere(name: str, declared: Declaration, sources: SourceText) -> Iterator[str]:
+    """What may be executed while a variable exists that is no function's: all that names it."""
+    file, code = declared.file, sources.code(declared.file)
+    yield code[: declared.at]
+    yield code[declared.end :]
+    others = (*_headers(sources, file), *sources.mentioning(file, name))
+    yield from (sources.code(one) for one in dict.fromkeys(others) if one != file)
 
 
 def changes(name: str, text: str) -> list[str]:
@@ -270,17 +270,24 @@ def changes(name: str, text: str) -> list[str]:
     ]
 
 
-def _is_referred(name: str, text: str, code: str) -> bool:
-    """Whether a text hands a variable to a function of the file that takes a reference to it."""
+def _is_referred(name: str, text: str, sources: SourceText, file: str) -> bool:
+    """Whether a text makes a reference to a variable, or hands it to a function that takes one.
+
+    A function without a declaration in sight takes values, but for the standard library's.
+    """
+    if re.search(rf"&\s*\w+\s*[=({{]\s*{name}\b|\(\s*{name}\s*\)\s*[-+*/%&|^]?=(?!=)", text):
+        return True
     call = re.compile(
-        rf"(?<![\w.>])(?P<function>[A-Za-z_]\w*)\s*\((?P<before>[^;{{}}()]*)(?<![\w.>&]){name}\s*[,)]"
+        rf"(?<![\w.>])(?P<std>std\s*::\s*)?(?P<function>[A-Za-z_]\w*)\s*"
+        rf"\((?P<before>[^;{{}}()]*)(?<![\w.>&]){name}\s*[,)]"
     )
     for found in call.finditer(text) if "(" in text else ():
-        head = re.compile(
-            rf"[\w>&*]\s+[&*]*(?<!\w){found['function']}\s*\((?P<given>[^;{{}}()]*)\)\s*[;{{]"
-        )
-        position = found["before"].count(",")
-        for one in head.finditer(code):
+        function, position = found["function"], found["before"].count(",")
+        if found["std"] and function not in _BY_VALUE:
+            return True
+        head = re.compile(rf"[\w>&*]\s+[&*]*(?<!\w){function}\s*\((?P<given>[^;{{}}()]*)\)\s*[;{{]")
+        codes = (sources.code(one) for one in (file, *_headers(sources, file)))
+        for one in (one for code in codes if function in code for one in head.finditer(code)):
             given = one["given"].split(",")
             if position < len(given) and "&" in given[position] and "const" not in given[position]:
                 return True

@@ -116,7 +116,7 @@ def is_for_host(sources: SourceText, place: SourceLocation) -> bool:
     if head is None:
         return False
     words = set(re.findall(r"\w+", head.text))
-    if "__host__" in words or not words & {"__device__", "__global__"}:
+    if says_host(sources, place) or not words & {"__device__", "__global__"}:
         return True
     # A source of its own is CUDA's; a header may be read without it, where the words mean nothing.
     if place.file.endswith(".cu"):

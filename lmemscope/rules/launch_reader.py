@@ -23,14 +23,22 @@ from lmemscope.rules.launch_syntax import (
 )
 from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.remembered import Remembered
+from lmemscope.rules.scopes import declarations_of
 
 _ASKS = re.compile(
     r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
 )
 """A call that asks or sets something of a kernel, and does not launch it."""
 _CHEVRONS = re.compile(r"<\s*<\s*<")
-_ASSIGNED = re.compile(r"(?:[=?:]|\breturn)\s*(?:\([^()]*\)\s*)?[&*]?\s*$|&\s*(?:\w+\s*::\s*)*$")
-"""What hands on the value behind it."""
+_DECLARES = re.compile(
+    r"(?!\b(?:return|throw|co_return|co_yield|else|do|case)\b)\b[A-Za-z_]\w*\s+$|[{};]\s*$"
+    r"|\busing\s[\w\s:]*$"
+)
+"""What stands before a name that it declares, or before a statement that is the name alone."""
+_NO_VALUE = re.compile(r"\(|[-+*/%^](?!>)|=(?!=)|\.|\[")
+"""What stands behind a name that is called, declared or a number."""
+_INITIALISED = re.compile(r"\s*(?:\)\s*\([^;{}=]*\)\s*)?(?:=(?!=)|\{)")
+_FIRST = re.compile(r"\w+")
 _KEPT = re.compile(
     r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?:\)\s*\([^;{}=]*\)\s*)?"
     r"(?:=(?!=)|(?<!\))(?=\{))\s*(?:\{(?:[^;{}=]*,)?\s*)?(?:[^;{}=]*[?:]\s*)?"
@@ -156,16 +164,25 @@ class _Reader:
         return _joined(found)
 
     def _handed_on(self, name: str, file: str, depth: int, span: tuple[int, int]) -> Launches:
-        """What becomes of a kernel where its name stands without a launch behind it."""
+        """What becomes of a kernel where its name stands without a launch behind it.
+
+        Each mention counts as one that hands it on, but for those that are understood: a
+        declaration, a call, a launch, a question of the runtime, a number of its name.
+        """
         text = self._sources.code(file)
         mention = re.compile(
-            rf"{_pattern(name)}\s*(?P<inner><[^;<>{{}}]*(?:<[^;<>{{}}]*>[^;<>{{}}]*)*>\s*)?"
-            r"(?P<end>[,);:}\]>]|(?=\n))"
+            rf"{_pattern(name)}(?!\w)\s*(?P<inner><[^;<>{{}}]*(?:<[^;<>{{}}]*>[^;<>{{}}]*)*>\s*)?"
+            r"(?P<end>[,);:}\]>]|)"
         )
+        launches = {one.start() for one in _direct(name).finditer(text, *span)}
         found = []
         for one in mention.finditer(text, *span):
             before = text[max(0, one.start() - _LONGEST) : one.start()]
-            if is_compiled(text, one.start()) and _is_value(one, before, text):
+            if (
+                one.start() not in launches
+                and _is_value(one, before, text)
+                and is_compiled(text, one.start())
+            ):
                 found.append(self._of_value(name, file, one, before, depth))
         return _joined(found)
 
@@ -174,7 +191,7 @@ class _Reader:
     ) -> Launches:
         """The launches by whatever gets a kernel's address at a mention of it."""
         text, instance = self._sources.code(file), (mention["inner"] or "").strip()[1:-1] or None
-        alias = _DEFINES.search(before.rpartition("\n")[2]) if not mention["end"] else None
+        alias = _alias(mention, before)
         kept = _KEPT.search(before)
         template = _TEMPLATE_GIVEN.search(before) if mention["end"] in (",", ">") else None
         chosen = _CHOSEN.match(text, mention.end()) if mention["end"] == ":" else None
@@ -193,11 +210,9 @@ class _Reader:
             result = replace(_joined(found), are_all=False)
         elif alias is not None:
             if alias["parameters"] is None:
-                result = self.of(alias["name"], file, depth - 1)
-        elif kept is not None and mention["end"] in ";},:" and kept["name"] != name:
-            by_it = self.of(kept["name"], file, depth - 1)
-            # Of several in a list nobody says which one is launched.
-            result = replace(by_it, are_all=by_it.are_all and "[" not in kept[0])
+                result = _joined(self.of(alias["name"], at, depth - 1) for at in self._files)
+        elif kept is not None and mention["end"] in (*";},:",) and kept["name"] != name:
+            result = self._of_variable(kept["name"], file, mention.start(), depth)
         else:
             call = called_with(text, mention.start())
             if call is not None:
@@ -209,6 +224,27 @@ class _Reader:
             for one in result.written
         )
         return Launches((*written,), result.are_all)
+
+    def _of_variable(self, name: str, file: str, offset: int, depth: int) -> Launches:
+        """The launches by a variable that a value is given to; all of them only where it is a
+        function's own, is declared with that value, and is launched, and nothing else."""
+        text = self._sources.code(file)
+        declared = declarations_of(name, self._sources, self._place(file, offset))
+        own = [
+            one
+            for one in declared
+            if one.scope.is_local
+            and one.is_plain
+            and _INITIALISED.match(text, one.end) is not None
+            and text.find(";", one.end) >= offset > one.end
+        ]
+        if len(declared) != 1 or not own:
+            return replace(self.of(name, file, depth - 1), are_all=False)
+        span = (own[0].end, own[0].scope.end or len(text))
+        mentions = re.compile(rf"{_pattern(name)}(?!\w)").finditer(text, *span)
+        launched = {one.start() for one in _direct(name).finditer(text, *span)}
+        are_all = all(one.start() in launched for one in mentions)
+        return replace(self.of(name, file, depth - 1, span), are_all=are_all)
 
     def _of_call(self, file: str, name: str, begin: int, position: int, depth: int) -> Launches:
         """The launches by a function or macro that gets a kernel as an argument."""
@@ -342,16 +378,29 @@ def _direct(kernel: str) -> re.Pattern[str]:
     )
 
 
+def _alias(mention: re.Match[str], before: str) -> re.Match[str] | None:
+    """The macro that a name is all of, or the end of: ``#define IT kernel``."""
+    rest = mention.string[mention.end("inner") : mention.end("inner") + 1]
+    if mention["inner"] is None:
+        rest = mention.string[mention.start() + len(_FIRST.findall(mention[0])[0]) :][:1]
+    return _DEFINES.search(before.rpartition("\n")[2]) if rest in ("\n", "") else None
+
+
 def _is_value(mention: re.Match[str], before: str, text: str) -> bool:
-    """Whether a kernel's name is a value there that is handed on."""
-    end = mention["end"]
-    if not end and _DEFINES.search(before.rpartition("\n")[2]) is None:
+    """Whether a kernel's name is a value there that is handed on, or may be."""
+    end, behind = mention["end"], text[mention.end() : mention.end() + _LONGEST]
+    line = before.rpartition("\n")[2].lstrip()
+    if line.startswith("#") and _DEFINES.match(line) is None:
+        return False  # The name of the macro, or a condition.
+    if before.rstrip().endswith((".", "->")):
+        return False  # A member of that name.
+    if _alias(mention, before) is not None:
+        return True
+    if not end:
+        return _NO_VALUE.match(behind) is None
+    if end == ":" and (behind[:1] == ":" or "?" not in before):
         return False
-    if end == ":" and (text[mention.end()] == ":" or "?" not in before):
-        return False
-    if end == ";" and _ASSIGNED.search(before) is None:
-        return False
-    if end == ")" and text[mention.end() :].lstrip().startswith("<<<"):
+    if end == ";" and _DECLARES.search(before) is not None:
         return False
     return _ASKS.search(before) is None and _DECLARED.search(before + mention[0]) is None
 

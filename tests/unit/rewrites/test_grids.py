@@ -108,13 +108,12 @@ def test_a_loop_that_polls_memory_may_be_a_barrier_of_the_grid(loop: str) -> Non
         "while ((i = atomicAdd(&next, 2u * blockDim.x)) < n) out[i] = 1;",
         "const int each = 4; while ((i = atomicAdd(&next, each)) < n) out[i] = 1;",
         "while ((i = next_ref.fetch_add(int(1))) < n) out[i] = 1;",
-        "while (atomicCAS(&lock, 0, 1) != 0);",
         "for (int i = 0; i < n; i++) atomicAdd(&next, p[i]);",
         "do { seen = old; old = atomicCAS(q, seen, seen + 1); } while (seen != old);",
         'int r; for (int i = 0; i < n; i++) { asm("mov.u32 %0, %laneid;" : "=r"(r)); out[i] = r; }',
     ],
 )
-def test_queues_locks_and_sums_are_no_barriers(loop: str) -> None:
+def test_queues_and_sums_are_no_barriers(loop: str) -> None:
     assert applicability("", loop) == {"safe"}
 
 
@@ -155,3 +154,72 @@ def test_a_line_number_behind_an_inserted_line_is_another(
     before: str, use: str, applied: str
 ) -> None:
     assert applicability(before, use) == {applied}
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        # What takes a token that another block may never give.
+        ("while (atomicCAS(&token, 1, 0) != 1) { }", "unsafe"),
+        ("while (atomicCAS_system(&token, n, n + 1) != n) { }", "unsafe"),
+        ("int e; do { e = 1; } while (atomicCAS(&token, e, 0) != 1);", "unsafe"),
+        ("while (atomicCAS(&lock, 0, 1) != 0);", "unsafe"),
+        ("while (atomicExch(&token, 0) == 0) { }", "unsafe"),
+        ("while (atomicDec(&token, 0) == 0) { }", "unsafe"),
+        ("while (atomicInc_block(&token, n) == 0) { }", "unsafe"),
+        ("for (;;) { if (atomicExch(&token, 0)) break; }", "unsafe"),
+        ("bool is = false; while (!is) { is = atomicCAS(&token, 1, 0) == 1; }", "unsafe"),
+        ("while (flag->exchange(0) == 0) { }", "unsafe"),
+        ("int e; do { e = 1; } while (!at->compare_exchange_strong(e, 0));", "unsafe"),
+        # What goes on as soon as no other thread is quicker.
+        (
+            "int old = token, was; do { was = old; old = atomicCAS(&token, was, was + n); } "
+            "while (was != old);",
+            "safe",
+        ),
+        (
+            "int old = token, was; do { was = old; old = atomicCAS(&token, was, max(was, n)); } "
+            "while (old < n && was != old);",
+            "safe",
+        ),
+        ("int e = n; while (!at->compare_exchange_weak(e, e + 1)) { }", "safe"),
+        ("while (atomicInc(&token, 5u) < 9) { }", "safe"),
+        ("for (int i = 0; i < n; ++i) { atomicExch(&token, i); }", "safe"),
+    ],
+)
+def test_a_loop_waits_that_an_atomic_ends_which_may_change_nothing(
+    loop: str, expected: str
+) -> None:
+    assert applicability("__device__ int token;\n", loop) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("typedef cuda::barrier<cuda::thread_scope_device> Gate;", "unsafe"),
+        ("template <cuda::thread_scope S> using Gate = cuda::barrier<S>;", "unsafe"),
+        ("using Gate = cuda::std::latch;", "unsafe"),
+        ("using Gate = cuda::barrier<cuda::thread_scope_block>;", "safe"),
+    ],
+)
+def test_a_barrier_of_the_library_waits_unless_it_is_a_blocks(declared: str, expected: str) -> None:
+    assert applicability(f"{declared}\n", "gate->arrive_and_wait();") == {expected}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('asm volatile("mov.u32 %0, %total_smem_size;" : "=r"(n));', "unsafe"),
+        ('asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(n));', "unsafe"),
+        ("n += cuda::ptx::get_sreg_aggr_smem_size();", "unsafe"),
+        ('asm("mov.u32 %0, %laneid;" : "=r"(n));', "safe"),
+        ("n += sizeof(__PRETTY_FUNCTION__);", "unsafe"),
+        ("n += length(__FUNCTION__);", "unsafe"),
+        ('printf("%s", __func__);', "safe"),
+        ("check(n, __FILE__, __func__, 3);", "safe"),
+    ],
+)
+def test_a_program_that_reads_its_own_size_or_signature_is_asked_about(
+    line: str, expected: str
+) -> None:
+    assert applicability("", line) == {expected}

@@ -100,6 +100,12 @@ def test_shared_memory_is_offered_where_it_fits(
         assert shown in said(facts)
 
 
+def in_function(launch: str) -> str:
+    """A launch in a function, closed where the text leaves one open."""
+    text = launch if "void " in launch else f"void run() {{\n{launch}\n}}"
+    return text + "}" * (text.count("{") - text.count("}"))
+
+
 SIZES = """#define MACRO 64
 static constexpr int constant{32};
 #if A
@@ -172,7 +178,7 @@ static constexpr int constant{32};
 def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> None:
     facts = replace(array("float[16]", 64), demangled="void kernel(float*)")
     files = {
-        "a.cu": f"float a[16];\n{launch}\n",
+        "a.cu": f"float a[16];\n{in_function(launch)}\n",
         "sizes.h": '#include "inner.h"\n',
         "inner.h": SIZES,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.model import SourceText
+from lmemscope.rules.block_sizes import threads_among
 from lmemscope.rules.launch_reader import launches_in
 from lmemscope.rules.launched_elsewhere import launch_sizes
 
@@ -141,6 +142,26 @@ def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> No
         ("template <class K> void L(K k) { k<<<1, 64>>>(p); }\nvoid f() { L(own); }", False),
         ("#define K(x) x##wn\nvoid f() { K(o)<<<1, 1024>>>(p, n); }", False),
         ("#define L(x) x##_k<<<1, 1024>>>(p, n)\nvoid f() { L(o); own<<<1, 32>>>(p, n); }", True),
+        # What holds its address, and is launched from where nobody looks.
+        ("void f(R r) { r.fn = own; r.fn<<<1, 64>>>(p, n); }", False),
+        ("void f() { cudaKernelNodeParams node = {}; node.func = (void *)own; }", False),
+        ("void f() { Task t = {own, 1024}; t.run(p); }", False),
+        ("void f() { Task t{own}; t(p); }", False),
+        ("void f() { K k = nullptr, *slot = &k; *slot = own; k<<<1, 64>>>(p, n); }", False),
+        ("void f() { auto &q = own; auto *r = &q; r<<<1, 1024>>>(p, n); }", False),
+        ("void f() { auto q = own; q<<<1, 64>>>(p, n); go(q); }", False),
+        ("void f() { auto q = own; q<<<1, 64>>>(p, n); q = other; }", False),
+        ("K q = own;\nvoid f() { q<<<1, 64>>>(p, n); }", False),
+        ("struct R { K q = own; };\nvoid f(R r) { r.q<<<1, 64>>>(p, n); }", False),
+        ("void f() { const auto q = own; q<<<1, 64>>>(p, n); }\nvoid g(int q) { go(q); }", True),
+        ("void f() { queue << own; }", False),
+        ("void f() { own | then(p); }", False),
+        ("void f() { own SHAPE(1, 1024)(p, n); }", False),
+        ("K f() { return own; }", False),
+        # What only looks like it.
+        ("void g(float own_of) { own_of = 2 * r.own + own_of; }", True),
+        ("using ns::own;\nvoid f() { own<<<1, 64>>>(p, n); }", True),
+        ("void f(float own) { y = own * x; }", False),
     ],
 )
 def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bool) -> None:
@@ -154,3 +175,67 @@ def test_uses_of_a_macro_beyond_those_that_are_read_are_unknown() -> None:
         sources = text_of(host)
         shapes = {one.shape[1].strip() for one in launches_in(sources, (FILE,), "own").written}
         assert ("1024" in shapes, "b" not in shapes) == (wanted, wanted)
+
+
+CONSTANT = "static const int b = 64;\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "sizes"),
+    [
+        (CONSTANT + "void f() { own<<<1, b>>>(p, n); }", {64}),
+        # Another declaration of the name that a scope has.
+        (CONSTANT + "void f() { auto [a, b] = shape(); own<<<a, b>>>(p, n); }", {None}),
+        (CONSTANT + "void f() { for (int b : sizes) own<<<1, b>>>(p, n); }", {None}),
+        (CONSTANT + "void f() { for (int a = 0, b = 32; a < b; ++a) own<<<1, b>>>(p); }", {32}),
+        (CONSTANT + "void f() { auto go = [&](int b) { own<<<1, b>>>(p, n); }; }", {None}),
+        (CONSTANT + "void f() { auto go = [b = 9] { own<<<1, b>>>(p, n); }; }", {None}),
+        (CONSTANT + "template <int b> void f() { own<<<1, b>>>(p, n); }", {None}),
+        (CONSTANT + "void f(const int &b) { own<<<1, b>>>(p, n); }", {None}),
+        (CONSTANT + "void f(S s, T<int> b) { own<<<1, b>>>(p, n); }", {None}),
+        (CONSTANT + "void f() { if (int b = g()) own<<<1, b>>>(p, n); }", {None}),
+        (CONSTANT + "struct R { void f() { own<<<1, b>>>(p, n); } int b = 1024; };", {None}),
+        (CONSTANT + "struct R { int b; void f(); };\nvoid R::f() { own<<<1, b>>>(p, n); }", {None}),
+        (CONSTANT + "struct R { int b; };\nvoid f() { own<<<1, b>>>(p, n); }", {64}),
+        (
+            CONSTANT + "struct R { enum { b = 9 }; };\n"
+            "struct S : R { void f() { own<<<1, b>>>(p, n); } };",
+            {None},
+        ),
+        (
+            "namespace s { const int b = 64; }\nnamespace l { const int b = 1024; }\n"
+            "void f() { using l::b; own<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        (CONSTANT + "void g() { const int b = 1024; }\nvoid f() { own<<<1, b>>>(p, n); }", {64}),
+        ("void f() { const int b = 64; { const int b = 32;\nown<<<1, b>>>(p, n); } }", {32}),
+        ("void f() { const int b = 64; { const int b = 32; }\nown<<<1, b>>>(p, n); }", {64}),
+        (
+            "#if A\nconst int b = 64;\n#else\nconst int b = 9;\n#endif\n"
+            "void f() { own<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        # A value that does not last.
+        ("void f() { static int b = 64; own<<<1, b>>>(p, n); b *= 2; }", {None}),
+        ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }\nvoid g() { b = 9; }", {None}),
+        ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }", {64}),
+        (
+            "void f() { int b = 64; auto go = [&] {\nown<<<1, b>>>(p, n);\n};\nb = 9; go(); }",
+            {None},
+        ),
+        ("void f() { int b = 64; int &r = b; r = 9;\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { int b = 64; std::tie(a, b) = g();\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { int b = 64; printf(0, b);\nown<<<1, b>>>(p, n);\nb = 9; }", {64}),
+        (
+            "void f() { dim3 b;\nb.x = 64;\n}\nvoid g() { dim3 b(9);\nb.y = 9;\n"
+            "own<<<1, b>>>(p, n); }",
+            {None},
+        ),
+    ],
+)
+def test_a_block_has_the_value_of_the_one_declaration_that_it_can_mean(
+    host: str, sizes: set[int | None]
+) -> None:
+    sources = text_of(host)
+    (launch,) = launches_in(sources, (FILE,), "own").written
+    assert threads_among(launch.shape[1], sources, launch.place, {}) == sizes

@@ -1,0 +1,31 @@
+"""Functions that the host's compiler reads too: no shared memory and no static table in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.rewrites.arrays import is_for_host
+from tests.support.rewriting import target
+
+BODY = "{\n  float a[8];\n  a[n] = 1.f;\n  return a[0];\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("__device__ float f(int n)", False),
+        ("__device__ __forceinline__ unsigned f(int n)", False),
+        ("template <class T> __device__ inline Value<T> f(int n)", False),
+        ("#define INLINE __forceinline__\n__device__ INLINE float f(int n)", False),
+        ("__host__ __device__ float f(int n)", True),
+        ("#define ALSO __host__\n__device__ ALSO float f(int n)", True),
+        ("#define HOST __host__\n#define ALSO HOST\n__device__ ALSO float f(int n)", True),
+        ("__device__ ALSO float f(int n)", True),
+        ("__host__ __device__ float f(int n);\n__device__ float f(int n)", True),
+        ("float f(int n)", True),
+    ],
+)
+def test_a_function_is_the_hosts_where_a_macro_may_say_so(head: str, expected: bool) -> None:
+    given = target(f"{head} {BODY}", "a", "float[8]")
+    assert given.declared is not None
+    assert is_for_host(given, given.declared) is expected
