@@ -18,6 +18,7 @@ from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
 from lmemscope.rewrites.line_numbers import follows_text
+from lmemscope.rewrites.narrow_steps import narrow_step
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
 
@@ -36,6 +37,10 @@ _ASKING = re.compile(rb"(?i:\bcu(?:da)?(?:Occupancy\w|FuncGetAttribute))")
 """Questions of the runtime whose answers follow a kernel's registers and memory."""
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
 _ASKED = "results do not depend on how many blocks fit a multiprocessor, which the program asks for"
+_NARROW = (
+    "`{}` on line {}{} never wraps: nvcc compiles `++` and `--` of a signed number narrower than "
+    "`int` as if it did not"
+)
 _LINES = "results do not depend on line numbers or on `__COUNTER__`"
 
 
@@ -49,6 +54,10 @@ def promised(rewriting: Rewriting, target: Target) -> Rewriting:
     texts = tuple(_texts(target))
     if _may_wait(target, texts):
         found.append(_CAVEAT)
+    narrow = narrow_step(target)
+    if narrow is not None:
+        where = "" if narrow.file == target.path else f" of `{os.path.basename(narrow.file)}`"
+        found.append(_NARROW.format(narrow.text, narrow.line, where))
     if any(_ASKING.search(code) is not None for code, _ in texts):
         found.append(_ASKED)
     return with_lines(_with(rewriting, found), target)
