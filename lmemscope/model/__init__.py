@@ -63,6 +63,7 @@ from lmemscope.model.facts import (
     LineUse,
     PtxasFacts,
     PtxFacts,
+    SharedVariable,
     SiteSplit,
 )
 from lmemscope.model.fix import (
@@ -324,6 +325,7 @@ __all__ = [
     "Reservation",
     "Rewriting",
     "Severity",
+    "SharedVariable",
     "SiteClass",
     "SiteKind",
     "SiteSplit",

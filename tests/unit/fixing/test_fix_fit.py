@@ -68,7 +68,7 @@ def test_a_block_that_no_longer_fits_is_a_promise_with_its_numbers() -> None:
     assert one.in_sight is None
     for number in ("512 threads", "124 registers", "31 before"):
         assert number in one.text
-    made = with_caveat(Rewriting("unroll", "safe", (), "unroll"), [one])
+    made = with_caveat(Rewriting("unroll", "safe", (), "unroll"), [one.text])
     assert made.applicability == "unsafe"
     assert made.caveat == one.text
 
