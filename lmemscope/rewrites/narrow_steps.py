@@ -52,6 +52,7 @@ _LOADING = re.compile(rb"__ld\w*|(?:tex|surf)\w+|move|forward|swap|clamp")
 """Functions of the language's that return what they are given, or read it."""
 _INTS = ("number_literal", "sizeof_expression", "unary_expression", "lambda_expression")
 """Expressions that have type ``int`` at least, or a class type."""
+_AROUND = ("parenthesized_expression", "unary_expression")
 _FOLLOWED = ("subscript_expression", "pointer_expression")
 _MIRRORED = {b"<": b">", b"<=": b">=", b">": b"<", b">=": b"<="}
 _DEEPEST = 4
@@ -114,8 +115,10 @@ def _steps(home: Target, kernels: frozenset[bytes]) -> Iterator[NarrowStep]:
 def _may_wrap_in_macro(body: Node, place: re.Match[bytes], home: Target) -> bool:
     """Whether a macro may step something but a variable that it declares as a number."""
     text = home.syntax.code
-    name = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?![\w\s.\[(-]|->)").match(text, place.end())
-    name = name or re.search(rb"(?<![\w.>\]])([A-Za-z_]\w*)\s*\Z", text[: place.start()])
+    before = text[body.start_byte : place.start()].rstrip()
+    behind = text[place.end() : body.end_byte].lstrip()
+    name = re.match(rb"([A-Za-z_]\w*+)(?!\s*+(?:[.\[(]|->))", behind)
+    name = name or re.search(rb"(?<![\w.>\]])([A-Za-z_]\w*)\Z", before)
     if name is None:
         return True
     made = re.search(
@@ -152,7 +155,8 @@ def _may_wrap(step: Node, stepped: Node, home: Target) -> bool:
 def _may_be_narrow(node: Node | None, home: Target, depth: int) -> bool:
     """Whether an expression, which is no temporary, may be of a signed number below ``int``."""
     syntax, is_followed = home.syntax, False
-    while node is not None and node.type in (*_FOLLOWED, "parenthesized_expression"):
+    # To the grammar, `-x--` steps `-x`.
+    while node is not None and node.type in (*_FOLLOWED, *_AROUND):
         is_followed |= node.type in _FOLLOWED
         node = node.child_by_field_name("argument") or first_named(node)
     if node is not None and node.type == "qualified_identifier":

@@ -64,6 +64,7 @@ def test_a_step_of_a_narrow_or_unknown_type_may_wrap(before: str, body: str, nam
             "long long c = 0; c++; size_t d = 0; d++; std::uint64_t e = 0; e++; float f = 0; f++;",
         ),
         ("", "short c = 0; c += 1; c = c + 1;"),
+        ("", "int c = 0; v[0] = -c-- + ~c++;"),
         ("", "short *c = q; c++; v[0] = *c++;"),
         ("typedef unsigned counter_t;\n", "counter_t c = 0; c++;"),
         ("#define COUNTER unsigned short\n", "COUNTER c = 0; c++;"),
