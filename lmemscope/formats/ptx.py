@@ -352,18 +352,10 @@ class PtxModule:
             for alignment, size in [self._sized.get(name, (1, None))]
         )
 
-    def has_floats(self, kernel: str) -> bool:
-        """Whether a kernel, or a function that is called, has an instruction of such numbers.
-
-        Moving one counts as none.
-        """
-        functions = (self.function(kernel), *self.functions)
-        return any(
-            one is not None
-            and (one.kind == "function" or one.name == kernel)
-            and _FLOATS.search(one.text) is not None
-            for one in functions
-        )
+    def has_floats(self, functions: Iterable[str]) -> bool:
+        """Whether one of some functions computes with floating-point numbers, or converts them."""
+        every = (self.function(name) for name in functions)
+        return any(one is not None and _FLOATS.search(one.text) is not None for one in every)
 
     @cached_property
     def shared(self) -> frozenset[str]:

@@ -118,4 +118,4 @@ def test_instructions_tell_whether_a_kernel_computes_with_floats(
     text = PTX.replace(
         b"    ret;\n}\n.shared", f"    {instruction}\n    ret;\n}}\n.shared".encode()
     )
-    assert PtxModule(text).has_floats("k") is has_floats
+    assert PtxModule(text).has_floats(["k"]) is has_floats
