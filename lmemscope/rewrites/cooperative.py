@@ -54,20 +54,21 @@ def promised(rewriting: Rewriting, target: Target) -> Rewriting:
     texts = tuple(_texts(target))
     if _may_wait(target, texts):
         found.append(_CAVEAT)
+    if any(_ASKING.search(code) is not None for code, _ in texts):
+        found.append(_ASKED)
+    return as_compiled(_with(rewriting, found), target)
+
+
+def as_compiled(rewriting: Rewriting, target: Target) -> Rewriting:
+    """A rewriting, unsafe where a result may follow a line number, or how code is optimised."""
+    found = [rewriting.caveat] if rewriting.caveat else []
     narrow = narrow_step(target)
     if narrow is not None:
         where = "" if narrow.file == target.path else f" of `{os.path.basename(narrow.file)}`"
         found.append(_NARROW.format(narrow.text, narrow.line, where))
-    if any(_ASKING.search(code) is not None for code, _ in texts):
-        found.append(_ASKED)
-    return with_lines(_with(rewriting, found), target)
-
-
-def with_lines(rewriting: Rewriting, target: Target) -> Rewriting:
-    """A rewriting, unsafe where a result may follow a line number that it changes."""
-    if not follows_text(rewriting, target):
-        return rewriting
-    return _with(rewriting, [*([rewriting.caveat] if rewriting.caveat else []), _LINES])
+    if follows_text(rewriting, target):
+        found.append(_LINES)
+    return _with(rewriting, found)
 
 
 def _with(rewriting: Rewriting, caveats: list[str]) -> Rewriting:
