@@ -79,6 +79,10 @@ class _Gatherer:
             max(body.end for body in (function, *function.callees)) - function.start,
         )
         ptxas = self._with_shared(function.name, reported.facts if reported is not None else None)
+        shown = self._layers.ptx if ptx_function is not None else None
+        flow = self._layers.flow
+        reached = flow.reached(function.name) if flow is not None else ()
+        is_linked = self._layers.artifacts.unit.options.is_relocatable
         demangled = demangle(function.name)
         location = self._lines.definition(function) or written_at(self._layers, demangled)
         return KernelFacts(
@@ -101,6 +105,8 @@ class _Gatherer:
                 *_kernel_disagreements(ptxas, cubin, own, self._frames_below(function.name)),
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
+            shared=None if shown is None or is_linked else shown.shared_of(function.name),
+            has_floats=shown.has_floats(reached) if shown is not None and reached else None,
         )
 
     def _with_shared(self, name: str, ptxas: PtxasFacts | None) -> PtxasFacts | None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.occupancy import resident_warps
 from lmemscope.fixing.attempts import Attempt
+from lmemscope.fixing.moved import moved_shared
 from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import KernelFacts, Rewriting, SourceText, UnitReport, count
@@ -98,9 +99,9 @@ def lost_blocks(
         yield Lost(was.name, can, text, in_sight)
 
 
-def with_caveat(rewriting: Rewriting, lost: Iterable[Lost]) -> Rewriting:
-    """A rewriting that promises what blocks the launches have, where it has to."""
-    said = dict.fromkeys(one.text for one in lost)
+def with_caveat(rewriting: Rewriting, promised: Iterable[str]) -> Rewriting:
+    """A rewriting that promises what its trials ask for, where it has to."""
+    said = dict.fromkeys(promised)
     if not said:
         return rewriting
     caveat = "; ".join([*([rewriting.caveat] if rewriting.caveat else []), *said])
@@ -111,9 +112,11 @@ def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
     """An attempt with what its rewriting promises of launches, and why it is worse, or None."""
     sources = attempt.target.hits[0].case.sources
     lost: list[Lost] = []
+    moved: list[str] = []
     for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
         own = from_disk(None, unit.input, unit.options, sources.mentioning)
         if outcome.report is not None:
+            moved += moved_shared(report, outcome.report)
             lost += lost_blocks(report, outcome.report, unit.arch, own)
             if isinstance(attempt.target, Target):
                 lost += lost_shared(report, outcome.report, attempt.rewriting, attempt.target, own)
@@ -121,7 +124,8 @@ def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
     why = None
     if unfit is not None:
         why = f"a launch in sight has blocks of {count(unfit, 'thread')}, which do not fit with it"
-    return replace(attempt, rewriting=with_caveat(attempt.rewriting, lost)), why
+    said = (*(one.text for one in lost), *moved)
+    return replace(attempt, rewriting=with_caveat(attempt.rewriting, said)), why
 
 
 def lost_shared(

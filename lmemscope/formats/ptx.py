@@ -36,7 +36,7 @@ from lmemscope.formats.ptx_isa import opcodes_in, operations, row_of, space_of
 from lmemscope.formats.ptx_scan import Definition, code_of, definitions
 from lmemscope.formats.ptx_survey import LocalSurvey, statements_of, survey
 from lmemscope.formats.ptx_tokens import Token, tokenise
-from lmemscope.model import InlineFrame, LaunchBounds, SourceLocation
+from lmemscope.model import InlineFrame, LaunchBounds, SharedVariable, SourceLocation
 
 _VERSION = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
@@ -49,6 +49,11 @@ _SIZED = re.compile(
     rb"(?P<extents>(?:\[\d{1,12}\])*)\s*[;=]"
 )
 """A variable in shared memory whose size does not come from the launch."""
+_FLOATS = re.compile(
+    rb"(?:^|[;:{}])[ \t]*(?:@!?%\w+[ \t]+)?(?!(?:ld|st|mov)\b)[a-z][\w.]*"
+    rb"\.(?:b?f16(?:x2)?|t?f32(?:x2)?|f64)\b",
+    re.MULTILINE,
+)
 _EXTERNAL = re.compile(
     rb"\.extern\s+\.(?:global|const)\s+\.align\s+(?:8|16)\s+\.[bu](?:8|64)\s+([\w$]+)"
 )
@@ -324,6 +329,32 @@ class PtxModule:
             extents = [int(text) for text in re.findall(rb"\d+", one["extents"])]
             found[one["name"]] = (int(one["align"] or element), element * math.prod(extents))
         return found
+
+    def shared_of(self, kernel: str) -> tuple[SharedVariable, ...]:
+        """Variables in shared memory that a kernel, or any function that is called, names.
+
+        Those that its own body declares come first, in their order.
+        """
+        function = self.function(kernel)
+        if function is None or b".shared" not in self._text:
+            return ()
+        body = function.text[: function.text.rfind(b"}")]
+        declared = dict.fromkeys(one["name"] for one in _SIZED.finditer(body))
+        texts = (body, *(one.text for one in self.functions if one.kind == "function"))
+        named = {word for text in texts for word in _NAME.findall(text)}
+        others = {one.encode() for one in self.shared} & named - declared.keys()
+        found = ((name, True) for name in declared), ((name, False) for name in sorted(others))
+        return tuple(
+            SharedVariable(name.decode(), alignment, size, is_own)
+            for one in found
+            for name, is_own in one
+            for alignment, size in [self._sized.get(name, (1, None))]
+        )
+
+    def has_floats(self, functions: Iterable[str]) -> bool:
+        """Whether one of some functions computes with floating-point numbers, or converts them."""
+        every = (self.function(name) for name in functions)
+        return any(one is not None and _FLOATS.search(one.text) is not None for one in every)
 
     @cached_property
     def shared(self) -> frozenset[str]:

@@ -63,6 +63,7 @@ from lmemscope.model.facts import (
     LineUse,
     PtxasFacts,
     PtxFacts,
+    SharedVariable,
     SiteSplit,
 )
 from lmemscope.model.fix import (
@@ -329,6 +330,7 @@ __all__ = [
     "Rewriting",
     "Severity",
     "Share",
+    "SharedVariable",
     "SiteClass",
     "SiteKind",
     "SiteSplit",

@@ -20,6 +20,22 @@ class LaunchBounds(Struct, frozen=True):
     min_blocks: int | None
 
 
+class SharedVariable(Struct, frozen=True):
+    """A variable in shared memory that a kernel uses.
+
+    Attributes:
+        name: mangled.
+        alignment: that its declaration asks for, in bytes.
+        size: in bytes; None of dynamic shared memory.
+        is_own: whether the kernel's own body declares it. ptxas puts these first, in their order.
+    """
+
+    name: str
+    alignment: int
+    size: int | None
+    is_own: bool
+
+
 class PtxFacts(Struct, frozen=True):
     """What the PTX of a function shows. ptxas may keep all of it in registers in the end.
 
@@ -257,6 +273,9 @@ class KernelFacts(Struct, frozen=True):
         calls: the call graph below the kernel, as far as PTX shows it.
         launches: what it launches from the device, itself or in functions that it reaches.
         run_time_sizes: what computes the size of each ``alloca``, as text that can be compared.
+        shared: variables in shared memory, those of the kernel's own body first; None where ptxas
+            does not decide their places, or nothing shows them.
+        has_floats: whether it may compute with floating-point numbers; None where nothing tells.
     """
 
     name: str
@@ -282,6 +301,8 @@ class KernelFacts(Struct, frozen=True):
     calls: CallFacts | None = None
     launches: tuple[Launch, ...] = ()
     run_time_sizes: tuple[str, ...] = ()
+    shared: tuple[SharedVariable, ...] | None = None
+    has_floats: bool | None = None
 
     @property
     def registers(self) -> int | None:

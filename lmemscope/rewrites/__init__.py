@@ -39,7 +39,7 @@ from lmemscope.rewrites import (
 )
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
-from lmemscope.rewrites.cooperative import promised, with_lines
+from lmemscope.rewrites.cooperative import as_compiled, promised
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
@@ -132,7 +132,7 @@ def said(declined: Iterable[Declined]) -> str:
 def additions(target: Target, edits: Sequence[Edit]) -> tuple[Rewriting, ...]:
     """What may make the kernels faster beside a rewriting of a target that removes it."""
     every = (one.beside(target, edits) for one in ADDITIONS if target.cause in one.causes)
-    return tuple(with_lines(one, target) for one in every if one is not None)
+    return tuple(as_compiled(one, target) for one in every if one is not None)
 
 
 def quoted(names: Sequence[str]) -> str:

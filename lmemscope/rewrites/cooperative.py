@@ -18,6 +18,7 @@ from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
 from lmemscope.rewrites.line_numbers import follows_text, reads_signatures
+from lmemscope.rewrites.narrow_steps import narrow_step
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
 
@@ -40,6 +41,10 @@ _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit 
 _ASKED = "results do not depend on how many blocks fit a multiprocessor, which the program asks for"
 _SHARED = "results do not depend on how much shared memory the kernel has, which its assembly reads"
 _SIGNATURES = "results do not depend on the text of a function's signature, which the program reads"
+_NARROW = (
+    "`{}` on line {}{} never wraps: nvcc compiles `++` and `--` of a signed number narrower than "
+    "`int` as if it did not"
+)
 _LINES = "results do not depend on line numbers or on `__COUNTER__`"
 
 
@@ -59,14 +64,19 @@ def promised(rewriting: Rewriting, target: Target) -> Rewriting:
         found.append(_SHARED)
     if rewriting.edits and any(reads_signatures(code) for code, _ in texts):
         found.append(_SIGNATURES)
-    return with_lines(_with(rewriting, found), target)
+    return as_compiled(_with(rewriting, found), target)
 
 
-def with_lines(rewriting: Rewriting, target: Target) -> Rewriting:
-    """A rewriting, unsafe where a result may follow a line number that it changes."""
-    if not follows_text(rewriting, target):
-        return rewriting
-    return _with(rewriting, [*([rewriting.caveat] if rewriting.caveat else []), _LINES])
+def as_compiled(rewriting: Rewriting, target: Target) -> Rewriting:
+    """A rewriting, unsafe where a result may follow a line number, or how code is optimised."""
+    found = [rewriting.caveat] if rewriting.caveat else []
+    narrow = narrow_step(target)
+    if narrow is not None:
+        where = "" if narrow.file == target.path else f" of `{os.path.basename(narrow.file)}`"
+        found.append(_NARROW.format(narrow.text, narrow.line, where))
+    if follows_text(rewriting, target):
+        found.append(_LINES)
+    return _with(rewriting, found)
 
 
 def _with(rewriting: Rewriting, caveats: list[str]) -> Rewriting:

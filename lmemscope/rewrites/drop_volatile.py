@@ -2,11 +2,11 @@
 
 Removes the qualifier from a local variable, which can then be in a register.
 
-Safe for integers, `bool` and pointers: only the thread itself can access a local variable. Unsafe
-for floating-point numbers, whose products and sums may then be fused and differ in the last bits,
-for types that may contain some, and for integers where device code turns bits into numbers.
-Declined if more than its value is used, since a reference, a pointer, an object made of it, or
-inline assembly may detect the qualifier; and if a loop only waits for it.
+Safe for integers and `bool` if no kernel that runs it computes with floating-point numbers: only
+the thread itself can access a local variable. Else unsafe, as products and sums may be fused and
+differ in the last bits. Unsafe for pointers and other types. Declined if more than its value is
+used, since a reference, a pointer, an object made of it, or inline assembly may
+detect the qualifier; and if a loop only waits for it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import is_plain, is_whole, why_not_declared, words_of
+from lmemscope.rewrites.arrays import is_plain, is_whole, why_not_declared
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, counters
+from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.rewrites.value_uses import place_of, takes_value
 from lmemscope.sources.syntax import Declared, around, walk
@@ -32,19 +33,6 @@ _TOLD = re.compile(rb"(?<!_cast)<[^<>;{}()]*\bvolatile\b[^<>;{}()]*>|\bis_volati
 """A template that does something else for what is volatile."""
 _OPERATOR = re.compile(rb"\boperator\b[^;{}()]{0,40}\([^;{}()]*\bvolatile\b")
 """An operator that takes what is volatile: another may take what is not."""
-_BITS = re.compile(
-    rb"\bbit_cast\b|\breinterpret_cast\b|\bmem(?:cpy|move)\b|\bunion\b|\b(?:asm|__asm__)\b"
-    rb"|\(\s*(?:const\s+|volatile\s+|unsigned\s+|long\s+)*\w+(?:\s+const)?\s*[*&]+\s*\)\s*[\w&(*]"
-)
-"""What may turn bits of one type into those of another, either way."""
-_TO_FLOAT = re.compile(rb"\b\w+_as_(?:float|double|half|bfloat16)\b|\b__hiloint2double\b")
-_FROM_FLOAT = re.compile(rb"\b__(?:float|double|half|bfloat16)_as_\w+|\b__double2(?:hi|lo)int\b")
-_MARK = re.compile(rb"__device__|__global__|constexpr|[A-Z][A-Z0-9_]+")
-_HOLDING = (
-    *("translation_unit", "namespace_definition", "declaration_list", "linkage_specification"),
-    *("template_declaration", "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif"),
-    *("class_specifier", "struct_specifier", "field_declaration_list"),
-)
 _STORED = ("static", "extern", "thread_local")
 
 
@@ -63,7 +51,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     if not is_plain(target) and target.meanings.has(_MEMBERS):
         return  # A class may do something else for what is volatile.
-    is_safe = _is_whole(target, declared) and not _may_be_bits(target)
+    is_safe = _is_whole(target, declared) and not _may_have_floats(target, declared)
     yield Rewriting(
         "drop-volatile",
         "safe" if is_safe else "unsafe",
@@ -200,14 +188,10 @@ def _named(declarator: Node) -> Node | None:
 
 
 def _is_whole(target: Target, declared: Declared) -> bool:
-    """Whether its elements are whole numbers or pointers, in every kernel that has it."""
+    """Whether its elements are whole numbers, in every kernel that has it."""
     kind = declared.statement.child_by_field_name("type")
-    if any(
-        one.type == "*"
-        for one in _head(declared.declarator)
-        if one.end_byte <= declared.name.start_byte
-    ):
-        return True
+    if any(one.type == "*" for one in _head(declared.declarator)):
+        return False
     types = [hit.finding.type for hit in target.hits]
     in_template = any(True for _ in around(declared.statement, "template_declaration"))
     if not in_template and all(one is not None and is_whole(one) for one in types):
@@ -215,40 +199,15 @@ def _is_whole(target: Target, declared: Declared) -> bool:
     return kind is not None and is_whole(target.syntax.text(kind).decode(errors="replace"))
 
 
-def _may_be_bits(target: Target) -> bool:
-    """Whether the bits of a floating-point number may pass through an integer.
+def _may_have_floats(target: Target, declared: Declared) -> bool:
+    """Whether a kernel that runs the function may compute with floating-point numbers.
 
-    A product that does so cannot be fused with a sum while the integer is in memory. What converts
-    a number rounds it, wherever it is.
+    A product whose bits, or whose place in memory, an integer holds is fused with no sum while the
+    integer is in memory, and a function of a number that becomes constant is computed otherwise.
     """
-    texts = [*_device_code(target), target.meanings.definitions(target.meanings.words)]
-    return any(_BITS.search(text) is not None for text in texts) or (
-        any(_TO_FLOAT.search(text) is not None for text in texts)
-        and any(_FROM_FLOAT.search(text) is not None for text in texts)
-    )
-
-
-def _device_code(target: Target) -> Iterator[bytes]:
-    """The files' code but functions of the host: those whose heads have no word that says where
-    they run, and no macro that may be one."""
-    meanings = target.meanings
-    for file in target.files:
-        tree = target.syntax if file == target.path else target.tree(file)
-        if tree is None:
-            continue
-        pending = [tree.root]
-        while pending:
-            node = pending.pop()
-            body = node.child_by_field_name("body")
-            if node.type != "function_definition" or body is None:
-                if node.type in _HOLDING:
-                    pending += node.children
-                else:
-                    yield tree.code_of(node)
-                continue
-            words = words_of([tree.code[node.start_byte : body.start_byte]])
-            if any(_MARK.fullmatch(word) or meanings.macros(word) for word in words):
-                yield tree.code_of(node)
+    run = running(target, declared.function)
+    every = (*(target.kernels if run is None else run), *(hit.facts for hit in target.hits))
+    return any(one.has_floats is not False for one in every)
 
 
 REWRITE = Rewrite(

@@ -4,7 +4,7 @@
 levels further out, all of them, and each alone, as separate variants. Then the values of only one
 iteration are live at a time.
 
-Safe: a pragma does not change the meaning. It costs loop overhead, and an array whose index is no
+Safe: the iterations are unchanged. It costs loop overhead, and an array whose index is no
 longer constant goes to local memory.
 """
 

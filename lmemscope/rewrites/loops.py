@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.variables import changed_by, number_at
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
 from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import FUNCTIONS, around, first_named, outermost, walk
@@ -27,8 +26,6 @@ _NUMBER = re.compile(rb"[A-Z_][A-Z0-9_]*|\d+[uUlL]*")
 
 def unroll_edit(target: Target, loop: Node) -> Edit | None:
     """The edit that has a loop unrolled; None where it says so already, or cannot."""
-    if _may_wrap(target, loop):
-        return None
     syntax = target.syntax
     said = _said(loop, target)
     if said is None:
@@ -43,22 +40,9 @@ def unroll_edit(target: Target, loop: Node) -> Edit | None:
 
 def partly_unrolled(target: Target, loop: Node, times: int) -> Edit | None:
     """The edit that has a loop unrolled a number of times; None where something is said already."""
-    if _said(loop, target) is not None or (times > 1 and _may_wrap(target, loop)):
+    if _said(loop, target) is not None:
         return None
     return before(target, loop, b"#pragma unroll %d" % times)
-
-
-def _may_wrap(target: Target, loop: Node) -> bool:
-    """Whether a loop counts with a signed number of fewer than 32 bits, which wraps.
-
-    nvcc 13.0 takes it not to where a pragma unrolls the loop, though C++ converts after each step.
-    """
-    changed = (
-        number_at(name, node, target.syntax)
-        for node in walk(loop)
-        for name in changed_by(node, target.syntax)
-    )
-    return any(one is not None and one.is_signed and one.bits < 32 for one in changed)
 
 
 def once_at_a_time(target: Target, loop: Node) -> Edit | None:

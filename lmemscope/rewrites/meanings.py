@@ -90,6 +90,11 @@ class Meanings:
         return {name: tuple(bodies) for name, bodies in found.items()}
 
     @cached_property
+    def macro_names(self) -> frozenset[bytes]:
+        """Names of the macros."""
+        return frozenset(self._macros)
+
+    @cached_property
     def halves(self) -> frozenset[bytes]:
         """Macros that open what they do not close, or close what they did not open."""
         found = {

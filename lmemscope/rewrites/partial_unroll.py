@@ -4,7 +4,7 @@ Only tried with another rewrite: once an object is out of local memory, the loop
 count around its accesses is unrolled four times (`#pragma unroll 4`). Loads of four iterations are
 then in flight together.
 
-Safe: the pragma changes no value. It costs registers and code, and is offered if it is modelled
+Safe: the iterations are unchanged. It costs registers and code, and is offered if it is modelled
 faster. Loops with their own pragma or a constant trip count, and loops that the other rewrite
 changes, are left alone.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
     elif not target.path.endswith((".cu", ".py")) or _is_linked(target, head):
         return None
     else:
-        names = _callers(target, name)
+        names = callers(target, name)
     return tuple(
         one
         for one in target.kernels
@@ -68,19 +69,24 @@ def _only_launches(function: Node, syntax: Syntax) -> bool:
     return head.isdisjoint((b"__global__", b"__device__"))
 
 
-def _callers(target: Target, name: bytes) -> set[bytes]:
-    """Names of functions and macros that a function's name is reached from."""
-    bodies: list[tuple[bytes, frozenset[bytes]]] = []
-    for file in dict.fromkeys((target.path, *target.files)):
-        syntax = target.tree(file)
-        if syntax is None:
-            continue
-        for node in walk(syntax.root):
-            own = syntax.function_name(node) if node.type == "function_definition" else None
-            if own is not None and not _only_launches(node, syntax):
-                bodies.append((own, _words_of(node, syntax)))
-        for macro, text in _DEFINE.findall(syntax.code):
-            bodies.append((macro, frozenset(_WORD.findall(text))))
+@functools.lru_cache(maxsize=64)
+def _bodies(syntax: Syntax) -> tuple[tuple[bytes, frozenset[bytes]], ...]:
+    """A file's functions and macros by their names, each with the names in it."""
+    functions = (
+        (own, _words_of(node, syntax))
+        for node in walk(syntax.root)
+        if node.type == "function_definition"
+        for own in [syntax.function_name(node)]
+        if own is not None and not _only_launches(node, syntax)
+    )
+    macros = ((name, frozenset(_WORD.findall(text))) for name, text in _DEFINE.findall(syntax.code))
+    return (*functions, *macros)
+
+
+def callers(target: Target, name: bytes) -> set[bytes]:
+    """Names of functions and macros that a function's or a macro's name is reached from."""
+    trees = (target.tree(file) for file in dict.fromkeys((target.path, *target.files)))
+    bodies = [body for tree in trees if tree is not None for body in _bodies(tree)]
     found, grown = {name}, True
     while grown:
         more = {own for own, words in bodies if words & found}

@@ -67,7 +67,7 @@ def _is_kernel(function: Node, syntax: Syntax) -> bool:
     return is_function and b"__global__" in _WORD.findall(_head(function, syntax))
 
 
-def _is_host(function: Node, syntax: Syntax, macros: Iterable[bytes]) -> bool:
+def is_host(function: Node, syntax: Syntax, macros: Iterable[bytes]) -> bool:
     """Whether a function is the host's alone: no word says more, and no macro or class may."""
     words = set(_WORD.findall(_head(function, syntax)))
     return (
@@ -118,7 +118,7 @@ class _Calls:
         """Functions, lambdas that a name stands for, and members' initializers, by their names."""
         for node in walk(tree.root):
             if node.type == "function_definition":
-                if _is_kernel(node, tree) or _is_host(node, tree, self._macros):
+                if _is_kernel(node, tree) or is_host(node, tree, self._macros):
                     continue
                 name = tree.function_name(node)
                 is_named = name is not None and name not in self._meanings.classes

@@ -39,6 +39,9 @@ _DEFINED = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+(\w+)")
 _COUNTING = frozenset({b"__COUNTER__", b"__LINE__"})
 _USING = re.compile(rb"\busing\b")
 _NAME = b"lmem_table_rows"
+_MEMBER = b"lmem_elements"
+ALIGNMENT = 128
+"""Bytes that any access to shared memory may ask for at most, but by a tensor map."""
 _CLASS = b"""\
 // A table of rows: element j of row i is computed as one number, which several tables may share.
 template <class Element, int Columns>
@@ -171,6 +174,14 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
             deep + b"for (int %s = 0; %s < %s; ++%s)" % (counter, counter, extent, counter)
         )
     place = b"".join(b"[" + counter + b"]" for counter in counters)
+    room = aligned(target, declared) + array.element + b" " + space + extents
+    values = space
+    if any(hit.facts.shared != () for hit in target.hits):
+        # Whole pieces leave what follows aligned as it was.
+        room = b"struct __align__(%d) { %s %s%s; } %s" % (
+            *(ALIGNMENT, array.element, _MEMBER, extents, space),
+        )
+        values = space + b"." + _MEMBER
     is_short = math.prod(array.numbers or (_WRITTEN + 1,)) <= _WRITTEN
     made = [
         indent
@@ -180,29 +191,22 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
         + b" "
         + table
         + extents,
-        indent
-        + b"__shared__ "
-        + aligned(target, declared)
-        + array.element
-        + b" "
-        + space
-        + extents
-        + b";",
+        indent + b"__shared__ " + room + b";",
         indent + b"if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {",
         *lines,
-        deep + indent + space + place + b" = " + table + place + b";",
+        deep + indent + values + place + b" = " + table + place + b";",
         indent + b"}",
         indent + b"__syncthreads();",
     ]
     made[0] += b" = " + value + b";"
     at = body.start_byte + 1
     type_, name = b"const " + array.element, b"(&" + array.name + b")" + extents
-    given = b" = " + space
+    given = b" = " + values
     before: tuple[Edit, ...] = ()
     if _is_subscripted(array):
         before = helper_edits(target, target.path, syntax, declared.function, _NAME, _CLASS)
         type_ = b"const %s<%s, %s>" % (_NAME, array.element, array.extents[1])
-        name, given = array.name, b" = {" + space + b"[0]}"
+        name, given = array.name, b" = {" + values + b"[0]}"
     return (
         *before,
         target.edit(at, at, end + end.join(made)),

@@ -4,7 +4,7 @@
 of constant trip count around them. Each index is then a constant. An existing pragma (`unroll 1`,
 `unroll 4`, `nounroll`) is replaced.
 
-Safe: a pragma does not change the meaning. It costs code and registers, and gains nothing if a trip
+Safe: the iterations are unchanged. It costs code and registers, and gains nothing if a trip
 count is not constant or the loop is left early. Arrays up to 4 KB are tried, because only part of
 the elements may be live at a time.
 """

@@ -96,6 +96,8 @@ def facts(name: str = "clean_kernel", **changes: object) -> KernelFacts:
         lines=(),
         callees=(),
         disagreements=(),
+        shared=(),
+        has_floats=False,
     )
     return replace(kernel, **changes)  # type: ignore[arg-type]
 

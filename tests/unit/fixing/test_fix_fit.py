@@ -68,7 +68,7 @@ def test_a_block_that_no_longer_fits_is_a_promise_with_its_numbers() -> None:
     assert one.in_sight is None
     for number in ("512 threads", "124 registers", "31 before"):
         assert number in one.text
-    made = with_caveat(Rewriting("unroll", "safe", (), "unroll"), [one])
+    made = with_caveat(Rewriting("unroll", "safe", (), "unroll"), [one.text])
     assert made.applicability == "unsafe"
     assert made.caveat == one.text
 
@@ -309,3 +309,42 @@ def test_a_launch_in_sight_counts_where_others_are_unknown() -> None:
     text = STATIC + "void f(int n) { go(k); k<<<1, n>>>(0); k<<<1, n > 9 ? 1024 : 64>>>(0); }\n"
     (one,) = lost(facts(31), facts(124), text)
     assert one.in_sight == 1024
+
+
+BESIDE = """\
+__global__ __launch_bounds__(64) void mix(const unsigned *in, unsigned *out) {
+  __shared__ char raw[1024];
+  const unsigned char order[71] = {9, 17, 56, 16, 1, 0, 0, 26, 27, 21, 21, 37, 40, 25, 26, 23, 25};
+  float4 *tile = (float4 *)raw;
+  unsigned x = in[threadIdx.x];
+  tile[threadIdx.x] = make_float4(x & 255u, x >> 8 & 255u, x >> 16 & 255u, x >> 24);
+  __syncthreads();
+  float total = 0.0f;
+  for (int k = 0; k < 9; ++k) total += tile[order[(x >> k) % 71u] & 63].x;
+  out[threadIdx.x] = (unsigned)total;
+}
+__global__ __launch_bounds__(50) void bins(const unsigned *in, unsigned *out) {
+  unsigned bin[37];
+  __shared__ float row[200];
+  for (int k = 0; k < 37; ++k) bin[k] = k;
+  row[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  for (int k = 0; k < 20; ++k) ++bin[(unsigned)((float4 *)row)[k].x % 37u];
+  for (int k = 0; k < 37; ++k) out[threadIdx.x + k * 50] = bin[k];
+}
+"""
+
+
+@pytest.mark.toolchain
+def test_a_safe_patch_leaves_other_shared_memory_aligned_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cu").write_text(BESIDE)
+    done = run_program("fix", "a.cu", "--format", "json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    found = {(one["object"], one["rewrite"]): one for one in json.loads(done.out)["candidates"]}
+    table, column = found["order", "shared-table"], found["bin", "shared-memory"]
+    assert (table["applicability"], table["verdict"]) == ("safe", "removed")
+    assert (column["applicability"], column["verdict"]) == ("unsafe", "removed")
+    assert "bins needs no more alignment" in column["caveat"]

@@ -7,26 +7,24 @@ import pytest
 from lmemscope.rewrites import proposals
 from tests.support.rewriting import kernel, target
 
-MEMCPY = "static long fold(const void *p) { long v; memcpy(&v, p, 8); return v; }\n"
-CAST = "__device__ float as(int v) { return *(float *)&v; }\n"
-OWN = "__device__ float as(int v) { union { int i; float f; } u; u.i = v; return u.f; }\n"
-
 
 @pytest.mark.parametrize(
-    ("before", "use", "applicability"),
+    ("has_floats", "declaration", "applicability"),
     [
-        ("", "v[n] = __float_as_int(out[0] * out[1]); out[2] = __int_as_float(v[n]);", "unsafe"),
-        ("", "int b = __float_as_int(out[0]); v[n] = b; out[2] = __int_as_float(v[n]);", "unsafe"),
-        (CAST, "v[n] = p[n]; out[2] = as(v[n]);", "unsafe"),
-        (OWN, "v[n] = p[n]; out[2] = as(v[n]);", "unsafe"),
-        ("", "v[n] = p[n]; out[2] = v[n];", "safe"),
-        ("", "v[n] = int(out[0] * out[1]); out[2] = v[n] + out[3];", "safe"),
-        ("", "v[n] = __float_as_int(out[0]); out[2] = v[n];", "safe"),
-        (MEMCPY, "v[n] = p[n]; out[2] = v[n];", "safe"),
+        (False, "volatile int v[4];", "safe"),
+        (False, "unsigned char volatile v[4];", "safe"),
+        (False, "int *volatile v[4];", "unsafe"),
+        (False, "volatile real v[4];", "unsafe"),
+        (True, "volatile int v[4];", "unsafe"),
+        (None, "volatile int v[4];", "unsafe"),
     ],
 )
-def test_an_integer_is_not_volatile_for_its_bits(before: str, use: str, applicability: str) -> None:
-    one = target(kernel("volatile int v[4];", use, before=before), "v", "int[4]", "volatile")
+def test_an_integer_that_no_number_depends_on_need_not_be_volatile(
+    has_floats: bool | None, declaration: str, applicability: str
+) -> None:
+    text, line = kernel(declaration, "v[1] = 0; out[2] = v[1];"), " v["
+    kind = declaration.replace("volatile ", "").replace(" v", "").strip(";")
+    one = target(text, "v", kind, "volatile", line=line, has_floats=has_floats)
     (made,) = (each for each in proposals(one)[0] if each.rewrite == "drop-volatile")
     assert made.applicability == applicability
 

@@ -66,19 +66,22 @@ def test_a_loop_that_says_how_often_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_left"),
+    ("kind", "is_safe"),
     [
-        ("signed char", True),
-        ("short", True),
-        ("int8_t", True),
-        ("unsigned char", False),
-        ("int", False),
+        ("signed char", False),
+        ("short", False),
+        ("int8_t", False),
+        ("unsigned char", True),
+        ("int", True),
     ],
 )
-def test_a_loop_that_counts_with_a_narrow_signed_number_is_left(kind: str, is_left: bool) -> None:
+def test_a_loop_that_steps_a_narrow_signed_number_is_unsafe(kind: str, is_safe: bool) -> None:
     counting = NESTED.replace("float a[8];", f"float a[8]; {kind} phase = 0;")
-    counting = counting.replace("+= i;", "+= i; ++phase;")
-    assert (beside(counting, "a[p[c]") is None) == is_left
+    counting = textwrap.dedent(counting.replace("+= i;", "+= i; ++phase;"))
+    line = 1 + counting[: counting.index("a[p[c]")].count("\n")
+    own = access(chain=(InlineFrame("/p/a.cu", line, None),))
+    (one,) = additions(target(counting, "a", "float[8]", accesses=(own,)), ())
+    assert (one.applicability == "safe") == is_safe
 
 
 def test_a_loop_that_the_rewrite_changes_is_left() -> None:

@@ -866,7 +866,7 @@ def plain(declaration: str, use: str = "o[0] = a;", kind: str = "int") -> Rewrit
         ("unsigned volatile a = 3;", "safe"),
         ("volatile uint32_t a[4], b;", "safe"),
         ("const volatile size_t a = 3;", "safe"),
-        ("float *volatile a = o;", "safe"),
+        ("float *volatile a = o;", "unsafe"),
         ("volatile float a;", "unsafe"),
         ("volatile real a;", "unsafe"),
         ("volatile double a[4];", "unsafe"),
