@@ -25,10 +25,12 @@ from lmemscope.model import (
     LineUse,
     PtxasFacts,
     PtxFacts,
+    SassSites,
     SiteClass,
     SiteKind,
     SiteSplit,
     SourceLocation,
+    Sources,
     reader_line,
 )
 
@@ -87,14 +89,18 @@ class _Gatherer:
             location=location,
             stack_known=stack_known,
             launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
-            ptxas=ptxas,
-            cubin=cubin,
+            sources=Sources(ptxas, cubin),
             ptx=_ptx_facts(ptx_function) if ptx_function is not None else None,
-            sass=SiteClass.of(function.all_sites),
+            sass=SassSites.of(function.all_sites),
             sites=sites,
             own_sites=own,
             lines=self._uses(function, location.file if location is not None else None, kinds),
             callees=callees,
+            frame=(),
+            causes=(),
+            findings=(),
+            objects=(),
+            calls=None,
             disagreements=(
                 *self._layers.differences.get(function.name, ()),
                 *_kernel_disagreements(ptxas, cubin, own, self._frames_below(function.name)),
@@ -132,7 +138,7 @@ class _Gatherer:
             name=callee.name,
             demangled=demangle(callee.name),
             ptxas=reported.facts if reported is not None else None,
-            sass=SiteClass.of(callee.sites),
+            sass=SassSites.of(callee.sites),
             sites=self._split(kernel, callee.sites),
         )
 
@@ -244,7 +250,7 @@ def _spill_disagreements(where: str, ptxas: PtxasFacts, sites: SiteSplit) -> lis
 
 
 def _differ(quantity: str, **values: int | None) -> list[Disagreement]:
-    known = tuple((source, value) for source, value in values.items() if value is not None)
-    if len({value for _, value in known}) < 2:
+    known = {source: value for source, value in values.items() if value is not None}
+    if len(set(known.values())) < 2:
         return []
     return [Disagreement(quantity, known)]

@@ -98,13 +98,29 @@ class _Reader:
                     hint="a cubin comes from: nvcc -cubin",
                 )
             gap = Gap("kernels", "it holds no device code")
-            yield UnitReport(self._unit.name, "binary", "", (), None, (gap,))
+            yield UnitReport(
+                input=self._unit.name,
+                frontend="binary",
+                arch="",
+                options=(),
+                failure=None,
+                gaps=(gap,),
+                kernels=(),
+            )
         for arch in self._archs:
             if self._held and arch not in self._held:
                 gap = Gap(
                     "kernels", f"it holds no code for {arch}, but for {self._others()}", "evidence"
                 )
-                yield UnitReport(self._unit.name, "binary", arch, (), None, (gap,))
+                yield UnitReport(
+                    input=self._unit.name,
+                    frontend="binary",
+                    arch=arch,
+                    options=(),
+                    failure=None,
+                    gaps=(gap,),
+                    kernels=(),
+                )
         for (path, arch), found in self._found.items():
             yield UnitReport(
                 input=self._name(path),
@@ -120,7 +136,15 @@ class _Reader:
             )
         yield from self._failed.values()
         if self._unread:
-            yield UnitReport(self._unit.name, "binary", "", (), None, (self._of_unread(),))
+            yield UnitReport(
+                input=self._unit.name,
+                frontend="binary",
+                arch="",
+                options=(),
+                failure=None,
+                gaps=(self._of_unread(),),
+                kernels=(),
+            )
 
     def _of_unread(self) -> Gap:
         names = [f"{path} ({form})" for path, form in self._unread.items()]
@@ -226,7 +250,15 @@ class _Reader:
     def _failure(self, path: str, arch: str, error: LmemscopeError) -> UnitReport:
         name = self._name(path)
         failure = Failure(error.stage, f"{name}: {error.message}", error.hint)
-        return UnitReport(name, "binary", arch, (), failure)
+        return UnitReport(
+            input=name,
+            frontend="binary",
+            arch=arch,
+            options=(),
+            failure=failure,
+            gaps=(),
+            kernels=(),
+        )
 
     def _note_ptx(self) -> None:
         """Say for which architectures there is PTX and no machine code."""

@@ -54,7 +54,7 @@ def disagreements(facts: KernelFacts) -> tuple[Part, ...]:
     """Sources that contradict each other, in lines."""
     lines: list[Part] = []
     for found in facts.disagreements:
-        values = ", ".join(f"{source} says {value}" for source, value in found.values)
+        values = ", ".join(f"{source} says {value}" for source, value in found.values.items())
         lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
     return tuple(lines)
 

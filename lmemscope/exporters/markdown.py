@@ -192,7 +192,7 @@ def _details(group: Group, title: str) -> Iterable[Markdown]:
     for finding, (fresh, repeated) in zip(kernel.findings, advice, strict=True):
         yield from _finding(finding, fresh, repeated=repeated)
     for found in facts.disagreements:
-        values = ", ".join(f"{source} says {value}" for source, value in found.values)
+        values = ", ".join(f"{source} says {value}" for source, value in found.values.items())
         yield _item(f"⚠️ sources disagree on {found.quantity}: {values}{found.why}")
     yield from _source_lines(facts)
     yield from _instances(group)
@@ -305,7 +305,7 @@ def _finding(finding: Finding, fresh: Sequence[Advice], *, repeated: bool) -> It
     if finding.fix is not None:
         yield from (_EMPTY, line(prose(proven.sentence(finding.fix))), _EMPTY)
         yield from block(proven.patch_lines(finding.fix), "diff")
-    if finding.evidence:
+    if layout.evidence(finding):
         yield from (_EMPTY, line(f"Evidence: {layout.evidence(finding)}."))
 
 
@@ -338,7 +338,9 @@ def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markd
     for unit in report.units:
         for kernel in unit.kernels:
             for found in kernel.facts.disagreements if id(kernel) not in shown else ():
-                values = ", ".join(f"{source} says {value}" for source, value in found.values)
+                values = ", ".join(
+                    f"{source} says {value}" for source, value in found.values.items()
+                )
                 name = code(layout.scoped(layout.short_name(kernel.facts.demangled)))
                 yield line(name, f" ({unit.arch}): ⚠️ {found.quantity}: {values}{found.why}")
 

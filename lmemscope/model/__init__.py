@@ -51,6 +51,7 @@ from lmemscope.model.devices import (
     Reservation,
 )
 from lmemscope.model.difference import Change, Difference, KernelDifference, ToolChange
+from lmemscope.model.document import NOT_GIVEN
 from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
@@ -58,9 +59,9 @@ from lmemscope.model.facts import (
     Disagreement,
     DisagreementReason,
     FunctionFacts,
-    KernelFacts,
     LaunchBounds,
     LineUse,
+    LinkDisagreement,
     PtxasFacts,
     PtxFacts,
     SiteSplit,
@@ -122,17 +123,11 @@ from lmemscope.model.inputs import (
 )
 from lmemscope.model.judgement import (
     Advice,
-    CleanKernel,
     Finding,
-    HeaderTemplates,
-    KernelReport,
-    LeftOut,
     Quotes,
-    Report,
-    UnitReport,
     Verdict,
-    distinct_tools,
 )
+from lmemscope.model.kernels import KernelFacts, KernelReport, Sources
 from lmemscope.model.launches import (
     UNKNOWN_DIMENSIONS,
     Dimensions,
@@ -161,6 +156,16 @@ from lmemscope.model.link import (
     UnknownStack,
 )
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
+from lmemscope.model.reports import (
+    CleanKernel,
+    HeaderTemplates,
+    LeftOut,
+    Report,
+    UnitReport,
+    UsedTool,
+    by_name,
+    distinct_tools,
+)
 from lmemscope.model.request import (
     BuiltObject,
     CompileOptions,
@@ -188,7 +193,7 @@ from lmemscope.model.request import (
     Unit,
     Wanted,
 )
-from lmemscope.model.sites import SiteClass
+from lmemscope.model.sites import SassSites, SiteClass
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
@@ -203,6 +208,7 @@ __all__ = [
     "DEVICES",
     "INPUT_ENDINGS",
     "INPUT_KINDS",
+    "NOT_GIVEN",
     "NULL",
     "PIPES",
     "STALLS",
@@ -296,6 +302,7 @@ __all__ = [
     "Limit",
     "LineUse",
     "Link",
+    "LinkDisagreement",
     "LinkGroup",
     "LinkInput",
     "LinkInputKind",
@@ -323,6 +330,7 @@ __all__ = [
     "Report",
     "Reservation",
     "Rewriting",
+    "SassSites",
     "Severity",
     "SiteClass",
     "SiteKind",
@@ -332,6 +340,7 @@ __all__ = [
     "SourceLine",
     "SourceLocation",
     "SourceText",
+    "Sources",
     "Stall",
     "ThreadRoom",
     "Tool",
@@ -344,6 +353,7 @@ __all__ = [
     "UnitReport",
     "UnknownStack",
     "Untried",
+    "UsedTool",
     "Variable",
     "Verdict",
     "VerdictKind",
@@ -355,6 +365,7 @@ __all__ = [
     "Written",
     "WrittenLaunch",
     "base_name",
+    "by_name",
     "calling_line",
     "count",
     "distinct_tools",

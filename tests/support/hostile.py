@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import inspect as _inspect
 
-from lmemscope.exporters.json import SCHEMA, parse_report
-from lmemscope.exporters.report_document import ReportDocument
+from lmemscope.exporters.json import parse_report
 from lmemscope.formats.codec import encode
+from lmemscope.formats.documents import schema_of
 from lmemscope.model import Report
 from lmemscope.rules import RULES
 
@@ -81,8 +81,8 @@ def document(text: str, variant: int = 0) -> str:
 
 
 def _document(text: str, variant: int) -> dict[str, Any]:
-    made: dict[str, Any] = _built(_inspect.type_info(ReportDocument), text, variant)
-    made["schema"] = SCHEMA
+    made: dict[str, Any] = _built(_inspect.type_info(Report), text, variant)
+    made["schema"] = schema_of(Report)
     for kernel in (kernel for unit in made["units"] for kernel in unit["kernels"]):
         for number, finding in enumerate(kernel["findings"]):
             rule = RULES[(variant + number) % len(RULES)]
@@ -96,7 +96,8 @@ def _document(text: str, variant: int) -> dict[str, Any]:
 
 
 def _heavier(kernel: dict[str, Any]) -> dict[str, Any]:
-    return {**kernel, "registers": 8}
+    sources = kernel["sources"]
+    return {**kernel, "sources": {**sources, "ptxas": {**sources["ptxas"], "registers": 8}}}
 
 
 def _built(kind: Any, text: str, variant: int, name: str = "", within: tuple[Any, ...] = ()) -> Any:
