@@ -73,8 +73,8 @@ def report_of(
     facts = with_launches(layers, facts)
     quotes, unquoted = quoted(layers, facts, wanted.quotes)
     kernels = tuple(
-        KernelReport(
-            one, judge(one), find(one, sources), quotes.get(one.name), work=work.get(one.name)
+        KernelReport.of(
+            one, judge(one), find(one, sources), quotes.get(one.name), work.get(one.name)
         )
         for one in facts
     )

@@ -25,7 +25,6 @@ from typing import Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import pytest
-from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from docs import rule_figures
@@ -33,6 +32,7 @@ from lmemscope.errors import ToolMissingError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, Unit
 from lmemscope.tools import child, ptxas, toolchain
+from tests.support.builders import changed
 from tests.support.program import (
     DATA,
     NO_TOOLCHAIN,
@@ -272,7 +272,7 @@ def many_forms(once: Once, shared_store: str) -> Callable[[str], Artifacts]:
         made = of(families[arch])
         flags = ptxas.options_for(arch, unit.options)
         done = ptxas.assemble(made.ptx or b"", source.name, flags)
-        return replace(made, unit=unit, cubin=done.cubin, ptxas_log=done.log)
+        return changed(made, unit=unit, cubin=done.cubin, ptxas_log=done.log)
 
     def of(arch: str) -> Artifacts:
         return once(f"many-forms-{arch}", lambda: compiled(arch))

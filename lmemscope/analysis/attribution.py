@@ -71,13 +71,12 @@ def attribute(
         frame = frame_map(*known, result_buffers(layers.flow, function, read))
     placed = zip(accesses, sites, strict=True)
     accesses = tuple(kernel.of_members(access, site, frame) for access, site in placed)
-    causes = shares(accesses, frame)
+    causes = shares(accesses, frame, objects)
     takes = layers.flow is not None and any(share.cause == "alloca" for share in causes)
     return replace(
         facts,
         objects=objects,
-        accesses=accesses,
-        generic=kernel.generic(),
+        accesses=(*accesses, *kernel.generic()),
         frame=frame,
         causes=causes,
         calls=layers.flow.calls(facts.name) if layers.flow is not None else None,
@@ -129,7 +128,7 @@ class _Kernel:
         self._of_members: set[int] = set()
         self._loops = SiteLoops(layers, function)
 
-    def access(self, site: Site) -> LocalAccess:
+    def access(self, site: Site, *, generic: bool = False) -> LocalAccess:
         """A site with its place, its cause and its cost."""
         function = self._function
         body = function.body_at(site.pc)
@@ -160,8 +159,10 @@ class _Kernel:
             uniformity=uniformity,
             sectors=sectors_per_request(uniformity, places or None),
             requests=requests_per_access(site.width),
-            evidence=found.evidence,
+            evidence=(),
+            evidence_facts=found.evidence,
             others=found.others,
+            generic=generic,
         )
 
     def of_members(
@@ -185,10 +186,10 @@ class _Kernel:
         if site.base == STACK_POINTER and site.uniform_base is None:
             end = site.displacement + site.width
             touched = [
-                part.object
+                part.object_index
                 for part in frame
                 if part.offset < end and site.displacement < part.offset + part.size
-                if part.object is not None and part.object in members
+                if part.object_index is not None and part.object_index in members
             ]
         first, *others = dict.fromkeys(touched or members)
         return replace(access, object=first, others=tuple(others))
@@ -203,7 +204,7 @@ class _Kernel:
         for site in self._layers.cubin.generic_sites(function):
             origin = self._layers.origins.of(function, site)
             if origin.function in reached and _is_local(flow, self._facts.name, origin):
-                access = self.access(site)
+                access = self.access(site, generic=True)
                 if access.touched:
                     result.append(access)
         return tuple(result)

@@ -57,7 +57,7 @@ def explain_facts(
             found = find_objects(layers, names, sources, function).listed
             # Of a structure, the arrays that are indexed say it all.
             kept = tuple(
-                replace(one, cause="promoted", evidence=())
+                replace(one, cause="promoted", evidence_facts=())
                 for one in found
                 if one.name and one.extent != "rest"
             )
@@ -102,9 +102,9 @@ def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:
     """The facts with shares of no bytes for the causes that neither ledger shows."""
     extra = [cause for cause in _without_bytes(layers, fact) if cause not in _causes(fact)]
     # Of several objects that were promoted, none stands for the others.
-    only = 0 if len(fact.objects) == 1 else None
+    only = (0, fact.objects[0]) if len(fact.objects) == 1 else None
     shares = tuple(
-        CauseShare(
+        CauseShare.of(
             cause,
             only if cause == "promoted" else None,
             0,
@@ -132,7 +132,7 @@ def _with_pointed_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
     calls = fact.calls
     if calls is None or not calls.indirect or calls.recursive:
         return fact
-    sites = [access for access in fact.accesses if access.cause == "call-frame"]
+    sites = [access for access in fact.counted if access.cause == "call-frame"]
     if not sites or any(access.function == fact.name for access in sites):
         return fact
     callees = {original_name(access.function) for access in sites}

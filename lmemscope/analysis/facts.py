@@ -25,10 +25,12 @@ from lmemscope.model import (
     LineUse,
     PtxasFacts,
     PtxFacts,
+    SassSites,
     SiteClass,
     SiteKind,
     SiteSplit,
     SourceLocation,
+    Sources,
     reader_line,
 )
 
@@ -92,20 +94,26 @@ class _Gatherer:
             location=location,
             stack_known=stack_known,
             launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
-            ptxas=ptxas,
-            cubin=cubin,
+            sources=Sources(ptxas, cubin),
             ptx=_ptx_facts(ptx_function) if ptx_function is not None else None,
-            sass=SiteClass.of(every),
+            sass=SassSites.of(every),
             sites=sites,
             own_sites=own,
             lines=self._uses(function, location.file if location is not None else None, kinds),
             callees=callees,
+            frame=(),
+            causes=(),
+            findings=(),
+            objects=(),
+            calls=None,
             disagreements=(
                 *self._layers.differences.get(function.name, ()),
                 *_kernel_disagreements(ptxas, cubin, own, self._frames_below(function.name)),
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
-            shared=None if shown is None or is_linked else shown.shared_of(function.name),
+            shared_variables=(
+                None if shown is None or is_linked else shown.shared_of(function.name)
+            ),
             has_floats=shown.has_floats(reached) if shown is not None and reached else None,
         )
 
@@ -141,7 +149,7 @@ class _Gatherer:
             name=callee.name,
             demangled=demangle(callee.name),
             ptxas=reported.facts if reported is not None else None,
-            sass=SiteClass.of(callee.sites),
+            sass=SassSites.of(callee.sites),
             sites=_split(callee.sites, kinds),
         )
 
@@ -255,7 +263,7 @@ def _spill_disagreements(where: str, ptxas: PtxasFacts, sites: SiteSplit) -> lis
 
 
 def _differ(quantity: str, **values: int | None) -> list[Disagreement]:
-    known = tuple((source, value) for source, value in values.items() if value is not None)
-    if len({value for _, value in known}) < 2:
+    known = {source: value for source, value in values.items() if value is not None}
+    if len(set(known.values())) < 2:
         return []
     return [Disagreement(quantity, known)]

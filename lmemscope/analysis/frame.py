@@ -110,7 +110,7 @@ def frame_map(
     if not frame:
         return ()
     if frame > LARGEST_FRAME:
-        return (FrameRange(0, frame, "unknown", "unattributed", None),)
+        return (FrameRange.of(0, frame, "unknown", "unattributed"),)
     alignment, reserve = _aligned(frame, function)
     frame -= reserve
     owners: list[_Owner | None] = [None] * frame
@@ -158,7 +158,7 @@ def frame_map(
         _fill_between_slots(owners)
     if {name for name, _ in unplaced} <= {callee.name for callee in function.callees}:
         _place_unread(owners, returned, alignment)
-    return _with_reserve(_ranges(owners, alignment), reserve)
+    return _with_reserve(_ranges(owners, alignment, objects), reserve)
 
 
 def _aligned(frame: int, function: CubinFunction) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def _with_reserve(ranges: tuple[FrameRange, ...], reserve: int) -> tuple[FrameRa
     start = last.offset if last.owner == "padding" else last.offset + last.size
     kept = before if last.owner == "padding" else ranges
     end = last.offset + last.size + reserve
-    return (*kept, FrameRange(start, end - start, "padding", None, None))
+    return (*kept, FrameRange.of(start, end - start, "padding", None))
 
 
 def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: int) -> None:
@@ -328,7 +328,9 @@ def _depot_ends(objects: Sequence[LocalObject]) -> dict[str, int]:
     return ends
 
 
-def _ranges(owners: Sequence[_Owner | None], alignment: int) -> tuple[FrameRange, ...]:
+def _ranges(
+    owners: Sequence[_Owner | None], alignment: int, objects: Sequence[LocalObject]
+) -> tuple[FrameRange, ...]:
     result: list[FrameRange] = []
     start = 0
     for at in range(1, len(owners) + 1):
@@ -338,12 +340,14 @@ def _ranges(owners: Sequence[_Owner | None], alignment: int) -> tuple[FrameRange
             continue
         size = at - start
         if owner is not None:
-            result.append(FrameRange(start, size, owner.kind, owner.cause, owner.object))
+            number = owner.object
+            known = (number, objects[number]) if number is not None else None
+            result.append(FrameRange.of(start, size, owner.kind, owner.cause, known))
         elif size < (alignment if at == len(owners) else _ALIGNMENT) and (
             result or at == len(owners)
         ):
-            result.append(FrameRange(start, size, "padding", None, None))
+            result.append(FrameRange.of(start, size, "padding", None))
         else:
-            result.append(FrameRange(start, size, "unknown", "unattributed", None))
+            result.append(FrameRange.of(start, size, "unknown", "unattributed"))
         start = at
     return tuple(result)

@@ -261,14 +261,12 @@ def _shares(facts: KernelFacts) -> dict[tuple[Cause, str | None], CauseShare]:
     """Shares by cause and variable; nameless objects of one cause are one."""
     found: dict[tuple[Cause, str | None], CauseShare] = {}
     for share in facts.causes:
-        name = facts.objects[share.object].name if share.object is not None else None
+        name = share.object
         cost = cost_of_share(share)
         other = found.get((share.cause, name))
         if other is not None:
-            share = replace(
-                share,
-                frame_bytes=share.frame_bytes + other.frame_bytes,
-                sites=share.sites + other.sites,
+            share = share.with_bytes(
+                share.frame_bytes + other.frame_bytes, share.sites + other.sites
             )
             cost += other.cost or 0.0
         found[share.cause, name] = replace(share, cost=cost)

@@ -10,11 +10,14 @@ from lmemscope.model import (
     CauseShare,
     FrameRange,
     LocalAccess,
+    LocalObject,
     SiteClass,
 )
 
 
-def shares(accesses: Sequence[LocalAccess], frame: Sequence[FrameRange]) -> tuple[CauseShare, ...]:
+def shares(
+    accesses: Sequence[LocalAccess], frame: Sequence[FrameRange], objects: Sequence[LocalObject]
+) -> tuple[CauseShare, ...]:
     """One line per cause and object; most site bytes first, then most frame bytes.
 
     The bytes of an access that may touch several objects are the first one's; the others have a
@@ -28,14 +31,19 @@ def shares(accesses: Sequence[LocalAccess], frame: Sequence[FrameRange]) -> tupl
             sites.setdefault((access.cause, other), [])
     for part in frame:
         if part.cause is not None:
-            frames[part.cause, part.object] += part.size
+            frames[part.cause, part.object_index] += part.size
     result = [
-        CauseShare(cause, found, frames.get((cause, found), 0), SiteClass.of(sites[cause, found]))
-        for cause, found in {**frames, **sites}
+        CauseShare.of(
+            cause,
+            (number, objects[number]) if number is not None else None,
+            frames.get((cause, number), 0),
+            SiteClass.of(sites[cause, number]),
+        )
+        for cause, number in {**frames, **sites}
     ]
     return tuple(sorted(result, key=_order))
 
 
 def _order(share: CauseShare) -> tuple[int, int, str, int]:
-    number = -1 if share.object is None else share.object
+    number = -1 if share.object_index is None else share.object_index
     return (-share.sites.bytes, -share.frame_bytes, share.cause, number)

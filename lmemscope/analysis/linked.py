@@ -17,9 +17,9 @@ from lmemscope.model import (
     CallChain,
     Candidate,
     CycleCall,
-    Disagreement,
     IndirectCall,
     IndirectKind,
+    LinkDisagreement,
     LinkedFunction,
     LinkedKernel,
     LinkTimeFigures,
@@ -220,7 +220,7 @@ def _kernel(
 
 def _disagreements(
     own: ImageFunction, said: LinkedFigures | None, path: int
-) -> Iterator[Disagreement]:
+) -> Iterator[LinkDisagreement]:
     """Of three sources for one number; without recursion the path is exact."""
     stacks: dict[str, int | None] = {"call graph": path, "image": own.min_stack}
     registers = {"image": own.registers}
@@ -230,7 +230,7 @@ def _disagreements(
     for quantity, values in (("linked_stack", stacks), ("registers", registers)):
         found = {source: value for source, value in values.items() if value is not None}
         if len(set(found.values())) > 1 and (quantity == "registers" or own.stack_known):
-            yield Disagreement(quantity, tuple(sorted(found.items())))
+            yield LinkDisagreement(quantity, tuple(sorted(found.items())))
 
 
 def _uses_memory(function: ImageFunction) -> bool:

@@ -54,8 +54,8 @@ def _uncloned(name: str) -> str:
 def _linked(
     unit: UnitReport, kernel: KernelReport, found: Mapping[tuple[str, str, str], int]
 ) -> KernelReport:
-    facts = kernel.facts
-    stack = found.get((unit.input, unit.arch, facts.name))
-    if stack is None or facts.ptxas is None:
+    stack = found.get((unit.input, unit.arch, kernel.name))
+    if stack is None or kernel.ptxas is None:
         return kernel
-    return replace(kernel, facts=replace(facts, ptxas=replace(facts.ptxas, linked_stack=stack)))
+    ptxas = replace(kernel.ptxas, linked_stack=stack)
+    return replace(kernel, sources=replace(kernel.sources, ptxas=ptxas))

@@ -26,12 +26,12 @@ def with_costs(layers: Layers, facts: Iterable[KernelFacts]) -> tuple[KernelFact
 def _with_costs(layers: Layers, fact: KernelFacts) -> KernelFacts:
     weights: dict[int, float] = {}
     flow = layers.flow
-    if flow is not None and fact.accesses:
+    if flow is not None and fact.counted:
         bound_loops(flow, fact)
         counts = call_counts(flow, fact.name, lambda one, index: one.trips.weight(index))
         weights = line_weights(flow, counts, lambda one, index: one.trips.weight(index))
     by_share: dict[object, list[LocalAccess]] = defaultdict(list)
-    for access in (*fact.accesses, *fact.generic):
+    for access in fact.accesses:
         by_share[access.cause, access.object].append(access)
     arch, registers = layers.cubin.arch, fact.registers
     grid = Grid(bounded(fact, DEFAULT_BLOCK))
@@ -41,7 +41,7 @@ def _with_costs(layers: Layers, fact: KernelFacts) -> KernelFacts:
         if arch is None or registers is None:
             return share
         work = local_work(
-            by_share[share.cause, share.object], weights, frame_of(fact), fact.objects
+            by_share[share.cause, share.object_index], weights, frame_of(fact), fact.objects
         )
         found = cost(work, arch, grid, registers, shared)
         return replace(share, cost=round(found.local, 2)) if found is not None else share

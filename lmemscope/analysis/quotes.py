@@ -23,7 +23,7 @@ def needs_disassembly(
     layers: Layers, facts: Sequence[KernelFacts], wanted: Collection[Quote]
 ) -> DisassemblyRequest | None:
     """What only a disassembler can tell of what is wanted, or None where nothing is."""
-    using = {fact.name for fact in facts if fact.accesses}
+    using = {fact.name for fact in facts if fact.counted}
     spilling = any(share.cause == "register-spill" for fact in facts for share in fact.causes)
     symbols = None
     if "sass" in wanted and using:
@@ -50,7 +50,7 @@ def quotes_of(
         return {}
     result = {}
     for fact in facts:
-        if not fact.accesses:
+        if not fact.counted:
             continue
         live, at = _peak_of_live_registers(layers, fact, code.live.get(fact.name, {}))
         sass, places = _sass_lines(code.instructions.get(fact.name, ()), fact)
@@ -67,7 +67,7 @@ def quotes_of(
 def _ptx_lines(layers: Layers, facts: KernelFacts) -> tuple[str, ...]:
     if layers.ptx is None:
         return ()
-    numbers = {a.ptx_line for a in facts.accesses if a.ptx_line is not None}
+    numbers = {a.ptx_line for a in facts.counted if a.ptx_line is not None}
     shown = sorted({a.ptx_line for a in _telling(facts) if a.ptx_line is not None})
     lines = [f"{number:>6}  {layers.ptx.line(number).strip()}" for number in shown]
     return (*lines, *_more(len(lines), len(numbers)))
@@ -84,7 +84,7 @@ def _sass_lines(
     lines = [f"{one.pc:#06x}  {one.text:<40} {wanted[one.pc].cause}" for one in shown]
     home = facts.home
     places = [wanted[one.pc].line(home) for one in shown]
-    more = _more(len(lines), len(facts.accesses))
+    more = _more(len(lines), len(facts.counted))
     return (*lines, *more), (*places, *(None for _ in more))
 
 
@@ -92,7 +92,7 @@ def _peak_of_live_registers(
     layers: Layers, facts: KernelFacts, counted: Mapping[int, int]
 ) -> tuple[int | None, SourceLocation | None]:
     """The highest count and its source line; the first one where there are several."""
-    spills = any(access.cause == "register-spill" for access in facts.accesses)
+    spills = any(access.cause == "register-spill" for access in facts.counted)
     if not counted or not spills:
         return None, None
     pc = max(counted, key=lambda at: (counted[at], -at))
@@ -105,7 +105,7 @@ def _peak_of_live_registers(
 def _telling(facts: KernelFacts) -> list[LocalAccess]:
     """The accesses that say most: lanes that differ first, then deep loops."""
     ordered = sorted(
-        facts.accesses, key=lambda a: (a.uniformity == "uniform", -(a.loop_depth or 0), a.pc)
+        facts.counted, key=lambda a: (a.uniformity == "uniform", -(a.loop_depth or 0), a.pc)
     )
     return ordered[:_SHOWN]
 

@@ -138,4 +138,4 @@ def _differences(
 def _disagreement(
     quantity: str, own: int, made: int, reason: DisagreementReason = "other-ptxas"
 ) -> Disagreement:
-    return Disagreement(quantity, (("cubin", own), ("PTX", made)), reason)
+    return Disagreement(quantity, {"cubin": own, "PTX": made}, reason)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.ptxas_log import PtxasFunction, PtxasLog
-from lmemscope.model import FunctionFacts, KernelFacts, PtxasFacts
+from lmemscope.model import FunctionFacts, KernelFacts, PtxasFacts, Sources
 
 _MOST_ALIKE = 64
 
@@ -41,8 +41,7 @@ def _kernel(log: PtxasLog, function: PtxasFunction, linked: PtxasFunction | None
         stack_known=function.name not in log.stack_unknown
         and not depth_left_out(function, callees),
         launch_bounds=None,
-        ptxas=_figures(function, linked),
-        cubin=None,
+        sources=Sources(_figures(function, linked), None),
         ptx=None,
         sass=None,
         sites=None,
@@ -52,6 +51,11 @@ def _kernel(log: PtxasLog, function: PtxasFunction, linked: PtxasFunction | None
             FunctionFacts(f.name, demangle(f.name), _figures(f, None), None, None)
             for f in sorted(callees, key=lambda f: f.name)
         ),
+        frame=(),
+        causes=(),
+        findings=(),
+        objects=(),
+        calls=None,
         disagreements=(),
     )
 

@@ -111,7 +111,7 @@ def work_of(
     calls = call_counts(flow, facts.name, Dataflow.weight)
     counted = _Counted()
     lanes: dict[int, float] = {}
-    accesses = (*facts.accesses, *facts.generic)
+    accesses = facts.accesses
     in_registers = promoted(flow, calls, accesses)
     rare = frozenset(one.ptx_line for one in accesses if one.cause == "math-slow-path")
     for name, often in calls.items():

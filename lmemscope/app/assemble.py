@@ -32,6 +32,7 @@ from lmemscope.model import (
     Tool,
     Unit,
     UnitReport,
+    by_name,
     count,
     distinct_tools,
     listed,
@@ -87,12 +88,23 @@ def assemble(
         left_out += (
             Gap("run", f"interrupted: {done} of {count(total, 'input')} done", "evidence"),
         )
-    failed = (UnitReport(path, "auto", "", (), _failure(error)) for path, error in planned.errors)
+    failed = (
+        UnitReport(
+            input=path,
+            frontend="auto",
+            arch="",
+            options=(),
+            failure=_failure(error),
+            gaps=(),
+            kernels=(),
+        )
+        for path, error in planned.errors
+    )
     reports = [*reports, *failed]
     notes = (*_told(left_out), *_of_objects(reports))
     return Report(
         version=__version__,
-        toolchain=toolchain,
+        toolchain=by_name(toolchain),
         units=_units_with(reports, links),
         links=_links_with(links, reports, settings.kernels),
         default_arch=planned.default_arch,
@@ -118,7 +130,17 @@ def results_of(
         return (_failed(unit, error),)
     except Exception as error:  # noqa: BLE001 - a mistake of ours, and of this unit alone
         why = _failure(InternalError.of(error))
-        return (UnitReport(unit.name, unit.frontend, unit.arch, (), why),)
+        return (
+            UnitReport(
+                input=unit.name,
+                frontend=unit.frontend,
+                arch=unit.arch,
+                options=(),
+                failure=why,
+                gaps=(),
+                kernels=(),
+            ),
+        )
 
 
 def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
@@ -130,7 +152,16 @@ def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
     was_ended = isinstance(error, StageTimeoutError | WorkerCrashError)
     readable = unit.excerpt is None and not was_ended
     launches = launches_of(unit.path, unit.input) if readable else ()
-    return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error), launches=launches)
+    return UnitReport(
+        input=unit.name,
+        frontend=unit.frontend,
+        arch=unit.arch,
+        options=(),
+        failure=_failure(error),
+        launches=launches,
+        gaps=(),
+        kernels=(),
+    )
 
 
 def _units_with(reports: Sequence[UnitReport], links: Sequence[Link]) -> tuple[UnitReport, ...]:

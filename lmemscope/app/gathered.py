@@ -15,7 +15,7 @@ from lmemscope.discover.locate import is_saved, own_place
 from lmemscope.errors import InputError, UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
-from lmemscope.model import Failure, InputId, Report, UnitReport, distinct_tools
+from lmemscope.model import Failure, InputId, Report, UnitReport, by_name, distinct_tools
 
 if TYPE_CHECKING:
     from lmemscope.app.plan import Narrow
@@ -75,21 +75,32 @@ def _either(path: str, settings: Settings, verify: bool) -> Report:
         return _read(path, settings, verify)
     except InputError as error:
         why = Failure(error.stage, error.message, error.hint, error.command, error.log, "evidence")
-        return Report(__version__, (), (UnitReport(path, "auto", "", (), why),))
+        return Report(
+            version=__version__,
+            toolchain={},
+            units=(
+                UnitReport(
+                    input=path,
+                    frontend="auto",
+                    arch="",
+                    options=(),
+                    failure=why,
+                    gaps=(),
+                    kernels=(),
+                ),
+            ),
+        )
 
 
 def _doubts(path: str, report: Report) -> Iterator[str]:
     """Why a saved report may not be what was written."""
-    from lmemscope.exporters.json import why_unsealed
+    from lmemscope.exporters.json import doubts_of
     from lmemscope.gate.consistency import contradictions
 
     try:
-        why = why_unsealed(path)
+        yield from (f"{path}: {text}" for text in doubts_of(path))
     except OSError as error:
-        why = f"it cannot be read again: {error.strerror}"
-    if why is not None:
-        yield f"{path}: {why}; write it again with: lmemscope scan … -o {path}"
-    yield from (f"{path}: {text}" for text in report.doubts)
+        yield f"{path}: it cannot be read again: {error.strerror}"
     yield from (f"{path}: {name}: {reason}" for name, reason in contradictions(report))
 
 
@@ -230,7 +241,7 @@ def _combined(reports: Sequence[Report]) -> Report:
     said = [report.paths for report in reports if report.paths is not None]
     return Report(
         version=reports[-1].version,
-        toolchain=distinct_tools(tool for report in reports for tool in report.toolchain),
+        toolchain=by_name(distinct_tools(tool for report in reports for tool in report.tools)),
         units=tuple(unit for report in reports for unit in report.units),
         default_arch=whys.pop() if len(whys) == 1 else None,
         notes=tuple(dict.fromkeys(note for report in reports for note in report.notes)),

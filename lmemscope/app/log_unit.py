@@ -35,7 +35,7 @@ def report_of_log(unit: Unit, wanted: Wanted) -> UnitReport:
         options=(),
         failure=None,
         gaps=excerpt.gaps,
-        kernels=tuple(KernelReport(f, judge(f), found.get(f.name, ())) for f in facts),
+        kernels=tuple(KernelReport.of(f, judge(f), found.get(f.name, ())) for f in facts),
         unknown_log_lines=log.unknown_lines,
         others=others,
     )

@@ -124,13 +124,13 @@ class _Merged:
                     hint="a cubin comes from: nvcc -cubin",
                 )
             gap = Gap("kernels", "it holds no device code")
-            yield UnitReport(self._unit.name, "binary", "", (), None, (gap,))
+            yield _without_kernels(self._unit.name, "", gaps=(gap,))
         for arch in self._archs:
             if self._held and arch not in self._held:
                 gap = Gap(
                     "kernels", f"it holds no code for {arch}, but for {self._others()}", "evidence"
                 )
-                yield UnitReport(self._unit.name, "binary", arch, (), None, (gap,))
+                yield _without_kernels(self._unit.name, arch, gaps=(gap,))
         for (path, arch), found in self._found.items():
             yield UnitReport(
                 input=self._name(path),
@@ -146,7 +146,7 @@ class _Merged:
             )
         yield from self._failed.values()
         if self._unread:
-            yield UnitReport(self._unit.name, "binary", "", (), None, (self._of_unread(),))
+            yield _without_kernels(self._unit.name, "", gaps=(self._of_unread(),))
 
     def _of_unread(self) -> Gap:
         names = [f"{path} ({form})" for path, form in self._unread.items()]
@@ -164,7 +164,7 @@ class _Merged:
     def _fail(self, path: str, arch: str, error: LmemscopeError) -> None:
         name = self._name(path)
         failure = Failure(error.stage, f"{name}: {error.message}", error.hint)
-        self._failed.setdefault((path, arch), UnitReport(name, "binary", arch, (), failure))
+        self._failed.setdefault((path, arch), _without_kernels(name, arch, failure))
 
     def _note_ptx(self) -> None:
         """Say for which architectures there is PTX and no machine code."""
@@ -177,3 +177,17 @@ class _Merged:
                 continue
             hint = "compile it for an architecture: --compile-ptx sm_90"
             self._fail(path, "", FormatError("ptx", f"it holds PTX alone, for {listed}", hint=hint))
+
+
+def _without_kernels(
+    name: str, arch: str, failure: Failure | None = None, gaps: tuple[Gap, ...] = ()
+) -> UnitReport:
+    return UnitReport(
+        input=name,
+        frontend="binary",
+        arch=arch,
+        options=(),
+        failure=failure,
+        gaps=gaps,
+        kernels=(),
+    )

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
+from msgspec.structs import replace
+
 from lmemscope.analysis.groups import Group
 from lmemscope.analysis.ptx.uniformity import places_in, sectors_per_request
 from lmemscope.exporters import escape_terminal, layout, proven
@@ -78,7 +80,7 @@ class Explainer:
         if len(group.kernels) > 1:
             shown = f"{short_name(facts.demangled)} on {unit.arch}"
             lines += self._wrapped(f"Shown below: {shown}, the costliest.", "  ", hanging="  ")
-        uses = facts.accesses or facts.frame or facts.lines
+        uses = facts.counted or facts.frame or facts.lines
         if not uses and not kernel.findings:
             lines += ["", "  No local memory. Nothing to explain."]
             return document(lines)
@@ -125,7 +127,7 @@ class Explainer:
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
         nowhere: list[LocalAccess] = []
         home = facts.home
-        for access in (*facts.accesses, *facts.generic):
+        for access in facts.accesses:
             place = access.line(home)
             (nowhere if place is None else rows[place]).append(access)
         declared: dict[SourceLocation, str] = {
@@ -134,7 +136,7 @@ class Explainer:
             if found.declared is not None and found.cause != "promoted" and found.extent != "rest"
         }
         summed: dict[SourceLocation, list[str]] = defaultdict(list)
-        if not facts.accesses:
+        if not facts.counted:
             for use in facts.lines:
                 summed[use.location].append(_line_note(kernel, use))
         places = sorted({*rows, *declared, *summed})
@@ -215,7 +217,7 @@ class Explainer:
             lines.append(f"   at {finding.location.file}:{finding.location.line}")
         if finding.index is not None:
             lines += self._wrapped(index_sentence(finding.index, _places(kernels, finding)), "   ")
-        if finding.evidence:
+        if layout.evidence(finding):
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.also:
             also = (
@@ -316,7 +318,7 @@ def _line_note(kernel: KernelReport, use: LineUse) -> str:
         shares = [share for share in shares if share.cause in here]
     if len({share.cause for share in shares}) != 1:
         return f"{what}: {_KINDS[use.kind]}"
-    named = {share.object for share in shares}
+    named = {share.object_index for share in shares}
     number = named.pop() if len(named) == 1 else None
     name = facts.objects[number].name if number is not None else None
     return f"{what}: {shares[0].cause}" + (f" of {name}" if name is not None else "")
@@ -331,8 +333,8 @@ _KINDS: dict[SiteKind, str] = {
 
 def frame_label(kernel: KernelReport, part: FrameRange) -> str:
     """Who owns a range, in words."""
-    if part.object is not None:
-        found = kernel.facts.objects[part.object]
+    if part.object_index is not None:
+        found = kernel.facts.objects[part.object_index]
         name = found.name or "object"
         kind = f" {found.type}" if found.type else ""
         return f"{name}{kind} ({part.cause})"
@@ -347,10 +349,7 @@ def merged(rows: Sequence[tuple[FrameRange, str]]) -> list[tuple[FrameRange, str
     for part, label in rows:
         if result and result[-1][1] == label:
             last = result[-1][0]
-            joined = FrameRange(
-                last.offset, last.size + part.size, last.owner, last.cause, last.object
-            )
-            result[-1] = (joined, label)
+            result[-1] = (replace(last, size=last.size + part.size), label)
         else:
             result.append((part, label))
     return result

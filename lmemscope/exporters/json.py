@@ -1,62 +1,38 @@
 """Reports as JSON, and saved reports read again, so that they render without compiling.
 
-The structures are in `report_document`, their fields in docs/json.md. Here is what lies between
-them and the model: figures chosen, places and counts moved, objects named; and the way back.
+A `Report` is its own document, with the fields of docs/json.md. Writing leaves out what was not
+asked for and what no document holds, and puts the evidence in words; reading checks what types
+cannot say.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar, get_args
+from collections.abc import Iterator
+from typing import Any, TypeVar, get_args
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from lmemscope.errors import FormatError
 from lmemscope.exporters import escape_json
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.report_document import (
-    AccessDocument,
-    CauseDocument,
-    DisagreementDocument,
-    FindingDocument,
-    FrameRangeDocument,
-    FunctionDocument,
-    KernelDocument,
-    ObjectDocument,
-    ReportDocument,
-    SassDocument,
-    SourcesDocument,
-    ToolDocument,
-    UnitDocument,
-)
-from lmemscope.formats import documents, seal
-from lmemscope.formats.codec import shaped
-from lmemscope.formats.demangle import symbol_text
+from lmemscope.exporters.layout import evidence_words
+from lmemscope.formats import codec, documents, seal
 from lmemscope.model import (
-    CauseShare,
-    Disagreement,
-    Evidence,
+    NOT_GIVEN,
     Finding,
-    FrameRange,
-    FunctionFacts,
-    KernelFacts,
     KernelReport,
     LeftOut,
     LocalAccess,
     LocalObject,
     Report,
-    SiteClass,
-    Tool,
     UnitReport,
-    evidence_text,
 )
 from lmemscope.rules import RULES
 
-S = TypeVar("S", bound=Struct)
-T = TypeVar("T")
-SCHEMA: Final = "lmemscope.report/1"
-_PTXAS_ALONE = ("shared", "barriers", "linked_stack")
+S = TypeVar("S", Finding, LocalObject, LocalAccess)
+W = TypeVar("W", KernelReport, UnitReport, Report)
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
@@ -89,53 +65,33 @@ def load_report(path: str) -> Report:
     return SAVED.load(path)
 
 
-def why_unsealed(path: str) -> str | None:
-    """Why a saved report may not be what was written; None where it is.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    return seal.broken(documents.read_file(path))
-
-
-def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocument:
-    """The document of a report; accesses are many, so only when asked."""
+def to_document(report: Report, *, with_accesses: bool = False) -> Report:
+    """A report as it is written; accesses are many, so only when asked."""
     left_out = {*report.left_out, *(() if with_accesses else ("accesses",))}
-    return shaped(
-        ReportDocument,
-        SassDocument,
+    return _written(
         report,
-        schema=SCHEMA,
-        toolchain=_toolchain(report.toolchain),
         left_out=_ordered(left_out),
         units=tuple(_unit(unit, left_out) for unit in report.units),
-        digest=UNSET,
+        digest=None,
     )
 
 
-def from_document(document: ReportDocument) -> Report:
-    """The report that a document was made from.
+def from_document(document: Report) -> Report:
+    """A report as it was written.
 
     Raises:
-        FormatError: the document contradicts itself; the message names the place.
+        FormatError: it contradicts itself; the message names the place.
     """
-    units = tuple(_unit_of(unit, f"$.units[{n}]") for n, unit in enumerate(document.units))
-    return shaped(
-        Report,
-        document,
-        toolchain=tuple(
-            Tool(name, one.version, one.path)
-            for name, tool in document.toolchain.items()
-            for one in (*_given(tool.others), tool)
-        ),
-        units=units,
-        left_out=_left_out(document),
-        doubts=tuple(_doubts(document, units)),
-    )
+    units = []
+    for number, unit in enumerate(document.units):
+        for place, kernel in enumerate(unit.kernels):
+            _check(kernel, f"$.units[{number}].kernels[{place}]")
+        units.append(_written(unit, kernels=tuple(map(_written, unit.kernels))))
+    return _written(document, units=tuple(units), left_out=_left_out(document), digest=None)
 
 
 SAVED = documents.Saved(
-    structure=ReportDocument,
+    structure=Report,
     meaning=from_document,
     stage="read",
     noun="saved report",
@@ -144,34 +100,54 @@ SAVED = documents.Saved(
 )
 
 
-def _doubts(document: ReportDocument, units: Sequence[UnitReport]) -> Iterator[str]:
-    """Figures that the document holds twice, and otherwise each time."""
-    for unit, meant in zip(document.units, units, strict=True):
+class _Told(Struct, frozen=True):
+    """The figures of a document that follow from others of it.
+
+    Attributes:
+        units: by input.
+    """
+
+    units: tuple[_ToldUnit, ...]
+
+
+class _ToldUnit(Struct, frozen=True):
+    input: str
+    kernels: tuple[_ToldKernel, ...]
+
+
+class _ToldKernel(Struct, frozen=True):
+    demangled: str
+    registers: int | None
+    stack_frame: int | None
+    spill_stores: int | None
+    spill_loads: int | None
+
+
+def doubts_of(path: str) -> Iterator[str]:
+    """Why a saved report may not be what was written: an edit, or figures that do not follow.
+
+    Raises:
+        OSError: it cannot be read.
+        FormatError: it is no report.
+    """
+    data = documents.read_file(path)
+    why = seal.broken(data)
+    if why is not None:
+        yield f"{why}; write it again with: lmemscope scan … -o {path}"
+    told = codec.decode(data, _Told)
+    for unit, meant in zip(told.units, codec.decode(data, Report).units, strict=True):
         for kernel, known in zip(unit.kernels, meant.kernels, strict=True):
-            for name in ("registers", "stack_frame", "spill_stores", "spill_loads"):
-                if getattr(kernel, name) != getattr(known.facts, name):
+            for name in _ToldKernel.__struct_fields__[1:]:
+                if getattr(kernel, name) != getattr(known, name):
                     yield f"{unit.input}: {name} of {kernel.demangled} is not that of its sources"
 
 
-def _toolchain(tools: Iterable[Tool]) -> dict[str, ToolDocument]:
-    found: dict[str, ToolDocument] = {}
-    for tool in tools:
-        before = found.get(tool.name)
-        others: tuple[ToolDocument, ...] | UnsetType = UNSET
-        if before is not None:
-            alone = ToolDocument(version=before.version, path=before.path)
-            others = (*_given(before.others), alone)
-        found[tool.name] = ToolDocument(version=tool.version, path=tool.path, others=others)
-    return found
-
-
-def _left_out(document: ReportDocument) -> tuple[LeftOut, ...]:
+def _left_out(document: Report) -> tuple[LeftOut, ...]:
     """What the document says is not there, and what earlier ones lack without saying so."""
-    units = document.units
     found = set(document.left_out)
-    if any(kernel.accesses is UNSET for unit in units for kernel in unit.kernels):
+    if any(one.accesses is NOT_GIVEN for unit in document.units for one in unit.kernels):
         found.add("accesses")
-    if any(unit.directives is UNSET for unit in units):
+    if any(unit.directives is NOT_GIVEN for unit in document.units):
         found.add("directives")
     return _ordered(found)
 
@@ -180,169 +156,49 @@ def _ordered(left_out: set[LeftOut]) -> tuple[LeftOut, ...]:
     return tuple(name for name in get_args(LeftOut) if name in left_out)
 
 
-def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitDocument:
-    return shaped(
-        UnitDocument,
+def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitReport:
+    return _written(
         unit,
         kernels=tuple(_kernel(kernel, left_out) for kernel in unit.kernels),
-        clean=unit.clean or UNSET,
-        built=unit.built or UNSET,
-        directives=UNSET if "directives" in left_out else unit.directives,
+        directives=NOT_GIVEN if "directives" in left_out else tuple(unit.directives),
     )
 
 
-def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
-    return shaped(
-        UnitReport,
-        unit,
-        kernels=tuple(
-            _kernel_of(kernel, f"{place}.kernels[{n}]") for n, kernel in enumerate(unit.kernels)
-        ),
-        built=None if unit.built is UNSET else unit.built,
-        headers=(),  # What follows from these is among the report's gaps and notes.
-        cached=False,
-        others=(),
-    )
-
-
-def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
-    facts = kernel.facts
-    return shaped(
-        KernelDocument,
-        facts,
+def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelReport:
+    return _written(
         kernel,
-        **{
-            name: getattr(facts.ptxas, name, None)
-            for name in ("shared", "barriers", "linked_stack")
-        },
-        sass=_sass(facts.sass),
-        callees=tuple(
-            shaped(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees
-        ),
-        sources=shaped(SourcesDocument, facts),
-        frame=tuple(_frame_range(part, facts.objects) for part in facts.frame),
-        causes=tuple(_cause(share, facts.objects) for share in facts.causes),
-        findings=tuple(_shown(FindingDocument, finding) for finding in kernel.findings),
-        objects=tuple(_shown(ObjectDocument, found) for found in facts.objects),
-        accesses=UNSET
-        if "accesses" in left_out
-        else (
-            *(_shown(AccessDocument, one, generic=False) for one in facts.accesses),
-            *(_shown(AccessDocument, one, generic=True) for one in facts.generic),
-        ),
-        disagreements=tuple(
-            shaped(DisagreementDocument, found, values=dict(found.values))
-            for found in facts.disagreements
-        ),
+        findings=tuple(map(_worded, kernel.findings)),
+        objects=tuple(map(_worded, kernel.objects)),
+        accesses=NOT_GIVEN if "accesses" in left_out else tuple(map(_worded, kernel.accesses)),
     )
 
 
-def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
-    _check(kernel, place)
-    accesses = _given(kernel.accesses)
-    facts = shaped(
-        KernelFacts,
-        kernel,
-        kernel.sources,
-        frame=tuple(shaped(FrameRange, part, object=part.object_index) for part in kernel.frame),
-        causes=tuple(
-            shaped(
-                CauseShare,
-                share,
-                object=share.object_index,
-                sites=shaped(SiteClass, share),
-            )
-            for share in kernel.causes
-        ),
-        objects=tuple(_known(LocalObject, found) for found in kernel.objects),
-        sass=_sass_of(kernel.sass),
-        callees=tuple(
-            shaped(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
-        ),
-        accesses=tuple(
-            _known(LocalAccess, access) for access in accesses if not _is_generic(access)
-        ),
-        generic=tuple(_known(LocalAccess, access) for access in accesses if _is_generic(access)),
-        disagreements=tuple(
-            shaped(Disagreement, found, values=tuple(found.values.items()))
-            for found in kernel.disagreements
-        ),
-    )
-    findings = tuple(_known(Finding, finding) for finding in kernel.findings)
-    # What a warp does is what costs were computed from, and is not saved.
-    return shaped(KernelReport, kernel, facts=facts, findings=findings, work=None)
+def _written(value: W, **changes: Any) -> W:
+    """With some fields changed, and without what no document holds."""
+    return replace(value, **_unwritten(type(value)), **changes)
 
 
-def _sass(sites: SiteClass | None) -> SassDocument | None:
-    """Sites under the names of the machine instructions."""
-    if sites is None:
-        return None
-    return SassDocument(
-        ldl=sites.load_sites,
-        stl=sites.store_sites,
-        ldl_bytes=sites.load_bytes,
-        stl_bytes=sites.store_bytes,
-    )
+@functools.cache
+def _unwritten(kind: type[Struct]) -> dict[str, Any]:
+    """The fields of a structure that no document holds, with what stands for none."""
+    names = getattr(kind, "UNWRITTEN", ())
+    return {field.name: field.default for field in fields(kind) if field.name in names}
 
 
-def _sass_of(sass: SassDocument | None) -> SiteClass | None:
-    return None if sass is None else SiteClass(sass.ldl, sass.stl, sass.ldl_bytes, sass.stl_bytes)
+def _worded(shown: S) -> S:
+    """With the evidence in words beside that as data."""
+    return replace(shown, evidence=evidence_words(shown))
 
 
-def _frame_range(part: FrameRange, objects: Sequence[LocalObject]) -> FrameRangeDocument:
-    found = objects[part.object] if part.object is not None else None
-    return shaped(
-        FrameRangeDocument,
-        FunctionDocument,
-        part,
-        object=found.name if found is not None else None,
-        object_index=part.object,
-        type=found.type if found is not None else None,
-        declared=found.declared if found is not None else None,
-    )
-
-
-def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
-    return shaped(
-        CauseDocument,
-        share,
-        share.sites,
-        object=objects[share.object].name if share.object is not None else None,
-        object_index=share.object,
-    )
-
-
-def _shown(kind: type[S], value: Finding | LocalObject | LocalAccess, **given: Any) -> S:
-    """With the evidence in words, and as data beside them."""
-    texts = tuple(evidence_text(one, symbol_text) for one in value.evidence)
-    return shaped(kind, value, evidence=texts, evidence_facts=value.evidence, **given)
-
-
-def _known(kind: type[S], value: FindingDocument | ObjectDocument | AccessDocument) -> S:
-    """With the evidence as data; of earlier documents, the words."""
-    if value.evidence_facts is UNSET:
-        evidence = tuple(Evidence("text", subject=text) for text in value.evidence)
-    else:
-        evidence = value.evidence_facts
-    return shaped(kind, value, evidence=evidence)
-
-
-def _is_generic(access: AccessDocument) -> bool:
-    if access.generic is not UNSET:
-        return access.generic
-    # ``LDL``/``STL`` are local by their opcode, ``LD``/``ST`` by their address.
-    return not access.opcode.startswith(("LDL", "STL"))
-
-
-def _check(kernel: KernelDocument, place: str) -> None:
+def _check(kernel: KernelReport, place: str) -> None:
     """What types cannot say: numbers of objects that are there, rules that exist."""
     numbers = (
         *((f"frame[{n}].object_index", part.object_index) for n, part in enumerate(kernel.frame)),
         *((f"causes[{n}].object_index", one.object_index) for n, one in enumerate(kernel.causes)),
-        *((f"accesses[{n}].object", one.object) for n, one in enumerate(_given(kernel.accesses))),
+        *((f"accesses[{n}].object", one.object) for n, one in enumerate(kernel.accesses)),
         *(
             (f"accesses[{n}].others", other)
-            for n, one in enumerate(_given(kernel.accesses))
+            for n, one in enumerate(kernel.accesses)
             for other in one.others
         ),
     )
@@ -357,7 +213,3 @@ def _check(kernel: KernelDocument, place: str) -> None:
 @functools.cache
 def _rules() -> frozenset[tuple[str, str]]:
     return frozenset((rule.id, rule.cause) for rule in RULES)
-
-
-def _given(items: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
-    return () if items is UNSET else items

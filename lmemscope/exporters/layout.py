@@ -24,6 +24,8 @@ from lmemscope.model import (
     GateResult,
     KernelFacts,
     KernelReport,
+    LocalAccess,
+    LocalObject,
     Report,
     SourceLocation,
     UnitReport,
@@ -305,7 +307,14 @@ def advice(finding: Finding, route: Frontend) -> str:
 
 def evidence(finding: Finding) -> str:
     """What shows a finding, in one line."""
-    return "; ".join(evidence_text(one, symbol_text) for one in finding.evidence)
+    return "; ".join(evidence_words(finding))
+
+
+def evidence_words(shown: Finding | LocalObject | LocalAccess) -> tuple[str, ...]:
+    """What shows a cause, as documents say it in words; of earlier ones, what they say."""
+    if not shown.evidence_facts:
+        return shown.evidence
+    return tuple(evidence_text(one, symbol_text) for one in shown.evidence_facts)
 
 
 _COMPARED = ("registers", "stack_frame", "spill_stores", "spill_loads", "LDL", "STL")
@@ -325,7 +334,7 @@ def _figures(facts: KernelFacts) -> tuple[int | None, ...]:
 
 def routes(report: Report) -> str:
     """Which tools made these figures: ``nvrtc 13.5, ptxas 13.5.37``."""
-    return ", ".join(f"{tool.name} {tool.version or '?'}" for tool in report.toolchain)
+    return ", ".join(f"{tool.name} {tool.version or '?'}" for tool in report.tools)
 
 
 def by_number(archs: Iterable[str]) -> list[str]:

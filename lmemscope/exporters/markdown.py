@@ -299,7 +299,7 @@ def _finding(finding: Finding, fresh: Sequence[Advice], *, repeated: bool) -> It
     if finding.fix is not None:
         yield from (_EMPTY, line(prose(proven.sentence(finding.fix))), _EMPTY)
         yield from block(proven.patch_lines(finding.fix), "diff")
-    if finding.evidence:
+    if layout.evidence(finding):
         yield from (_EMPTY, line(f"Evidence: {layout.evidence(finding)}."))
 
 

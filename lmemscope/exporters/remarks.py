@@ -48,7 +48,7 @@ def _disagreements(report: Report, width: int | None) -> Sequence[Part]:
     kernels: dict[str, list[str]] = {}
     for unit, kernel in layout.rows(report):
         for found in kernel.facts.disagreements:
-            values = ", ".join(f"{source} {value}" for source, value in found.values)
+            values = ", ".join(f"{source} {value}" for source, value in found.values.items())
             name = f"{layout.short_name(kernel.facts.demangled)} ({unit.arch})"
             kernels.setdefault(f"{found.quantity}: {values}{found.why}", []).append(name)
     said = [f"{name}: {what}" for what, found in kernels.items() for name in _few(found)]

@@ -37,7 +37,7 @@ def costliest_first(kernel: KernelReport) -> list[Finding]:
     facts = kernel.facts
     costs: defaultdict[tuple[str, str | None], float] = defaultdict(float)
     for share in facts.causes:
-        name = facts.objects[share.object].name if share.object is not None else None
+        name = share.object
         costs[share.cause, name] += cost_of_share(share)
     return sorted(kernel.findings, key=lambda one: -costs[one.cause, one.object])
 

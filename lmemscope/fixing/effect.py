@@ -104,7 +104,7 @@ class Classes:
         lines = self.lines.get(found[1]) if found is not None else None
         if lines is None:
             return False
-        own = [one for one in (*facts.accesses, *facts.generic) if number in one.touched]
+        own = [one for one in facts.accesses if number in one.touched]
         return bool(own) and not any(
             (os.path.abspath(frame.location.file), frame.location.line) in lines
             for one in own
@@ -166,7 +166,7 @@ def _without_bytes(
     before: KernelFacts, after: KernelFacts, own: Iterable[CauseShare], causes: Collection[Cause]
 ) -> TrialVerdict:
     """Of what has no object, such as saved registers, counts what its sites move."""
-    if any(one.object is not None for one in own):
+    if any(one.object_index is not None for one in own):
         return "reduced" if site_bytes(after) < site_bytes(before) else "no-effect"
     moved, left = _moved_for(before, causes), _moved_for(after, causes)
     if not moved:
@@ -228,7 +228,7 @@ def _is_there(
 
 def _has_none_of(facts: KernelFacts, names: Collection[str], classes: Classes) -> bool:
     """Whether every object of a kernel has a name, and none of some names."""
-    numbers = {one.object for one in facts.causes if one.cause != "promoted"} - {None}
+    numbers = {one.object_index for one in facts.causes if one.cause != "promoted"} - {None}
     found = [
         None if classes.is_another(facts, number) else facts.objects[number]
         for number in numbers
@@ -251,7 +251,9 @@ def _is_untouched(
     every = [*own]
     mine = [one for one in every if _size(was, one) and one.cause not in SLOTS]
     left = [
-        one for one in made.causes if one.object is None or not classes.is_another(made, one.object)
+        one
+        for one in made.causes
+        if one.object_index is None or not classes.is_another(made, one.object_index)
     ]
     for twin in (one for one in was.causes if one not in every and _name(was, one) is not None):
         if any(_twin(was, twin) == _twin(was, one) for one in mine):
@@ -284,7 +286,7 @@ def _size(facts: KernelFacts, one: CauseShare) -> int:
 
 
 def _object(facts: KernelFacts, one: CauseShare) -> LocalObject | None:
-    return facts.objects[one.object] if one.object is not None else None
+    return facts.objects[one.object_index] if one.object_index is not None else None
 
 
 def _name(facts: KernelFacts, one: CauseShare) -> str | None:

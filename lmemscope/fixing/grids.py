@@ -11,7 +11,7 @@ from lmemscope.rules.base import Case
 from lmemscope.rules.launched import Block, block_of
 from lmemscope.sources.lines import from_disk
 
-_NO_SHARE = CauseShare("unattributed", None, 0, SiteClass(0, 0, 0, 0))
+_NO_SHARE = CauseShare.of("unattributed", None, 0, SiteClass())
 
 
 class Grids:

@@ -38,9 +38,9 @@ def _callee_objects(facts: KernelFacts) -> dict[str, int]:
     """Bytes of objects in the frames of functions in a kernel, by function."""
     found: dict[str, int] = defaultdict(int)
     for share in facts.causes:
-        if share.object is None or share.cause in SLOTS or share.cause == "promoted":
+        if share.object_index is None or share.cause in SLOTS or share.cause == "promoted":
             continue
-        owned = facts.objects[share.object]
+        owned = facts.objects[share.object_index]
         if owned.function != facts.name:
             found[owned.function] += owned.size
     return found

@@ -31,12 +31,14 @@ def moved_shared(before: UnitReport, after: UnitReport) -> Iterator[str]:
 
 def is_moved(was: KernelFacts, made: KernelFacts) -> bool:
     """Whether shared memory of a kernel may be aligned less than without a rewriting."""
-    if was.shared is None or made.shared is None:
+    if was.shared_variables is None or made.shared_variables is None:
         return _size(was) != _size(made) and _size(was) != 0
-    if [_kind(one) for one in was.shared] == [_kind(one) for one in made.shared]:
+    if [_kind(one) for one in was.shared_variables] == [
+        _kind(one) for one in made.shared_variables
+    ]:
         return False  # Versions of a kernel give them other names.
-    own, other = _parts(was.shared)
-    now, beside = _parts(made.shared)
+    own, other = _parts(was.shared_variables)
+    now, beside = _parts(made.shared_variables)
     places, end = _places(own)
     moved, size = _places(now)
     if not places.keys() <= moved.keys():

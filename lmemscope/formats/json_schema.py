@@ -23,7 +23,11 @@ def json_schema(structure: type[msgspec.Struct]) -> dict[str, Any]:
     """The schema of a document; every structure in it is under ``$defs`` by its name."""
     name, _, version = schema_of(structure).partition("/")
     (_,), parts = msgspec.json.schema_components((structure,), ref_template="#/$defs/{name}")
-    for kind in _structures(structure, {}).values():
+    known = _structures(structure, {})
+    parts = {name: parts[name] for name in known}
+    for kind in known.values():
+        for unwritten in _unwritten(kind):
+            del parts[kind.__name__]["properties"][unwritten]
         _describe(parts[kind.__name__], kind)
     root = parts.pop(structure.__name__)
     return {
@@ -40,11 +44,17 @@ def _structures(kind: Any, found: dict[str, type[object]]) -> dict[str, type[obj
     is_structure = inspect.isclass(kind) and issubclass(kind, msgspec.Struct)
     if is_structure and kind.__name__ not in found:
         found[kind.__name__] = kind
-        for hint in get_type_hints(kind).values():
-            _structures(hint, found)
+        for field, hint in get_type_hints(kind).items():
+            if field not in _unwritten(kind):
+                _structures(hint, found)
     for argument in getattr(kind, "__args__", ()):
         _structures(argument, found)
     return found
+
+
+def _unwritten(kind: type[object]) -> tuple[str, ...]:
+    """The fields of a structure that no document holds."""
+    return getattr(kind, "UNWRITTEN", ())
 
 
 def _describe(part: dict[str, Any], kind: type[object]) -> None:

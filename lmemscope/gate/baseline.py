@@ -72,7 +72,7 @@ def from_report(
 
 def toolchain_of(report: Report) -> dict[str, str]:
     """Versions of the tools behind a report, by name."""
-    return dict(sorted({(tool.name, tool.version or "?") for tool in report.toolchain}))
+    return dict(sorted({(tool.name, tool.version or "?") for tool in report.tools}))
 
 
 def render(baseline: Baseline) -> str:

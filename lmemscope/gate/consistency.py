@@ -9,9 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec.structs import astuple
+
 from lmemscope.formats.demangle import short_name
 from lmemscope.gate.limits import SPILLS
-from lmemscope.model import CauseShare, Finding, KernelFacts, KernelReport, Report, SiteClass
+from lmemscope.model import (
+    CauseShare,
+    Finding,
+    KernelFacts,
+    KernelReport,
+    LocalObject,
+    Report,
+    SiteClass,
+)
 from lmemscope.rules.reported import find_reported
 
 
@@ -72,7 +82,7 @@ def _sites(facts: KernelFacts) -> Iterator[str]:
     if facts.sass is None:
         return
     told = sum((share.sites for share in facts.causes), SiteClass())
-    if told != facts.sass:
+    if astuple(told) != astuple(facts.sass):
         yield (
             f"it has {facts.sass.count} LDL/STL instructions of "
             f"{facts.sass.bytes} bytes, and its causes {told.count} of {told.bytes}"
@@ -91,7 +101,8 @@ def _findings(kernel: KernelReport) -> Iterator[str]:
 
 
 def _is_of(finding: Finding, share: CauseShare, facts: KernelFacts) -> bool:
-    name = facts.objects[share.object].name if share.object is not None else None
+    found = _object(share, facts)
+    name = found.name if found is not None else None
     if finding.cause != share.cause or (name is not None and finding.object != name):
         return False
     return finding.bytes == _bytes(share, facts)
@@ -99,5 +110,9 @@ def _is_of(finding: Finding, share: CauseShare, facts: KernelFacts) -> bool:
 
 def _bytes(share: CauseShare, facts: KernelFacts) -> int:
     """The bytes of a finding, as rules take them from a ledger's line."""
-    own = facts.objects[share.object].size if share.object is not None else 0
-    return share.frame_bytes or own or share.sites.bytes
+    found = _object(share, facts)
+    return share.frame_bytes or (found.size if found is not None else 0) or share.sites.bytes
+
+
+def _object(share: CauseShare, facts: KernelFacts) -> LocalObject | None:
+    return facts.objects[share.object_index] if share.object_index is not None else None

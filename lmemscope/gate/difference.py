@@ -51,7 +51,7 @@ def difference(
 
 def _toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
     """Tools of both sides whose versions differ, by name."""
-    versions = [{tool.name: tool.version for tool in side.toolchain} for side in (old, new)]
+    versions = [{tool.name: tool.version for tool in side.tools} for side in (old, new)]
     shared = sorted(versions[0].keys() & versions[1].keys())
     return tuple(
         ToolChange(name, versions[0][name], versions[1][name])

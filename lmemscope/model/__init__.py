@@ -51,6 +51,7 @@ from lmemscope.model.devices import (
     Reservation,
 )
 from lmemscope.model.difference import Change, Difference, KernelDifference, ToolChange
+from lmemscope.model.document import NOT_GIVEN
 from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
@@ -58,9 +59,9 @@ from lmemscope.model.facts import (
     Disagreement,
     DisagreementReason,
     FunctionFacts,
-    KernelFacts,
     LaunchBounds,
     LineUse,
+    LinkDisagreement,
     PtxasFacts,
     PtxFacts,
     SharedVariable,
@@ -124,17 +125,11 @@ from lmemscope.model.inputs import (
 )
 from lmemscope.model.judgement import (
     Advice,
-    CleanKernel,
     Finding,
-    HeaderTemplates,
-    KernelReport,
-    LeftOut,
     Quotes,
-    Report,
-    UnitReport,
     Verdict,
-    distinct_tools,
 )
+from lmemscope.model.kernels import KernelFacts, KernelReport, Sources
 from lmemscope.model.launches import (
     UNKNOWN_DIMENSIONS,
     Dimensions,
@@ -163,6 +158,16 @@ from lmemscope.model.link import (
     UnknownStack,
 )
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
+from lmemscope.model.reports import (
+    CleanKernel,
+    HeaderTemplates,
+    LeftOut,
+    Report,
+    UnitReport,
+    UsedTool,
+    by_name,
+    distinct_tools,
+)
 from lmemscope.model.request import (
     ALL_IMAGES,
     BuiltObject,
@@ -192,7 +197,7 @@ from lmemscope.model.request import (
     Unit,
     Wanted,
 )
-from lmemscope.model.sites import SiteClass
+from lmemscope.model.sites import SassSites, SiteClass
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
@@ -208,6 +213,7 @@ __all__ = [
     "DEVICES",
     "INPUT_ENDINGS",
     "INPUT_KINDS",
+    "NOT_GIVEN",
     "NULL",
     "PIPES",
     "STALLS",
@@ -301,6 +307,7 @@ __all__ = [
     "Limit",
     "LineUse",
     "Link",
+    "LinkDisagreement",
     "LinkGroup",
     "LinkInput",
     "LinkInputKind",
@@ -328,6 +335,7 @@ __all__ = [
     "Report",
     "Reservation",
     "Rewriting",
+    "SassSites",
     "Severity",
     "Share",
     "SharedVariable",
@@ -339,6 +347,7 @@ __all__ = [
     "SourceLine",
     "SourceLocation",
     "SourceText",
+    "Sources",
     "Stall",
     "ThreadRoom",
     "Tool",
@@ -351,6 +360,7 @@ __all__ = [
     "UnitReport",
     "UnknownStack",
     "Untried",
+    "UsedTool",
     "Variable",
     "Verdict",
     "VerdictKind",
@@ -362,6 +372,7 @@ __all__ = [
     "Written",
     "WrittenLaunch",
     "base_name",
+    "by_name",
     "calling_line",
     "count",
     "distinct_tools",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from lmemscope.model.cause_table import Cause, FrameOwner
+from lmemscope.model.document import NOT_GIVEN, always
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.places import calling_line, reader_line
 from lmemscope.model.request import (
@@ -91,7 +93,7 @@ class IndexFacts(Struct, frozen=True):
         return self.other_uniformity or self.uniformity
 
 
-class LocalObject(Struct, frozen=True):
+class LocalObject(Struct, frozen=True, omit_defaults=True):
     """A variable, or what the compiler made like one, in a function's stack frame.
 
     Attributes:
@@ -102,7 +104,7 @@ class LocalObject(Struct, frozen=True):
         name, type, declared: from the debug compilation's DWARF; None where not known.
         confidence: how sure the name is; None without a name.
         index: how it is indexed, where it is indexed at run time.
-        evidence: PTX lines and symbols that show the cause.
+        evidence: what shows the cause, in words, which may change; filled where it is written.
         escape: the line that hands its address to a function or stores it; None where none does.
         also: other causes that alone would keep it in memory; its bytes count for ``cause`` only,
             and what removes that one leaves these.
@@ -111,6 +113,7 @@ class LocalObject(Struct, frozen=True):
         type_size: bytes of ``type``; None where not known.
         extent: what ``size`` is of ``type_size``.
         handed_at: the lines of all calls that get its address; sorted.
+        evidence_facts: PTX lines and symbols that show the cause; absent in earlier documents.
     """
 
     function: str
@@ -122,13 +125,14 @@ class LocalObject(Struct, frozen=True):
     declared: SourceLocation | None
     confidence: Confidence | None
     index: IndexFacts | None
-    evidence: tuple[Evidence, ...]
-    escape: SourceLocation | None = None
-    also: tuple[Cause, ...] = ()
-    called_from: tuple[SourceLocation, ...] = ()
-    type_size: int | None = None
-    extent: Extent | None = None
-    handed_at: tuple[SourceLocation, ...] = ()
+    evidence: tuple[str, ...]
+    escape: SourceLocation | None = always(None)
+    also: tuple[Cause, ...] = always(())
+    called_from: tuple[SourceLocation, ...] = always(())
+    type_size: int | None = always(None)
+    extent: Extent | None = always(None)
+    handed_at: tuple[SourceLocation, ...] = always(())
+    evidence_facts: tuple[Evidence, ...] = NOT_GIVEN
 
     @property
     def span(self) -> int:
@@ -136,8 +140,8 @@ class LocalObject(Struct, frozen=True):
         return max(self.size, self.type_size or 0) if self.extent == "rest" else self.size
 
 
-class LocalAccess(Struct, frozen=True):
-    """One ``LDL``/``STL`` with its cause.
+class LocalAccess(Struct, frozen=True, omit_defaults=True):
+    """One access of local memory with its cause.
 
     Attributes:
         pc: byte offset in the kernel's code section.
@@ -155,9 +159,12 @@ class LocalAccess(Struct, frozen=True):
         uniformity: whether the lanes of a warp use one address.
         sectors: sectors per request of a full warp, at most (docs/local-memory.md), or None.
         requests: requests that the access makes, one per 32-bit word.
-        evidence: what shows the cause.
+        evidence: what shows the cause, in words, which may change; filled where it is written.
         others: the further objects that it may touch, where its pointer is chosen at run time.
         library_loops: further loops around it, inside a library's function that its line calls.
+        evidence_facts: what shows the cause; absent in earlier documents.
+        generic: whether it is an ``LD``/``ST`` whose generic address provably is a local one; such
+            are in neither ledger. Absent in earlier documents, where the opcode tells.
     """
 
     pc: int
@@ -173,9 +180,18 @@ class LocalAccess(Struct, frozen=True):
     uniformity: Uniformity
     sectors: int | None
     requests: int
-    evidence: tuple[Evidence, ...]
-    others: tuple[int, ...] = ()
-    library_loops: int = 0
+    evidence: tuple[str, ...]
+    others: tuple[int, ...] = always(())
+    library_loops: int = always(0)
+    evidence_facts: tuple[Evidence, ...] = NOT_GIVEN
+    generic: bool | None = None
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether it is an ``LD``/``ST``: local by its address, and not by its opcode."""
+        if self.generic is not None:
+            return self.generic
+        return not self.opcode.startswith(("LDL", "STL"))
 
     def line(self, home: str | None) -> SourceLocation | None:
         """The line that a reader is sent to: of what a library's code does, that of its call.
@@ -200,35 +216,88 @@ class FrameRange(Struct, frozen=True):
         offset, size: bytes per thread; the ranges of a frame follow each other.
         owner: what it holds.
         cause: why it is there; None for padding.
-        object: index into the kernel's objects, where an object owns it.
+        object, type, declared: name, type and declaration of the object, where known.
+        object_index: place of the object in ``objects``, or None.
     """
 
     offset: int
     size: int
     owner: FrameOwner
     cause: Cause | None
-    object: int | None
+    object: str | None
+    object_index: int | None
+    type: str | None
+    declared: SourceLocation | None
+
+    @classmethod
+    def of(
+        cls,
+        offset: int,
+        size: int,
+        owner: FrameOwner,
+        cause: Cause | None,
+        object_: tuple[int, LocalObject] | None = None,
+    ) -> FrameRange:
+        """A range; where an object owns it, with its place among the kernel's, and itself."""
+        if object_ is None:
+            return cls(offset, size, owner, cause, None, None, None, None)
+        number, found = object_
+        return cls(offset, size, owner, cause, found.name, number, found.type, found.declared)
 
 
-class CauseShare(Struct, frozen=True):
+class CauseShare(Struct, frozen=True, omit_defaults=True):
     """One line of the ledgers: frame bytes and site bytes of a cause and object.
 
     Attributes:
+        cause: of the contract.
+        object: the object's name, where known.
+        object_index: place of the object in ``objects``, or None.
+        frame_bytes: bytes per thread.
+        load_sites, store_sites: instructions.
+        load_bytes, store_bytes: bytes at these instructions.
         location: the line that shows a cause without bytes, as a launch's, or whose bytes are in
-            functions that are called through a pointer: that call's; None of all others.
+            functions that are called through a pointer: that call's; absent of all others.
         cost: cycles of a multiprocessor that its accesses take for each warp of a launch, modelled
             with loops counted (docs/fix.md); None where not known.
     """
 
     cause: Cause
-    object: int | None
+    object: str | None
+    object_index: int | None
     frame_bytes: int
-    sites: SiteClass
+    load_sites: int
+    store_sites: int
+    load_bytes: int
+    store_bytes: int
     location: SourceLocation | None = None
-    cost: float | None = None
+    cost: float | None = always(None)
+
+    @classmethod
+    def of(
+        cls,
+        cause: Cause,
+        object_: tuple[int, LocalObject] | None,
+        frame_bytes: int,
+        sites: SiteClass,
+        location: SourceLocation | None = None,
+        cost: float | None = None,
+    ) -> CauseShare:
+        """A line; where an object has its bytes, with its place among the kernel's, and itself."""
+        number, name = (None, None) if object_ is None else (object_[0], object_[1].name)
+        counts = asdict(sites)
+        return cls(cause, name, number, frame_bytes, **counts, location=location, cost=cost)
+
+    @property
+    def sites(self) -> SiteClass:
+        """Its instructions."""
+        return SiteClass(self.load_sites, self.store_sites, self.load_bytes, self.store_bytes)
+
+    def with_bytes(self, frame_bytes: int, sites: SiteClass) -> CauseShare:
+        """The line of other bytes."""
+        return replace(self, frame_bytes=frame_bytes, **asdict(sites))
 
     def concerns(self, access: LocalAccess) -> bool:
         """Whether an access is one of this line's, or may be: each byte is counted once."""
-        if self.object is None:
+        if self.object_index is None:
             return (access.cause, access.object) == (self.cause, None)
-        return self.object in access.touched
+        return self.object_index in access.touched

@@ -46,7 +46,6 @@ EvidenceKind = Literal[
     "reported-stores",
     "reported-loads",
     "linked-stack",
-    "text",
 ]
 """What kind of thing was seen.
 
@@ -91,7 +90,6 @@ no object of the program's: marks are missing.
 ``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, by ptxas's
 report, where there is no code.
 ``linked-stack``: ``bytes`` of the deepest call path, as nvlink reports.
-``text``: a sentence, from a report that was saved before evidence had kinds.
 """
 
 
@@ -197,7 +195,6 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "reported-stores": lambda e: f"ptxas: {e.subject}: spill stores {e.bytes} B",
     "reported-loads": lambda e: f"ptxas: {e.subject}: spill loads {e.bytes} B",
     "linked-stack": lambda e: f"nvlink: {e.subject}: stack {e.bytes} B",
-    "text": lambda e: e.subject or "",
 }
 if SENTENCES.keys() != set(get_args(EvidenceKind)):
     odd = sorted(SENTENCES.keys() ^ set(get_args(EvidenceKind)))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
 
-from lmemscope.model.cause_table import traits_of
-from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
-from lmemscope.model.launches import Launch
-from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
-from lmemscope.model.sites import SiteClass, known_sum
+from lmemscope.model.request import SiteKind, SourceLocation
+from lmemscope.model.sites import SassSites, SiteClass
 
 
 class LaunchBounds(Struct, frozen=True):
@@ -158,7 +156,7 @@ class CubinFacts(Struct, frozen=True):
     code_bytes: int | None = None
 
 
-def _spills(ptxas: PtxasFacts | None, sites: SiteSplit | None) -> tuple[int | None, int | None]:
+def spills_of(ptxas: PtxasFacts | None, sites: SiteSplit | None) -> tuple[int | None, int | None]:
     """Bytes of a function's spill stores and loads: ptxas's figures, else those at its sites.
 
     The sites do not tell where one of them may be a spill.
@@ -176,7 +174,7 @@ class FunctionFacts(Struct, frozen=True):
     name: str
     demangled: str
     ptxas: PtxasFacts | None
-    sass: SiteClass | None
+    sass: SassSites | None
     sites: SiteSplit | None
 
 
@@ -221,16 +219,40 @@ _WHY: dict[DisagreementReason, str] = {
 }
 
 
-class Disagreement(Struct, frozen=True):
+class Disagreement(Struct, frozen=True, omit_defaults=True):
     """Two sources that should say the same and do not: shown, never forced to agree.
 
     Attributes:
         quantity: what they disagree on.
         values: what each source says.
-        reason: why, or None where it is not known. ``called-frames``: a cubin counts the
+        reason: why, where it is known. ``called-frames``: a cubin counts the
             frames of functions whose address is taken into their caller's own. ``other-ptxas``:
             the installed ptxas makes other machine code of the PTX that is beside a cubin.
             ``other-target``: that PTX is for a newer architecture.
+    """
+
+    quantity: str
+    values: dict[str, int]
+    reason: DisagreementReason | None = None
+
+    @property
+    def said(self) -> str:
+        """What each source says, in words."""
+        return _said(self.values.items()) + self.why
+
+    @property
+    def why(self) -> str:
+        """The reason in words, behind the values; empty where it is not known."""
+        return f" ({_WHY[self.reason]})" if self.reason is not None else ""
+
+
+class LinkDisagreement(Struct, frozen=True):
+    """As `Disagreement`, of the sources of a linked kernel's figures.
+
+    Attributes:
+        quantity: what they disagree on.
+        values: what each source says.
+        reason: why, or None where it is not known.
     """
 
     quantity: str
@@ -240,150 +262,8 @@ class Disagreement(Struct, frozen=True):
     @property
     def said(self) -> str:
         """What each source says, in words."""
-        return ", ".join(f"{source} says {value}" for source, value in self.values) + self.why
-
-    @property
-    def why(self) -> str:
-        """The reason in words, behind the values; empty where it is not known."""
-        return f" ({_WHY[self.reason]})" if self.reason is not None else ""
+        return _said(self.values) + (f" ({_WHY[self.reason]})" if self.reason is not None else "")
 
 
-class KernelFacts(Struct, frozen=True):
-    """One kernel, every source side by side.
-
-    Attributes:
-        name: mangled name; with the unit's input and architecture it identifies the kernel.
-        demangled: as C++ writes it; equals ``name`` where it cannot be demangled.
-        kind: ``entry`` for ``__global__``, ``function`` for separately compiled device functions.
-        location: where the kernel is defined, as far as line information tells.
-        stack_known: False when the stack depth is not statically known (recursion, indirect calls).
-        launch_bounds: from the PTX's ``.maxntid``/``.minnctapersm``.
-        ptxas, cubin, ptx: the three layers, for the kernel's own body.
-        sass, sites: over the whole section, non-inlined functions included; ``own_sites`` without
-            them.
-        lines: source lines behind the sites, most site bytes first.
-        callees: non-inlined functions inside the kernel's section, sorted by name.
-        disagreements: sources that contradict each other.
-        objects: stack objects, by function and offset.
-        accesses: every site with its cause, in address order.
-        generic: ``LD``/``ST`` whose generic address provably is a local one: local memory too,
-            but in neither ledger, which count ``LDL``/``STL``.
-        frame: ranges that add up to the kernel's stack frame.
-        causes: both ledgers, sorted by site bytes.
-        calls: the call graph below the kernel, as far as PTX shows it.
-        launches: what it launches from the device, itself or in functions that it reaches.
-        run_time_sizes: what computes the size of each ``alloca``, as text that can be compared.
-        shared: variables in shared memory, those of the kernel's own body first; None where ptxas
-            does not decide their places, or nothing shows them.
-        has_floats: whether it may compute with floating-point numbers; None where nothing tells.
-    """
-
-    name: str
-    demangled: str
-    kind: KernelKind
-    location: SourceLocation | None
-    stack_known: bool
-    launch_bounds: LaunchBounds | None
-    ptxas: PtxasFacts | None
-    cubin: CubinFacts | None
-    ptx: PtxFacts | None
-    sass: SiteClass | None
-    sites: SiteSplit | None
-    own_sites: SiteSplit | None
-    lines: tuple[LineUse, ...]
-    callees: tuple[FunctionFacts, ...]
-    disagreements: tuple[Disagreement, ...]
-    objects: tuple[LocalObject, ...] = ()
-    accesses: tuple[LocalAccess, ...] = ()
-    generic: tuple[LocalAccess, ...] = ()
-    frame: tuple[FrameRange, ...] = ()
-    causes: tuple[CauseShare, ...] = ()
-    calls: CallFacts | None = None
-    launches: tuple[Launch, ...] = ()
-    run_time_sizes: tuple[str, ...] = ()
-    shared: tuple[SharedVariable, ...] | None = None
-    has_floats: bool | None = None
-
-    @property
-    def registers(self) -> int | None:
-        """Registers per thread; ptxas's figure, else the cubin's."""
-        if self.ptxas is not None and self.ptxas.registers is not None:
-            return self.ptxas.registers
-        return self.cubin.registers if self.cubin is not None else None
-
-    @property
-    def stack_frame(self) -> int | None:
-        """The kernel's own stack frame in bytes per thread; ptxas's figure, else the cubin's."""
-        if self.ptxas is not None and self.ptxas.stack_frame is not None:
-            return self.ptxas.stack_frame
-        return self.cubin.stack_frame if self.cubin is not None else None
-
-    @property
-    def cumulative_stack(self) -> int | None:
-        """Bytes per thread of the deepest call path; None where not printed or not known."""
-        if self.ptxas is not None and self.ptxas.cumulative_stack is not None:
-            return self.ptxas.cumulative_stack
-        return self.cubin.min_stack if self.cubin is not None else None
-
-    @property
-    def spill_stores(self) -> int | None:
-        """Spill-store bytes of the kernel's own body: ptxas's figure, else that of its sites."""
-        return _spills(self.ptxas, self.own_sites)[0]
-
-    @property
-    def spill_loads(self) -> int | None:
-        """Spill-load bytes of the kernel's own body: ptxas's figure, else that of its sites."""
-        return _spills(self.ptxas, self.own_sites)[1]
-
-    @property
-    def all_spill_stores(self) -> int | None:
-        """Spill-store bytes with those of the functions in its code section, which it calls."""
-        called = (_spills(one.ptxas, one.sites)[0] for one in self.callees)
-        return known_sum(self.spill_stores, *called)
-
-    @property
-    def all_spill_loads(self) -> int | None:
-        """Spill-load bytes with those of the functions in its code section, which it calls."""
-        called = (_spills(one.ptxas, one.sites)[1] for one in self.callees)
-        return known_sum(self.spill_loads, *called)
-
-    @property
-    def spill_bytes(self) -> int | None:
-        """Spill stores and loads together; None where either is not known."""
-        return known_sum(self.spill_stores, self.spill_loads)
-
-    @property
-    def cost(self) -> float | None:
-        """What its local memory costs a warp (`CauseShare.cost`), all costly causes together.
-
-        None where not known.
-        """
-        if self.uses_local_memory and not self.causes:
-            return None
-        found = [share.cost for share in self.causes if traits_of(share.cause).costly]
-        known = [cost for cost in found if cost is not None]
-        return round(sum(known), 2) if len(known) == len(found) else None
-
-    @property
-    def shares(self) -> tuple[CauseShare, ...]:
-        """The ledgers' lines to judge: what is left beside a structure's members goes with them."""
-        return tuple(
-            share
-            for share in self.causes
-            if share.object is None or self.objects[share.object].extent != "rest"
-        )
-
-    @property
-    def is_made_otherwise(self) -> bool:
-        """Whether its causes were found in PTX that may not be what it was assembled from."""
-        return any(one.reason in ("other-ptxas", "other-target") for one in self.disagreements)
-
-    @property
-    def home(self) -> str | None:
-        """The file that defines it; None where not known."""
-        return self.location.file if self.location is not None else None
-
-    @property
-    def uses_local_memory(self) -> bool:
-        """Whether there is any local memory to explain: a frame, or ``LDL``/``STL``."""
-        return bool(self.stack_frame) or (self.sass is not None and self.sass.count > 0)
+def _said(values: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{source} says {value}" for source, value in values)

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from lmemscope.model.cause_table import Cause
-from lmemscope.model.judgement import Finding, Report
+from lmemscope.model.judgement import Finding
 from lmemscope.model.option import GateOption, Option
+from lmemscope.model.reports import Report
 from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]

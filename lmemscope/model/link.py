@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from lmemscope.model.facts import Disagreement
+from lmemscope.model.facts import LinkDisagreement
 from lmemscope.model.inputs import LinkInputKind
 from lmemscope.model.option import Option
 from lmemscope.model.request import Failure, Gap, KernelKind, Tool, Unit
@@ -228,7 +228,7 @@ class LinkedKernel(Struct, frozen=True):
     indirect: tuple[str, ...] = ()
     unknown: tuple[UnknownStack, ...] = ()
     run_time_stack: tuple[str, ...] = ()
-    disagreements: tuple[Disagreement, ...] = ()
+    disagreements: tuple[LinkDisagreement, ...] = ()
     lto: LinkTimeFigures | None = None
 
     @property

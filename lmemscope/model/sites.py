@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class Counted(Protocol):
@@ -29,7 +29,7 @@ class SiteClass(Struct, frozen=True):
     store_bytes: int = 0
 
     @classmethod
-    def of(cls, sites: Iterable[Counted]) -> SiteClass:
+    def of(cls, sites: Iterable[Counted]) -> Self:
         """Count instructions."""
         listed = list(sites)
         loads = [site.width for site in listed if not site.is_store]
@@ -60,3 +60,17 @@ def known_sum(*figures: int | None) -> int | None:
     """The sum of figures; None where one of them is not known."""
     known = [one for one in figures if one is not None]
     return sum(known) if len(known) == len(figures) else None
+
+
+class SassSites(SiteClass, frozen=True):
+    """``LDL``/``STL`` sites in machine code, which documents name after the instructions.
+
+    Attributes:
+        ldl, stl: instructions.
+        ldl_bytes, stl_bytes: bytes at these instructions.
+    """
+
+    load_sites: int = field(name="ldl")
+    store_sites: int = field(name="stl")
+    load_bytes: int = field(name="ldl_bytes")
+    store_bytes: int = field(name="stl_bytes")

@@ -132,7 +132,7 @@ def _nearest(target: Target) -> tuple[str, ...]:
             continue
         if own.function != hit.facts.name:
             found[own.function] = None
-        for evidence in own.evidence:
+        for evidence in own.evidence_facts:
             if evidence.kind == "address-passed" and evidence.subject is not None:
                 found[evidence.subject] = None
     return _free(target.hits, found)

@@ -176,7 +176,7 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
     place = b"".join(b"[" + counter + b"]" for counter in counters)
     room = aligned(target, declared) + array.element + b" " + space + extents
     values = space
-    if any(hit.facts.shared != () for hit in target.hits):
+    if any(hit.facts.shared_variables != () for hit in target.hits):
         # Whole pieces leave what follows aligned as it was.
         room = b"struct __align__(%d) { %s %s%s; } %s" % (
             *(ALIGNMENT, array.element, _MEMBER, extents, space),

@@ -60,13 +60,14 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
 
 def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Finding]]:
     """Every line of a kernel's ledgers with its judgement, in the ledgers' order."""
+    counted, by_address = facts.counted, facts.generic
     for share in facts.shares:
-        accesses = [access for access in facts.accesses if share.concerns(access)]
-        found = facts.objects[share.object] if share.object is not None else None
+        accesses = [access for access in counted if share.concerns(access)]
+        found = facts.objects[share.object_index] if share.object_index is not None else None
         generic = [
             access
-            for access in facts.generic
-            if share.object is not None and share.concerns(access)
+            for access in by_address
+            if share.object_index is not None and share.concerns(access)
         ]
         case = Case(facts, share, found, accesses, sources, generic)
         finding = _BY_CAUSE[share.cause].judge(case)

@@ -338,11 +338,11 @@ def confidence(case: Case) -> Confidence:
 
 def _is_printed(case: Case) -> bool:
     """Whether the address is stored among the arguments of ``printf``, as for ``%s``."""
-    evidence = case.object.evidence if case.object is not None else ()
+    evidence = case.object.evidence_facts if case.object is not None else ()
     stored = {one.ptx_line for one in evidence if one.kind == "ptx-instruction"}
     return any(
         access.cause == "printf-args" and access.ptx_line in stored
-        for access in case.facts.accesses
+        for access in case.facts.counted
         if access.ptx_line is not None
     )
 
@@ -356,7 +356,7 @@ def _is_returned(case: Case) -> bool:
 def _rolled_holder(case: Case) -> str | None:
     """What holds the address, if a rolled loop alone keeps that in memory; None otherwise."""
     own = case.object
-    held = [one.subject for one in own.evidence if one.kind == "held-address"] if own else []
+    held = [one.subject for one in own.evidence_facts if one.kind == "held-address"] if own else []
     holders = [
         one
         for one in case.facts.objects
@@ -387,7 +387,7 @@ def _receiver(case: Case) -> _Receiver | None:
 
 
 def _evidence_of(case: Case) -> tuple[Evidence, ...]:
-    return case.object.evidence if case.object is not None else ()
+    return case.object.evidence_facts if case.object is not None else ()
 
 
 def _given_by_source(case: Case) -> str | None:

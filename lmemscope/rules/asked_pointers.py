@@ -18,7 +18,7 @@ def is_behind_test(case: Case) -> bool:
     if case.object is not None:
         return "local-test" in case.shown
     return bool(case.accesses) and all(
-        any(one.kind == "local-test" for one in access.evidence) for access in case.accesses
+        any(one.kind == "local-test" for one in access.evidence_facts) for access in case.accesses
     )
 
 

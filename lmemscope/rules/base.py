@@ -94,7 +94,7 @@ class Case(Struct, frozen=True):
     @property
     def alternatives(self) -> tuple[LocalObject, ...]:
         """The kernel's other objects that a pointer which leads to this one may lead to."""
-        own = self.share.object
+        own = self.share.object_index
         reached = {
             number
             for access in (*self.accesses, *self.generic)
@@ -106,7 +106,7 @@ class Case(Struct, frozen=True):
     @property
     def shown(self) -> frozenset[EvidenceKind]:
         """The kinds of the object's evidence."""
-        evidence = self.object.evidence if self.object is not None else ()
+        evidence = self.object.evidence_facts if self.object is not None else ()
         return frozenset(one.kind for one in evidence)
 
     @property
@@ -323,7 +323,8 @@ class Rule(Struct, frozen=True):
             index=case.index if _is_indexed(self.cause, found) else None,
             message=f"{self.message(case)}{_choice(case)}",
             advice=self.advice(case),
-            evidence=_evidence(case),
+            evidence=(),
+            evidence_facts=_evidence(case),
             fingerprint=fingerprint(
                 self.id,
                 case.facts,
@@ -368,9 +369,9 @@ def _choice(case: Case) -> str:
 
 def _evidence(case: Case) -> tuple[Evidence, ...]:
     """The object's, then that of sites: those whose lanes differ first, for they cost most."""
-    found = list(case.object.evidence) if case.object is not None else []
+    found = list(case.object.evidence_facts) if case.object is not None else []
     for access in sorted(case.accesses, key=lambda access: access.uniformity == "uniform"):
-        found += [replace(e, pc=access.pc, sass=access.opcode) for e in access.evidence]
+        found += [replace(e, pc=access.pc, sass=access.opcode) for e in access.evidence_facts]
         if len(found) >= _EVIDENCE_SHOWN:
             break
     return tuple(dict.fromkeys(found))[:_EVIDENCE_SHOWN]

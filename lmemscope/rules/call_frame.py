@@ -92,7 +92,7 @@ def message(case: Case) -> str:
 
 def _is_by_pointer(access: LocalAccess) -> bool:
     """Whether it is of a function that calls through pointers lead to, recursion aside."""
-    return any(one.kind == "called-by-pointer" for one in access.evidence)
+    return any(one.kind == "called-by-pointer" for one in access.evidence_facts)
 
 
 def _counted(accesses: Sequence[LocalAccess]) -> str:
@@ -180,7 +180,7 @@ def _taking(case: Case) -> dict[str, None]:
     return dict.fromkeys(
         evidence.subject
         for access in case.accesses
-        for evidence in access.evidence
+        for evidence in access.evidence_facts
         if evidence.kind == "ptx-instruction" and evidence.subject is not None
     )
 
@@ -191,7 +191,7 @@ def _is_given(case: Case) -> bool:
         not access.is_store
         and any(
             evidence.kind == "ptx-instruction" and evidence.subject == case.facts.name
-            for evidence in access.evidence
+            for evidence in access.evidence_facts
         )
         for access in case.accesses
     )

@@ -13,8 +13,10 @@ from lmemscope.model import (
     KernelFacts,
     KernelReport,
     Report,
+    SassSites,
     SiteClass,
     SiteSplit,
+    Sources,
     UnitReport,
 )
 from lmemscope.rules.verdict import judge
@@ -30,14 +32,14 @@ def with_clean(report: Report) -> Report:
 
 
 def _whole(unit: UnitReport) -> UnitReport:
-    kernels = sorted((*unit.kernels, *_reports(unit)), key=lambda one: one.facts.name)
+    kernels = sorted((*unit.kernels, *_reports(unit)), key=lambda one: one.name)
     return replace(unit, kernels=tuple(kernels), clean=())
 
 
 def _reports(unit: UnitReport) -> Iterator[KernelReport]:
     for clean in unit.clean:
         facts = _facts(clean)
-        yield KernelReport(facts, judge(facts))
+        yield KernelReport.of(facts, judge(facts))
 
 
 def _facts(clean: CleanKernel) -> KernelFacts:
@@ -48,13 +50,17 @@ def _facts(clean: CleanKernel) -> KernelFacts:
         location=None,
         stack_known=True,
         launch_bounds=None,
-        ptxas=None,
-        cubin=CubinFacts(clean.registers, 0, 0, None),
+        sources=Sources(None, CubinFacts(clean.registers, 0, 0, None)),
         ptx=None,
-        sass=SiteClass(),
+        sass=SassSites.of(()),
         sites=_NONE,
         own_sites=_NONE,
         lines=(),
         callees=(),
+        frame=(),
+        causes=(),
+        findings=(),
+        objects=(),
+        calls=None,
         disagreements=(),
     )

@@ -60,7 +60,7 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which table, and what its index is made of; of one without an index, that it is large."""
-    evidence = case.object.evidence if case.object is not None else ()
+    evidence = case.object.evidence_facts if case.object is not None else ()
     large = next((e for e in evidence if e.kind == "constant-stores" and e.bytes is not None), None)
     if large is not None:
         return (

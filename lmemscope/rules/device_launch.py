@@ -81,7 +81,8 @@ def handed(facts: KernelFacts, sources: SourceText) -> Iterator[Finding]:
                 index=None,
                 message=_handed_message(launch, pointer),
                 advice=(_GLOBAL, _VALUES) if pointer.space == "local" else (_GLOBAL,),
-                evidence=(
+                evidence=(),
+                evidence_facts=(
                     Evidence("handed-to-child", child, pointer.ptx_line, bytes=pointer.offset),
                 ),
                 fingerprint=fingerprint(RULE.id, facts, pointer.object, sources, launch.location),

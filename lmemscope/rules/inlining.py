@@ -78,7 +78,7 @@ def by_pointer(accesses: Iterable[LocalAccess]) -> frozenset[str]:
     return frozenset(
         access.function
         for access in accesses
-        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
+        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence_facts)
     )
 
 

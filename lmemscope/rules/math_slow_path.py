@@ -328,7 +328,7 @@ def is_float_path(case: Case) -> bool | None:
     """Whether it is the path of floats: by the table, the function, or the scratch's size; None
     where none of them tells."""
     found = case.object
-    for evidence in found.evidence if found is not None else ():
+    for evidence in found.evidence_facts if found is not None else ():
         subject = evidence.subject or ""
         if subject.endswith(("_f", "slowpathf")):
             return True

@@ -60,7 +60,7 @@ def message(case: Case) -> str:
 
 def _passed(case: Case) -> str:
     """Which functions get its address, for nothing else keeps it in memory."""
-    found = case.object.evidence if case.object is not None else ()
+    found = case.object.evidence_facts if case.object is not None else ()
     symbols = [one.subject for one in found if one.kind == "address-passed" and one.subject]
     if not symbols:
         return ""

@@ -143,7 +143,7 @@ def calls_at(case: Case) -> tuple[SourceLocation, ...]:
 
 
 def _evidence(case: Case) -> tuple[Evidence, ...]:
-    return case.object.evidence if case.object is not None else ()
+    return case.object.evidence_facts if case.object is not None else ()
 
 
 RULE = Rule("LM401", "printf-args", severity, certain, message, advice, __name__)

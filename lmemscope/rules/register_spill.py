@@ -51,7 +51,7 @@ def severity(case: Case) -> Severity:
 def confidence(case: Case) -> Confidence:
     """Certain where ptxas marks every site; else it follows from ptxas's report only."""
     marked = all(
-        any(evidence.kind == "spill-mark" for evidence in access.evidence)
+        any(evidence.kind == "spill-mark" for evidence in access.evidence_facts)
         for access in case.accesses
     )
     return "certain" if marked else "likely"

@@ -189,7 +189,7 @@ def _finding(
 ) -> Finding:
     """The rule's finding on bytes that no access shows."""
     cause: Cause = rule.cause
-    share = CauseShare(cause, None, size, SiteClass())
+    share = CauseShare.of(cause, None, size, SiteClass())
     judged = rule.judge(Case(facts, share, None, (), SourceText(lambda _: [])))
     return replace(
         judged,
@@ -197,7 +197,7 @@ def _finding(
         confidence=confidence,
         message=message,
         advice=tuple(advice),
-        evidence=_evidence(facts),
+        evidence_facts=_evidence(facts),
     )
 
 

@@ -346,7 +346,7 @@ def _scalar_widths(case: Case) -> frozenset[int]:
     opcodes = (
         one.opcode
         for access in (*case.accesses, *case.generic)
-        for one in access.evidence
+        for one in access.evidence_facts
         if one.kind == "ptx-instruction" and one.opcode is not None
     )
     bits = (_BITS.search(opcode) for opcode in opcodes)

@@ -88,7 +88,7 @@ def _share(facts: KernelFacts, share: CauseShare) -> str:
         count = sites.load_sites + sites.store_sites
         what = f"{count} LDL/STL" if count else f"{share.frame_bytes} B of the frame"
         return f"{share.cause}: {what}"
-    found = facts.objects[share.object] if share.object is not None else None
+    found = facts.objects[share.object_index] if share.object_index is not None else None
     size = f" {found.size} B" if found is not None else ""
     if found is None:
         return f"{share.cause}{_lines(facts, share)}"
@@ -105,7 +105,7 @@ def _calls(facts: KernelFacts, share: CauseShare) -> str:
     names = {
         short_name(callee.demangled)
         for callee in facts.callees
-        for access in facts.accesses
+        for access in facts.counted
         if access.cause == share.cause and access.function == callee.name
     }
     sites = share.sites
@@ -118,13 +118,14 @@ def _calls(facts: KernelFacts, share: CauseShare) -> str:
 def _lines(facts: KernelFacts, share: CauseShare) -> str:
     """Lines of a share's sites, the one to look at first; else that of the object's declaration."""
     places = set()
-    for access in facts.accesses:
+    for access in facts.counted:
         if share.concerns(access):
             places.add(access.line(facts.home))
     places.discard(None)
-    if not places and share.object is not None:
-        places.add(facts.objects[share.object].declared)
-    first = _culprit(facts.objects[share.object]) if share.object is not None else None
+    if not places and share.object_index is not None:
+        places.add(facts.objects[share.object_index].declared)
+    number = share.object_index
+    first = _culprit(facts.objects[number]) if number is not None else None
     return _line_list((place for place in places if place is not None), facts, first=first)
 
 

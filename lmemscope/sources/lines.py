@@ -55,7 +55,7 @@ def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[Sou
         facts = kernel.facts
         places.update(use.location for use in facts.lines)
         places.update(found.declared for found in facts.objects if found.declared is not None)
-        for access in (*facts.accesses, *facts.generic):
+        for access in facts.accesses:
             places.update(frame.location for frame in access.chain)
         for finding in kernel.findings:
             places.update(finding.related)

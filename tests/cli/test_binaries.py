@@ -280,7 +280,22 @@ def test_saved_reports_keep_what_is_known_of_clean_kernels(tmp_path: Path) -> No
     from lmemscope.rules.clean_kernels import with_clean
 
     clean = (CleanKernel("_Z1kPf", "entry", 24), CleanKernel("_Z1fv", "function", None))
-    report = Report("1", (), (UnitReport("lib.so", "binary", "sm_90", (), None, clean=clean),))
+    report = Report(
+        version="1",
+        toolchain={},
+        units=(
+            UnitReport(
+                input="lib.so",
+                frontend="binary",
+                arch="sm_90",
+                options=(),
+                failure=None,
+                clean=clean,
+                gaps=(),
+                kernels=(),
+            ),
+        ),
+    )
     assert parse_report(render_json(report)).units[0].clean == clean
     kernels = {one.facts.name: one for one in with_clean(report).units[0].kernels}
     assert kernels["_Z1kPf"].facts.registers == 24

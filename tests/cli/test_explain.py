@@ -30,7 +30,15 @@ from lmemscope.model import (
 )
 from lmemscope.rules import RULES
 from lmemscope.rules.verdict import judge
-from tests.support.builders import facts, find, kernel_with, local_object, report, report_of
+from tests.support.builders import (
+    changed,
+    facts,
+    find,
+    kernel_with,
+    local_object,
+    report,
+    report_of,
+)
 from tests.support.program import ROOT, run_program
 
 
@@ -167,7 +175,7 @@ def explained(shown: Report, width: int = 100) -> str:
 
 
 def shown_kernel(made: KernelFacts) -> Report:
-    return report(KernelReport(made, judge(made), find(made)))
+    return report(KernelReport.of(made, judge(made), find(made)))
 
 
 def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
@@ -177,7 +185,7 @@ def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
     made = replace(
         made,
         lines=(LineUse.of(place, "local-object", sites),),
-        causes=(CauseShare("dynamic-index", 0, 80, sites),),
+        causes=(CauseShare.of("dynamic-index", (0, made.objects[0]), 80, sites),),
     )
     kept = "`scan --format json --accesses` saves them"
     saved = explained(parse_report(render_json(shown_kernel(made))))
@@ -191,7 +199,7 @@ def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
 def test_a_line_names_a_cause_only_where_one_alone_can_be_meant() -> None:
     def noted(kind: SiteKind, *causes: Cause) -> str:
         sites = SiteClass(1, 0, 4, 0)
-        shares = tuple(CauseShare(cause, None, 0, sites) for cause in causes)
+        shares = tuple(CauseShare.of(cause, None, 0, sites) for cause in causes)
         use = LineUse.of(SourceLocation("a.cu", 20), kind, sites)
         text = explained(shown_kernel(facts(lines=(use,), causes=shares)))
         return next(line.partition("^ ")[2] for line in text.splitlines() if "^ " in line)
@@ -205,14 +213,15 @@ def test_a_line_names_a_cause_only_where_one_alone_can_be_meant() -> None:
 def test_long_names_are_shortened_to_the_width_and_stay_apart_from_figures(width: int) -> None:
     scopes = "cub::" + "detail::" * 9
     long = f"{scopes}Kernel<{', '.join(f'policy_{n}' for n in range(100))}>"
-    made = replace(
+    settings = local_object("param-copy", name="settings.needs_fixing", type=long)
+    made = changed(
         kernel_with("param-copy"),
         demangled=f"void {long}(int)",
         ptxas=PtxasFacts(32, 80, 0, 0, 80, None, 0),
-        frame=(FrameRange(0, 80, "object", "param-copy", 0),),
-        objects=(local_object("param-copy", name="settings.needs_fixing", type=long),),
+        frame=(FrameRange.of(0, 80, "object", "param-copy", (0, settings)),),
+        objects=(settings,),
     )
-    text = explained(report(KernelReport(made, judge(made))), width)
+    text = explained(report(KernelReport.of(made, judge(made))), width)
     lines = text.splitlines()
     assert lines[0].startswith("cub::…::Kernel<policy_0, ")
     assert lines[0].endswith(">  a.cu:3  sm_90")
@@ -262,6 +271,6 @@ def test_an_index_that_is_less_uniform_than_the_quoted_one_is_said(
 def test_the_values_of_calls_are_no_saved_registers() -> None:
     (kernel,) = report_of(facts("k")).units[0].kernels
     causes: tuple[Cause, ...] = ("callee-save", "call-frame")
-    parts = (FrameRange(0, 8, "saved registers", cause, None) for cause in causes)
+    parts = (FrameRange.of(0, 8, "saved registers", cause, None) for cause in causes)
     shown = [frame_label(kernel, part) for part in parts]
     assert shown == ["saved registers", "values passed in calls"]

@@ -42,7 +42,15 @@ def test_what_was_done_comes_with_the_interruption(
         (tmp_path / f"{name}.cu").write_text(KERNEL.format(name=name, body="1.0f"))
 
     def analysed(unit: Unit, wanted: Wanted) -> UnitReport:
-        return UnitReport(unit.name, "nvrtc", unit.arch, (), None)
+        return UnitReport(
+            input=unit.name,
+            frontend="nvrtc",
+            arch=unit.arch,
+            options=(),
+            failure=None,
+            gaps=(),
+            kernels=(),
+        )
 
     def stop(done: int, total: int, name: str, failed: int = 0) -> None:
         if done == 2:

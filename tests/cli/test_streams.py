@@ -211,7 +211,7 @@ def test_a_terminal_is_an_output() -> None:
 
 def test_a_shells_process_substitution_is_an_output(tmp_path: Path) -> None:
     saved, taken = tmp_path / "saved.json", tmp_path / "taken"
-    saved.write_text(render_json(Report(version="1", toolchain=(), units=())))
+    saved.write_text(render_json(Report(version="1", toolchain={}, units=())))
     os.mkfifo(taken)
     reading = os.open(taken, os.O_RDONLY | os.O_NONBLOCK)
     command = '"$0" -c "$1" scan "$2" --format json -o >(cat > "$3")'

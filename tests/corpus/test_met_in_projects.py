@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope.rules.register_cap import spilling_threads
-from tests.support.builders import kernel_with
+from tests.support.builders import changed, kernel_with
 from tests.support.program import run_program
 
 pytestmark = pytest.mark.toolchain
@@ -180,7 +180,7 @@ def test_spills_have_room_for_the_threads_that_find_registers(registers: int, th
     facts = kernel_with("register-spill")
     assert facts.ptxas is not None
     ptxas = replace(facts.ptxas, registers=registers)
-    assert spilling_threads(replace(facts, ptxas=ptxas)) == threads
+    assert spilling_threads(changed(facts, ptxas=ptxas)) == threads
 
 
 PICKS = """__global__ void k(const double *x, double *out, int n) {

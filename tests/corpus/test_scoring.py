@@ -15,6 +15,7 @@ from lmemscope.model import (
     IndexSource,
     InlineFrame,
     KernelReport,
+    SassSites,
     SiteClass,
     SourceLocation,
 )
@@ -74,12 +75,12 @@ def reported(
         "k",
         objects=(table,),
         accesses=accesses,
-        causes=(CauseShare(cause, 0, table.size, sites),),
-        sass=sites,
+        causes=(CauseShare.of(cause, (0, table), table.size, sites),),
+        sass=SassSites.of(accesses),
     )
     (finding,) = find(made)
     shown = replace(finding, location=SourceLocation("a.cu", primary))
-    return KernelReport(made, judge(made), (shown,))
+    return KernelReport.of(made, judge(made), (shown,))
 
 
 def scored(file: Path, *kernels: KernelReport) -> list[Item]:
@@ -138,7 +139,7 @@ def test_a_source_may_have_two_spellings(written: Path) -> None:
 
 def test_a_kernel_without_the_finding_has_everything_wrong(written: Path) -> None:
     clean = facts("k")
-    items = scored(written, KernelReport(clean, judge(clean)))
+    items = scored(written, KernelReport.of(clean, judge(clean)))
     assert wrong(items) == set(COLUMNS) - {"also", "false", "unattributed"}
 
 
@@ -149,18 +150,18 @@ def test_a_missing_kernel_is_a_wrong_cause(written: Path) -> None:
 def test_a_finding_that_no_label_expects_is_a_wrong_cause(written: Path) -> None:
     one = reported()
     spill = access("register-spill", object=None)
-    share = CauseShare("register-spill", None, 4, SiteClass.of([spill]))
+    share = CauseShare.of("register-spill", None, 4, SiteClass.of([spill]))
     more = replace(
         one.facts,
         accesses=(*one.facts.accesses, spill),
         causes=(*one.facts.causes, share),
     )
     (finding,) = (found for found in find(more) if found.cause == "register-spill")
-    items = scored(written, KernelReport(more, judge(more), (finding, *one.findings)))
+    items = scored(written, KernelReport.of(more, judge(more), (finding, *one.findings)))
     assert [(i.column, i.got) for i in items if not i.right] == [("cause", "register-spill")]
     unknown = replace(share, cause="unattributed")
     more = replace(more, causes=(*one.facts.causes, unknown))
-    items = scored(written, KernelReport(more, judge(more), find(more)))
+    items = scored(written, KernelReport.of(more, judge(more), find(more)))
     assert "unattributed" in wrong(items)
 
 
@@ -168,7 +169,7 @@ def test_clean_and_promoted_kernels(tmp_path: Path) -> None:
     file = tmp_path / "a.cu"
     kernel = "__global__ void k(float *y) {}\n"
     promoted = reported("promoted", lines=())
-    clean = KernelReport(facts("k"), judge(facts("k")))
+    clean = KernelReport.of(facts("k"), judge(facts("k")))
     file.write_text(f"/* labels\nclean = true\n*/\n{kernel}")
     assert wrong(scored(file, clean)) == set()
     assert wrong(scored(file, promoted)) == {"cause"}
@@ -200,9 +201,9 @@ def test_two_variables_of_one_name_are_told_apart_by_their_lines(tmp_path: Path)
         one,
         objects=(*two.objects, *one.objects),
         accesses=(*two.accesses, *(replace(a, object=1) for a in one.accesses)),
-        causes=(*two.causes, replace(one.causes[0], object=1)),
+        causes=(*two.causes, replace(one.causes[0], object_index=1)),
     )
-    items = scored(file, KernelReport(both, judge(both), find(both)))
+    items = scored(file, KernelReport.of(both, judge(both), find(both)))
     assert wrong(items) == set()
 
 

@@ -41,7 +41,7 @@ def read_linked(data: bytes) -> None:
     found = describe(read, {}, [ObjectFunctions("a.cu", registers)], {"f": 12, "g": 3})
     kernels = with_link_time_figures(found.kernels, read)
     link = Link("app", "sm_90", "--link", (), kernels, found.functions, found.indirect)
-    link_texts(Report("0", (), (), links=(link,)))
+    link_texts(Report(version="0", toolchain={}, units=(), links=(link,)))
 
 
 LOG = b"""nvlink warning : Stack size for entry function 'k' cannot be statically determined

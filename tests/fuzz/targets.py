@@ -151,7 +151,7 @@ def _analysed(ptx: bytes | None, cubin: bytes, log: str, name: str) -> None:
     facts = gather_facts(layers)
     facts = explain_facts(layers, facts, _variables(name), sources)  # type: ignore[arg-type]
     quotes_of(layers, facts, ("ptx",), NOT_DISASSEMBLED)
-    kernels = [KernelReport(fact, judge(fact), find(fact, sources)) for fact in facts]
+    kernels = [KernelReport.of(fact, judge(fact), find(fact, sources)) for fact in facts]
     headers.directives(layers)
     headers.templates(layers)
     quoted_lines(kernels, sources)

@@ -49,15 +49,18 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Report,
+    SassSites,
     SiteClass,
     SiteSplit,
     SourceLocation,
+    Sources,
     SourceText,
     Tool,
     Uniformity,
     Unit,
     UnitReport,
     Variable,
+    by_name,
 )
 from lmemscope.rules.verdict import judge
 
@@ -87,19 +90,34 @@ def facts(name: str = "clean_kernel", **changes: object) -> KernelFacts:
         location=SourceLocation("a.cu", 3),
         stack_known=True,
         launch_bounds=None,
-        ptxas=PtxasFacts(32, 0, 0, 0, 0, None, 0),
-        cubin=CubinFacts(32, 0, 0, 255),
+        sources=Sources(PtxasFacts(32, 0, 0, 0, 0, None, 0), CubinFacts(32, 0, 0, 255)),
         ptx=PtxFacts(0, 0, 0, 0, 0),
-        sass=SiteClass(0, 0, 0, 0),
+        sass=SassSites(0, 0, 0, 0),
         sites=empty,
         own_sites=empty,
         lines=(),
         callees=(),
+        frame=(),
+        causes=(),
+        findings=(),
+        objects=(),
+        calls=None,
         disagreements=(),
-        shared=(),
+        shared_variables=(),
         has_floats=False,
     )
-    return replace(kernel, **changes)  # type: ignore[arg-type]
+    return changed(kernel, **changes)
+
+
+def changed(value: Any, **changes: Any) -> Any:
+    """As `replace`; of kernels, also of ``ptxas``, ``cubin`` and all ``facts``."""
+    if isinstance(value, KernelReport) and "facts" in changes:
+        given = {"verdict": value.verdict, "findings": value.findings, "quotes": value.quotes}
+        value = KernelReport.of(changes.pop("facts"), **given, work=value.work)
+    if isinstance(value, KernelFacts):
+        found = {name: changes.pop(name) for name in ("ptxas", "cubin") if name in changes}
+        changes |= {"sources": replace(value.sources, **found)} if found else {}
+    return replace(value, **changes)
 
 
 def access(cause: Cause = "dynamic-index", **changes: object) -> LocalAccess:
@@ -119,12 +137,15 @@ def access(cause: Cause = "dynamic-index", **changes: object) -> LocalAccess:
         sectors=4,
         requests=1,
         evidence=(),
+        evidence_facts=(),
+        generic=False,
     )
     return replace(load, **changes)  # type: ignore[arg-type]
 
 
 def local_object(cause: Cause = "dynamic-index", **changes: object) -> LocalObject:
     """``float table[20]``, declared on line 3, at the beginning of its function's depot."""
+    passed = (Evidence("address-passed", "_Z4leafPf"),)
     table = LocalObject(
         function="k",
         offset=0,
@@ -135,7 +156,8 @@ def local_object(cause: Cause = "dynamic-index", **changes: object) -> LocalObje
         declared=SourceLocation("a.cu", 3),
         confidence="certain",
         index=None,
-        evidence=(Evidence("address-passed", "_Z4leafPf"),) if cause == "address-taken" else (),
+        evidence=(),
+        evidence_facts=passed if cause == "address-taken" else (),
     )
     return replace(table, **changes)  # type: ignore[arg-type]
 
@@ -152,14 +174,18 @@ def kernel_with(
     """A kernel with one load that has a cause; both ledgers close."""
     number = 0 if with_object else None
     marked = (Evidence("spill-mark"),) if cause == "register-spill" else ()
-    load = access(cause, object=number, loop_depth=depth, uniformity=uniformity, evidence=marked)
+    load = access(
+        cause, object=number, loop_depth=depth, uniformity=uniformity, evidence_facts=marked
+    )
+    table = local_object(cause, index=index, type=kind)
+    owner = (0, table) if with_object else None
     return facts(
         "k",
-        objects=(local_object(cause, index=index, type=kind),) if with_object else (),
+        objects=(table,) if with_object else (),
         accesses=(load,),
-        frame=(FrameRange(0, 80, "object", cause, number),),
-        causes=(CauseShare(cause, number, 80, SiteClass(1, 0, 4, 0)),),
-        sass=SiteClass(1, 0, 4, 0),
+        frame=(FrameRange.of(0, 80, "object", cause, owner),),
+        causes=(CauseShare.of(cause, owner, 80, SiteClass(1, 0, 4, 0)),),
+        sass=SassSites(1, 0, 4, 0),
         ptx=PtxFacts(80, 1, 1, 0, 0),
         calls=CallFacts((), (), False),
     )
@@ -169,14 +195,14 @@ def judged(name: str, *causes: Cause, bytes_: int = 80, object_: str = "table") 
     """A kernel with one finding per cause; equal causes are equal arrays."""
     base = facts(name)
     if not causes:
-        return KernelReport(base, judge(base))
+        return KernelReport.of(base, judge(base))
     findings = []
     for cause in causes:
         made = replace(kernel_with(cause), name=name, demangled=name)
         (finding,) = find(made)
         findings.append(replace(finding, bytes=bytes_, object=object_))
     shown = replace(kernel_with(causes[0]), name=name, demangled=name)
-    return KernelReport(shown, judge(shown), tuple(findings))
+    return KernelReport.of(shown, judge(shown), tuple(findings))
 
 
 def report(
@@ -189,8 +215,19 @@ def report(
 ) -> Report:
     """A report of one unit, ``a.cu``."""
     tool = Tool("nvrtc", version, None)
-    unit = UnitReport("a.cu", "nvrtc", arch, (), failure, gaps, kernels, (tool,), (), directives)
-    return Report("0.1.0", (tool,), (unit,))
+    unit = UnitReport(
+        input="a.cu",
+        frontend="nvrtc",
+        arch=arch,
+        options=(),
+        failure=failure,
+        gaps=gaps,
+        kernels=kernels,
+        tools=(tool,),
+        unknown_log_lines=(),
+        directives=directives,
+    )
+    return Report(version="0.1.0", toolchain=by_name((tool,)), units=(unit,))
 
 
 def spilling() -> KernelFacts:
@@ -200,7 +237,7 @@ def spilling() -> KernelFacts:
     return facts(
         "void ns::spilling<(int)32, float>(float*, int)",
         ptxas=PtxasFacts(32, 240, 412, 484, 240, None, 0),
-        sass=SiteClass(60, 51, 484, 412),
+        sass=SassSites(60, 51, 484, 412),
         sites=split,
         own_sites=split,
     )
@@ -214,7 +251,7 @@ def with_object() -> KernelFacts:
         "ring",
         ptxas=PtxasFacts(32, 128, 0, 0, 128, None, 0),
         ptx=PtxFacts(128, 1, 32, 9, 0),
-        sass=SiteClass(31, 9, 124, 36),
+        sass=SassSites(31, 9, 124, 36),
         sites=split,
         own_sites=split,
         lines=(LineUse.of(SourceLocation("a.cu", 31), "local-object", share),),
@@ -224,12 +261,33 @@ def with_object() -> KernelFacts:
 def report_of(*kernels: KernelFacts, failure: bool = False) -> Report:
     """A report of ``a.cu`` with these kernels, and of ``b.cu`` where that one failed."""
     tool = Tool("nvrtc", "13.5", "/lib/libnvrtc.so")
-    judged = tuple(KernelReport(kernel, judge(kernel)) for kernel in kernels)
-    units = [UnitReport("a.cu", "nvrtc", "sm_90", ("-lineinfo",), None, (), judged, (tool,))]
+    judged = tuple(KernelReport.of(kernel, judge(kernel)) for kernel in kernels)
+    units = [
+        UnitReport(
+            input="a.cu",
+            frontend="nvrtc",
+            arch="sm_90",
+            options=("-lineinfo",),
+            failure=None,
+            gaps=(),
+            kernels=judged,
+            tools=(tool,),
+        )
+    ]
     if failure:
         why = Failure("compile", "NVRTC refused b.cu: line 1: error", "mend it", None, "b.cu(1): x")
-        units.append(UnitReport("b.cu", "nvrtc", "sm_90", (), why))
-    return Report("0.1.0", (tool,), tuple(units))
+        units.append(
+            UnitReport(
+                input="b.cu",
+                frontend="nvrtc",
+                arch="sm_90",
+                options=(),
+                failure=why,
+                gaps=(),
+                kernels=(),
+            )
+        )
+    return Report(version="0.1.0", toolchain=by_name((tool,)), units=tuple(units))
 
 
 # PTX and machine code by hand.

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import inspect as _inspect
 
-from lmemscope.exporters.json import SCHEMA, parse_report
-from lmemscope.exporters.report_document import ReportDocument
+from lmemscope.exporters.json import parse_report
 from lmemscope.formats.codec import encode
+from lmemscope.formats.documents import schema_of
 from lmemscope.model import Report
 from lmemscope.rules import RULES
 
@@ -83,12 +83,12 @@ def document(text: str, variant: int = 0) -> str:
 
 @functools.cache
 def _type_of_report() -> _inspect.Type:
-    return _inspect.type_info(ReportDocument)
+    return _inspect.type_info(Report)
 
 
 def _document(text: str, variant: int) -> dict[str, Any]:
     made: dict[str, Any] = _built(_type_of_report(), text, variant)
-    made["schema"] = SCHEMA
+    made["schema"] = schema_of(Report)
     for kernel in (kernel for unit in made["units"] for kernel in unit["kernels"]):
         for number, finding in enumerate(kernel["findings"]):
             rule = RULES[(variant + number) % len(RULES)]
@@ -102,7 +102,8 @@ def _document(text: str, variant: int) -> dict[str, Any]:
 
 
 def _heavier(kernel: dict[str, Any]) -> dict[str, Any]:
-    return {**kernel, "registers": 8}
+    sources = kernel["sources"]
+    return {**kernel, "sources": {**sources, "ptxas": {**sources["ptxas"], "registers": 8}}}
 
 
 def _built(kind: Any, text: str, variant: int, name: str = "", within: tuple[Any, ...] = ()) -> Any:

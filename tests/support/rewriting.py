@@ -5,15 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
 from lmemscope import rules
 from lmemscope.model import Cause, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax
-from tests.support.builders import kernel_with, local_object, source_text
+from tests.support.builders import changed, kernel_with, local_object, source_text
 
 
 def target(
@@ -35,8 +33,8 @@ def target(
     base = kernel_with(cause, kind=type_)
     found = local_object(cause, name=name, type=type_, declared=declared, size=80)
     place = SourceLocation("/p/a.cu", 1)
-    changed: dict[str, object] = {"location": place, **changes}
-    facts = replace(base, objects=(found,), **changed)  # type: ignore[arg-type]
+    given: dict[str, object] = {"location": place, **changes}
+    facts = changed(base, objects=(found,), **given)
     case, finding = next(iter(rules.cases(facts, source_text(known))))
     trees = {path: Syntax(one.encode()) for path, one in known.items()}
     return Target(

@@ -133,7 +133,7 @@ def claims(kernel: KernelReport) -> list[Claim]:
     left = list(kernel.findings)
     made = []
     for share in facts.shares:
-        found = facts.objects[share.object] if share.object is not None else None
+        found = facts.objects[share.object_index] if share.object_index is not None else None
         finding = _finding(share, found, left)
         left.remove(finding)
         accesses = tuple(

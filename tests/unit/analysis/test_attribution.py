@@ -58,7 +58,9 @@ def test_an_access_has_the_cause_of_its_object() -> None:
     access = only(INDEXED, ldl("ld.local", base=4))
     assert (access.cause, access.object, access.function) == ("dynamic-index", 0, "k")
     line = line_of(program(INDEXED), "ld.local")
-    assert access.evidence == (Evidence("ptx-instruction", ptx_line=line, opcode="ld.local.u32"),)
+    assert access.evidence_facts == (
+        Evidence("ptx-instruction", ptx_line=line, opcode="ld.local.u32"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,8 +99,8 @@ def test_an_address_that_may_be_of_two_objects_counts_for_the_first_and_names_th
     fact = attributed(given)
     (access,) = fact.accesses
     assert (access.cause, access.object, access.others) == ("dynamic-index", 0, (1,))
-    ledger = [share for share in fact.causes if share.object is not None]
-    assert [(share.object, share.sites.bytes) for share in ledger] == [(0, 4), (1, 0)]
+    ledger = [share for share in fact.causes if share.object_index is not None]
+    assert [(share.object_index, share.sites.bytes) for share in ledger] == [(0, 4), (1, 0)]
     assert all(share.concerns(access) for share in ledger)
     findings = [one for one in find(fact, SourceText(lambda _: ())) if one.cause == access.cause]
     assert len(findings) == 2
@@ -124,13 +126,13 @@ def test_a_generic_address_that_nothing_explains_is_left_open() -> None:
 
 def test_marked_sites_are_spills_and_unplaced_ones_open() -> None:
     marked, unplaced = accesses(INDEXED, ldl("ld.local", marked=True), ldl(None))
-    assert (marked.cause, marked.evidence) == ("register-spill", (Evidence("spill-mark"),))
-    assert (unplaced.cause, unplaced.evidence, unplaced.sectors) == ("unattributed", (), 4)
+    assert (marked.cause, marked.evidence_facts) == ("register-spill", (Evidence("spill-mark"),))
+    assert (unplaced.cause, unplaced.evidence_facts, unplaced.sectors) == ("unattributed", (), 4)
 
 
 def test_machine_code_alone_tells_uniform_addresses() -> None:
     found = attributed(layers(None, ldl(), ldl(base=9), ldl(base=None), ldl(marked=True)))
-    told = [(a.cause, a.uniformity, [e.kind for e in a.evidence]) for a in found.accesses]
+    told = [(a.cause, a.uniformity, [e.kind for e in a.evidence_facts]) for a in found.accesses]
     assert told == [
         ("unattributed", "uniform", []),
         ("unattributed", "unknown", []),
@@ -197,8 +199,8 @@ BY_POINTER = LEAF.replace("ret;", "call %rd7, (), proto;\nret;")
 )
 def test_why_a_function_saves_registers(leaf: str, inside: str, cause: Cause, kind: str) -> None:
     access = saved(SAVE, leaf=leaf, inside=inside)
-    assert (access.cause, access.evidence[0].kind) == (cause, kind)
-    assert access.evidence[0].subject == access.function == inside
+    assert (access.cause, access.evidence_facts[0].kind) == (cause, kind)
+    assert access.evidence_facts[0].subject == access.function == inside
 
 
 NUMBER_AND_POINTER = "(.param .b64 _, .param .b32 _)"
@@ -238,7 +240,7 @@ def test_what_a_call_through_a_pointer_can_reach(body: str, cause: Cause, kind: 
     table = ".global .align 8 .u64 table[1] = {leaf};"
     ptx = program(body, leaf=LEAF, variables=(table,))
     (access,) = attributed(layers(ptx, callees={"leaf": [SAVE]})).accesses
-    assert (access.cause, access.evidence[0].kind) == (cause, kind)
+    assert (access.cause, access.evidence_facts[0].kind) == (cause, kind)
 
 
 def test_what_a_function_calls_that_a_pointer_reaches_is_called_directly() -> None:
@@ -246,7 +248,7 @@ def test_what_a_function_calls_that_a_pointer_reaches_is_called_directly() -> No
     through = THROUGH.format(what=f"()_ {NUMBER_AND_POINTER}", results="")
     ptx = program(through, leaf=LEAF, middle=CALLS, variables=(table,))
     fact = attributed(layers(ptx, callees={"leaf": [SAVE]}))
-    assert [(a.cause, a.evidence[0].kind) for a in fact.accesses] == [
+    assert [(a.cause, a.evidence_facts[0].kind) for a in fact.accesses] == [
         ("callee-save", "called-directly")
     ]
     assert fact.calls is not None
@@ -260,7 +262,9 @@ def test_what_a_function_calls_that_a_pointer_reaches_is_called_directly() -> No
 def test_a_function_of_a_table_is_called_through_it(table: str, kind: str) -> None:
     ptx = program("add.u32 %r9, %r8, 1;\nret;", variables=(table,) if table else ())
     fact = attributed(layers(ptx, SAVE, kind="function"))
-    assert [(one.cause, one.evidence[0].kind) for one in fact.accesses] == [("callee-save", kind)]
+    assert [(one.cause, one.evidence_facts[0].kind) for one in fact.accesses] == [
+        ("callee-save", kind)
+    ]
     (finding,) = find(replace(fact, kind="function"), SourceText(lambda _: ()))
     assert ("indirect calls" in finding.message) == bool(table)
     assert ("template parameter or a switch" in finding.advice[0].text) == bool(table)
@@ -277,7 +281,7 @@ def test_a_function_that_stores_more_than_registers_hold_spills_unmarked(
     assert {one.cause for one in unmarked} == {cause}
     assert last.cause == "register-spill"
     kind = "called-directly" if cause == "callee-save" else "unmarked-spill"
-    assert unmarked[0].evidence[0].kind == kind
+    assert unmarked[0].evidence_facts[0].kind == kind
 
 
 @pytest.mark.parametrize(("bytes_", "cause"), [(64, "callee-save"), (2000, "register-spill")])
@@ -335,7 +339,7 @@ def test_a_result_that_is_not_read_has_a_place_of_just_its_size() -> None:
 )
 def test_why_the_kernel_itself_saves_registers(ptx: str, log: str, cause: Cause, kind: str) -> None:
     access = saved(stl(ptx), log=log)
-    assert (access.cause, access.evidence[0].kind) == (cause, kind)
+    assert (access.cause, access.evidence_facts[0].kind) == (cause, kind)
 
 
 def test_a_kernel_that_calls_nothing_and_spills_nothing_leaves_it_open() -> None:
@@ -512,7 +516,7 @@ ld.u32 %r2, [%rd1+4];
 ret;"""
     fact = attributed(layers(program(body), ldl("ld.u32", base=4, generic=True), frame=64))
     assert [(access.opcode, access.object) for access in fact.generic] == [("LD", 0)]
-    assert fact.accesses == ()
+    assert fact.counted == ()
     assert fact.sass is not None
     assert fact.sass.count == 0
 
@@ -686,7 +690,7 @@ ret;"""
     (found,) = fact.objects
     assert found.cause == cause
     if cause == "const-table":
-        (held,) = found.evidence
+        (held,) = found.evidence_facts
         assert (held.bytes, held.limit) == (size, 1020)
         (finding,) = find(fact, SourceText(lambda _: ()))
         assert "more than the 1020 bytes that a thread can hold" in finding.message

@@ -6,7 +6,7 @@ import pytest
 
 from lmemscope.analysis.facts import gather_facts
 from lmemscope.analysis.ptx.components import strong_components
-from lmemscope.model import Disagreement, KernelFacts, PtxasFacts, SiteClass, SiteSplit
+from lmemscope.model import Disagreement, KernelFacts, PtxasFacts, SassSites, SiteClass, SiteSplit
 from tests.support.builders import depot, facts, layers, ldl, program, ptxas_report, stl
 
 BODY = f"{depot(64)}\nadd.u64 %rd1, %SPL, 0;\nld.local.u32 %r2, [%rd1];\nadd.u32 %r3, %r2, 1;\nret;"
@@ -25,7 +25,7 @@ def test_each_layer_says_its_own() -> None:
     assert fact.cubin is not None
     assert fact.ptxas is not None
     assert fact.cubin.stack_frame == fact.ptxas.stack_frame == fact.stack_frame == 64
-    assert fact.sass == SiteClass(1, 0, 4, 0)
+    assert fact.sass == SassSites(1, 0, 4, 0)
 
 
 def test_the_classes_of_callees_are_added_to_the_kernels() -> None:
@@ -35,15 +35,15 @@ def test_the_classes_of_callees_are_added_to_the_kernels() -> None:
         SiteClass(1, 1, 8, 4), SiteClass(1, 0, 4, 0), SiteClass(1, 0, 4, 0)
     )
     (leaf,) = fact.callees
-    assert (leaf.name, leaf.sass) == ("leaf", SiteClass(2, 0, 8, 0))
+    assert (leaf.name, leaf.sass) == ("leaf", SassSites(2, 0, 8, 0))
 
 
 @pytest.mark.parametrize(
     ("stores", "loads", "expected"),
     [
         (4, 8, ()),
-        (4, 4, (Disagreement("spill_loads", (("ptxas", 4), ("sass", 8))),)),
-        (0, 8, (Disagreement("spill_stores", (("ptxas", 0), ("sass", 4))),)),
+        (4, 4, (Disagreement("spill_loads", {"ptxas": 4, "sass": 8}),)),
+        (0, 8, (Disagreement("spill_stores", {"ptxas": 0, "sass": 4}),)),
     ],
 )
 def test_spills_are_compared_with_ptxas(
@@ -59,7 +59,7 @@ def test_sites_of_unknown_origin_leave_spills_uncompared() -> None:
 def test_what_one_source_does_not_say_is_no_disagreement() -> None:
     assert gathered(*SPILL).disagreements == ()
     (found,) = gathered(frame=32, log=ptxas_report(frame=64)).disagreements
-    assert found == Disagreement("stack_frame", (("ptxas", 64), ("cubin", 32)))
+    assert found == Disagreement("stack_frame", {"ptxas": 64, "cubin": 32})
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,17 @@ from lmemscope.model import (
     Work,
 )
 from lmemscope.rules.verdict import judge
-from tests.support.builders import MachineCode, attributed, depot, facts, layers, ldl, program, stl
+from tests.support.builders import (
+    MachineCode,
+    attributed,
+    changed,
+    depot,
+    facts,
+    layers,
+    ldl,
+    program,
+    stl,
+)
 from tests.support.program import ROOT
 
 PLAIN = Work(
@@ -137,10 +147,10 @@ def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
 
 def test_what_other_sources_do_has_no_cost() -> None:
     base = facts("k", calls=CallFacts((), (), False))
-    report = KernelReport(base, judge(base), work=PLAIN)
+    report = KernelReport.of(base, judge(base), work=PLAIN)
     assert cost_of(report, "sm_90", Grid(64)) is not None
     called = replace(base, calls=CallFacts((), (), False, external=("_Z3hit",)))
-    assert cost_of(replace(report, facts=called), "sm_90", Grid(64)) is None
+    assert cost_of(changed(report, facts=called), "sm_90", Grid(64)) is None
 
 
 def test_a_launch_of_few_blocks_waits_more_and_misses_less() -> None:
@@ -543,7 +553,7 @@ BEHIND = "add.f32 %f, %f, %f;\n" * 3
 
 def test_code_outside_of_loops_runs_once() -> None:
     given = layers(program(LOOP.format(inside="add.f32 %f, %f, %f;", bound=9, behind=BEHIND)))
-    facts = replace(attributed(given), cubin=CubinFacts(16, 0, 0, 255, 0, 1800))
+    facts = changed(attributed(given), cubin=CubinFacts(16, 0, 0, 255, 0, 1800))
     found = work_of(given, facts)
     assert found is not None
     assert found.looped_code == 1800 * 4 / 9

@@ -238,13 +238,13 @@ def test_each_cause_and_object_has_one_line_with_both_sums() -> None:
         access("register-spill", object=None),
     ]
     frame = [
-        FrameRange(0, 80, "object", "dynamic-index", 0),
-        FrameRange(80, 4, "spill slots", "register-spill", None),
-        FrameRange(84, 4, "spill slots", "register-spill", None),
-        FrameRange(88, 8, "padding", None, None),
+        FrameRange.of(0, 80, "object", "dynamic-index", (0, local_object())),
+        FrameRange.of(80, 4, "spill slots", "register-spill"),
+        FrameRange.of(84, 4, "spill slots", "register-spill"),
+        FrameRange.of(88, 8, "padding", None),
     ]
-    lines = shares(accesses, frame)
-    assert [(s.cause, s.object, s.frame_bytes, s.sites.bytes) for s in lines] == [
+    lines = shares(accesses, frame, [local_object()] * 2)
+    assert [(s.cause, s.object_index, s.frame_bytes, s.sites.bytes) for s in lines] == [
         ("dynamic-index", 1, 0, 16),
         ("dynamic-index", 0, 80, 12),
         ("register-spill", None, 8, 4),
@@ -254,12 +254,12 @@ def test_each_cause_and_object_has_one_line_with_both_sums() -> None:
 
 def test_most_site_bytes_come_first_then_most_frame_bytes_then_the_name() -> None:
     frame = [
-        FrameRange(0, 8, "object", "volatile", 0),
-        FrameRange(8, 8, "object", "alloca", 1),
-        FrameRange(16, 16, "object", "volatile", 2),
+        FrameRange.of(0, 8, "object", "volatile", (0, local_object())),
+        FrameRange.of(8, 8, "object", "alloca", (1, local_object())),
+        FrameRange.of(16, 16, "object", "volatile", (2, local_object())),
     ]
-    lines = shares([access("const-table", object=3)], frame)
-    assert [(s.cause, s.object) for s in lines] == [
+    lines = shares([access("const-table", object=3)], frame, [local_object()] * 4)
+    assert [(s.cause, s.object_index) for s in lines] == [
         ("const-table", 3),
         ("volatile", 2),
         ("alloca", 1),
@@ -281,7 +281,7 @@ def test_what_is_left_of_a_structure_has_what_its_members_have_not() -> None:
     function = cubin_function("k", site(16, at=0))
     accesses = [access(pc=16, object=None)]
     ranges = frame_map(88, function, accesses, (rest, member), placed)
-    assert [(part.offset, part.size, part.object) for part in ranges] == [
+    assert [(part.offset, part.size, part.object_index) for part in ranges] == [
         (0, 4, 0),
         (4, 80, 1),
         (84, 4, 0),

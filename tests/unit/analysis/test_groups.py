@@ -14,11 +14,12 @@ from lmemscope.model import (
     KernelReport,
     PtxasFacts,
     Report,
+    SassSites,
     SiteClass,
     SourceLocation,
 )
 from lmemscope.rules.verdict import judge
-from tests.support.builders import facts, kernel_with, local_object, report
+from tests.support.builders import changed, facts, kernel_with, local_object, report
 
 
 def instance(
@@ -28,17 +29,17 @@ def instance(
     if cause is None:
         made = facts(name)
     else:
-        sites = SiteClass(1, 0, bytes_, 0)
-        made = replace(
+        sites, table = SassSites(1, 0, bytes_, 0), local_object(cause, name=object_)
+        made = changed(
             kernel_with(cause),
             name=name,
             demangled=name,
-            objects=(local_object(cause, name=object_),),
-            causes=(CauseShare(cause, 0, bytes_, sites),),
+            objects=(table,),
+            causes=(CauseShare.of(cause, (0, table), bytes_, sites),),
             sass=sites,
             ptxas=PtxasFacts(32, bytes_, 0, 0, bytes_, None, 0),
         )
-    return KernelReport(made, judge(made))
+    return KernelReport.of(made, judge(made))
 
 
 def test_instances_with_the_same_causes_are_one_group() -> None:
@@ -71,7 +72,7 @@ def test_what_differs_is_another_group(other: KernelReport) -> None:
 def test_a_template_of_another_file_is_another_group() -> None:
     moved = instance("k<2>")
     elsewhere = replace(moved.facts, location=SourceLocation("b.cu", 3))
-    there = replace(moved, facts=elsewhere)
+    there = changed(moved, facts=elsewhere)
     assert [one.file for one in groups(report(instance("k<1>"), there))] == ["a.cu", "b.cu"]
 
 
@@ -118,7 +119,7 @@ def test_what_is_not_known_is_no_zero() -> None:
     def unknown(name: str) -> KernelFacts:
         return facts(name, sass=None, ptxas=None, cubin=None, sites=None, own_sites=None)
 
-    made = [KernelReport(one, judge(one)) for one in (unknown("k<1>"), unknown("k<2>"))]
+    made = [KernelReport.of(one, judge(one)) for one in (unknown("k<1>"), unknown("k<2>"))]
     (found,) = groups(report(*made))
     assert (found.site_bytes, found.frame, found.spills) == (None, None, None)
 

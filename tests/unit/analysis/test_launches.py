@@ -30,7 +30,7 @@ from lmemscope.rules.verdict import judge
 from tests.support.builders import facts, find, report_of
 from tests.support.program import Finished, run_program
 
-SHARE = CauseShare("device-launch", None, 0, SiteClass())
+SHARE = CauseShare.of("device-launch", None, 0, SiteClass())
 
 
 def launch(child: str | None, line: int = 5, **changes: Any) -> Launch:
@@ -118,7 +118,16 @@ def test_a_source_that_did_not_compile_has_its_trees() -> None:
         launch("leaf", function="helper", parents=("one", "two"), seen="source"),
         launch("other", function="nobody", seen="source"),
     )
-    unit = UnitReport("a.cu", "auto", "sm_90", (), None, launches=seen)
+    unit = UnitReport(
+        input="a.cu",
+        frontend="auto",
+        arch="sm_90",
+        options=(),
+        failure=None,
+        launches=seen,
+        gaps=(),
+        kernels=(),
+    )
     assert [node.name for node in trees(unit)] == ["one", "two", "nobody"]
     assert [node.children[0].name for node in trees(unit)] == ["leaf", "leaf", "other"]
 
@@ -172,7 +181,7 @@ def test_a_pointer_to_shared_memory_is_an_error_and_still_no_local_memory() -> N
 def test_the_error_fails_the_gate_and_the_launch_does_not() -> None:
     def judged(kernel: KernelFacts) -> Report:
         (unit,) = report_of(kernel).units
-        found = KernelReport(kernel, judge(kernel), find(kernel))
+        found = KernelReport.of(kernel, judge(kernel), find(kernel))
         return replace(report_of(), units=(replace(unit, kernels=(found,)),))
 
     good = judged(parent(launch("child")))

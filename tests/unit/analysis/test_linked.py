@@ -681,7 +681,7 @@ def test_a_link_is_the_evidence_that_an_external_call_lacks() -> None:
 
 
 def test_alloca_makes_more_of_a_stack_than_nvlink_counts() -> None:
-    report = unit_report(causes=(builders.CauseShare("alloca", None, 0, builders.NOTHING),))
+    report = unit_report(causes=(builders.CauseShare.of("alloca", None, 0, builders.NOTHING),))
     (link,) = with_run_time_stacks([linked(image(PLAIN, CALLS))], report.units)
     assert link.kernels[0].run_time_stack == ("k",)
     assert link.kernels[0].stack is None

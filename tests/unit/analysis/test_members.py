@@ -156,7 +156,7 @@ def test_an_indexed_member_is_an_object_and_the_rest_another() -> None:
     fact = kernel(104, [element(12, 4, 4)], "x = s.a.b[i];", OUTER)
     assert shown(fact.objects) == [("s.a.b", 12, 48, "whole"), ("s", 0, 56, "rest")]
     assert fact.objects[0].type == "float[12]"
-    assert [(r.offset, r.size, r.object) for r in fact.frame] == [
+    assert [(r.offset, r.size, r.object_index) for r in fact.frame] == [
         (0, 12, 1),
         (12, 48, 0),
         (60, 44, 1),

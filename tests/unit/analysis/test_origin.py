@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import astuple
 
 from lmemscope.analysis.origin import Origin, OriginKind
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.model import SassSites
 from tests.support.builders import (
     MachineCode,
     attributed,
@@ -160,7 +162,7 @@ def test_a_moved_access_is_its_objects_and_no_spill() -> None:
     fact = attributed(layers(program(FILLED), *PLACED, moved, frame=48, log=ptxas_report(frame=48)))
     last = fact.accesses[-1]
     assert last.object == 0
-    assert [evidence.kind for evidence in last.evidence] == ["ptx-instruction", "frame-place"]
+    assert [evidence.kind for evidence in last.evidence_facts] == ["ptx-instruction", "frame-place"]
     assert fact.disagreements == ()
 
 
@@ -178,7 +180,8 @@ def test_facts_and_causes_agree_on_every_site() -> None:
     assert split.spill.count == sum(
         a.ptx_line is not None and a.object is None for a in fact.accesses
     )
-    assert split.spill + split.local_object + split.unknown == fact.sass
+    whole = split.spill + split.local_object + split.unknown
+    assert fact.sass == SassSites(*astuple(whole))
 
 
 PASSING = """ld.param.u64 %rd1, [k_param_0];
@@ -256,7 +259,7 @@ ret;"""
     given = layers(program("ret;", leaf=body), callees={"leaf": [ldl("ld.local.f32", at=24)]})
     fact = attributed(given)
     assert [access.cause for access in fact.accesses] == ["call-frame"]
-    (evidence,) = fact.accesses[0].evidence
+    (evidence,) = fact.accesses[0].evidence_facts
     assert (evidence.opcode, evidence.subject) == ("ld.local.f32", "leaf")
 
 
@@ -265,9 +268,9 @@ def test_what_calls_pass_on_the_stack_is_their_frame_and_no_spill() -> None:
     report = ptxas_report(frame=16)
     fact = attributed(layers(program(PASSING), *passed, frame=16, log=report))
     assert [access.cause for access in fact.accesses] == ["call-frame"] * 2
-    assert {(one.kind, one.opcode) for access in fact.accesses for one in access.evidence} == {
-        ("ptx-instruction", "st.param.b32")
-    }
+    assert {
+        (one.kind, one.opcode) for access in fact.accesses for one in access.evidence_facts
+    } == {("ptx-instruction", "st.param.b32")}
     assert fact.disagreements == ()
     assert fact.sites.spill.count == 0
 

@@ -24,12 +24,13 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Report,
+    SassSites,
     SiteClass,
     SourceLocation,
     View,
 )
 from lmemscope.rules.verdict import judge
-from tests.support.builders import facts, find, kernel_with, local_object, report
+from tests.support.builders import changed, facts, find, kernel_with, local_object, report
 from tests.support.program import run_program
 
 
@@ -43,34 +44,34 @@ def kernel(
     file: str = "a.cu",
 ) -> KernelReport:
     """A kernel with one cause of a modelled cost."""
-    share = SiteClass(sites, 0, 4 * sites, 0)
+    share = SassSites(sites, 0, 4 * sites, 0)
     with_object = cause not in ("register-spill", "printf-args")
     base = kernel_with(cause, with_object=with_object)
-    number = 0 if with_object else None
-    made = replace(
+    table = (0, base.objects[0]) if with_object else None
+    made = changed(
         base,
         name=name,
         demangled=f"void {name}(float*)",
         location=SourceLocation(file, 3),
         sass=share,
-        causes=(CauseShare(cause, number, size, share, cost=cost),),
+        causes=(CauseShare.of(cause, table, size, share, cost=cost),),
         objects=tuple(replace(one, size=size) for one in base.objects),
         ptxas=PtxasFacts(32, size, 0, 0, size, None, 0),
         ptx=PtxFacts(size, 1, 1, 0, 0),
     )
-    return KernelReport(made, judge(made), find(made))
+    return KernelReport.of(made, judge(made), find(made))
 
 
 def plain(name: str, cost: float) -> KernelReport:
     """A kernel that is no template."""
     made = kernel(name, cost)
     named = replace(made.facts, demangled=f"{name}(float*)")
-    return replace(made, facts=named)
+    return changed(made, facts=named)
 
 
 def clean(count: int) -> list[KernelReport]:
     made = (facts(f"clean_{n}") for n in range(count))
-    return [KernelReport(one, judge(one)) for one in made]
+    return [KernelReport.of(one, judge(one)) for one in made]
 
 
 def a_project() -> Report:
@@ -96,9 +97,9 @@ def test_messages_cost_nothing_whatever_their_sites() -> None:
     assert not is_negligible(kernel("k", 0.0, "math-slow-path"))
     both = replace(
         printing.facts,
-        causes=(*printing.facts.causes, CauseShare("alloca", None, 0, SiteClass(), cost=1.0)),
+        causes=(*printing.facts.causes, CauseShare.of("alloca", None, 0, SiteClass(), cost=1.0)),
     )
-    assert not is_negligible(KernelReport(both, judge(both)))
+    assert not is_negligible(KernelReport.of(both, judge(both)))
 
 
 def test_where_no_model_says_a_cost_each_access_counts_once() -> None:
@@ -114,7 +115,7 @@ def test_what_a_build_log_says_is_ranked_by_it() -> None:
     def logged(name: str, frame: int, spills: int) -> KernelReport:
         ptxas = PtxasFacts(32, frame, spills, spills, frame, None, 0)
         made = facts(name, sass=None, sites=None, own_sites=None, cubin=None, ptx=None, ptxas=ptxas)
-        return KernelReport(made, judge(made))
+        return KernelReport.of(made, judge(made))
 
     made = report(logged("small", 8, 8), logged("large", 800, 0), logged("none", 0, 0))
     assert [one.name for one in groups(made)] == ["large", "small", "none"]

@@ -496,7 +496,16 @@ def test_a_pyproject_without_our_table(text: str, here: Path) -> None:
 )
 def test_a_comment_is_checked_by_the_same_rows(argument: str, said: str) -> None:
     directive = KernelDirective("allow", argument, 4, "k")
-    unit = UnitReport("a.cu", "nvrtc", "sm_90", (), None, directives=(directive,))
+    unit = UnitReport(
+        input="a.cu",
+        frontend="nvrtc",
+        arch="sm_90",
+        options=(),
+        failure=None,
+        directives=(directive,),
+        gaps=(),
+        kernels=(),
+    )
     with pytest.raises(UsageError) as caught:
         policy.from_sources([unit])
     assert caught.value.message.startswith(f"a.cu:4: {said}")

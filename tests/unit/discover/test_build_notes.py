@@ -205,5 +205,11 @@ def toolkit(tmp_path: Path, below: str, header: str) -> Compiler:
 def failed(header: str, log: str = "") -> UnitReport:
     log = log or f'a.cu(1): catastrophic error: cannot open source file "{header}"'
     return UnitReport(
-        "a.cu", "nvrtc", "sm_90", (), Failure("compile", "refused", "wheel", None, log)
+        input="a.cu",
+        frontend="nvrtc",
+        arch="sm_90",
+        options=(),
+        failure=Failure("compile", "refused", "wheel", None, log),
+        gaps=(),
+        kernels=(),
     )

@@ -138,7 +138,16 @@ def seen(path: Path, instantiated: str = "", others: str = "", file: str = "") -
     templates = HeaderTemplates(
         file or path.name, str(path), tuple(instantiated.split()), tuple(others.split())
     )
-    return UnitReport("a.cu", "nvrtc", "sm_90", (), None, headers=(templates,))
+    return UnitReport(
+        input="a.cu",
+        frontend="nvrtc",
+        arch="sm_90",
+        options=(),
+        failure=None,
+        headers=(templates,),
+        gaps=(),
+        kernels=(),
+    )
 
 
 class TestTemplatesThatNoUnitInstantiates:
@@ -222,13 +231,22 @@ def unit_with(name: str, *headers: HeaderSource, own: str = "") -> UnitReport:
     kernel = judged("k", "dynamic-index")
     place = SourceLocation("lib.cuh", 3)
     facts = replace(kernel.facts, name="_ZN3lib1kEPi", demangled="lib::k(int*)", location=place)
-    held = KernelReport(facts, kernel.verdict, kernel.findings)
+    held = KernelReport.of(facts, kernel.verdict, kernel.findings)
     said = of_unit.directives(found)
-    return UnitReport(name, "nvrtc", "sm_90", (), None, kernels=(held,), directives=said)
+    return UnitReport(
+        input=name,
+        frontend="nvrtc",
+        arch="sm_90",
+        options=(),
+        failure=None,
+        kernels=(held,),
+        directives=said,
+        gaps=(),
+    )
 
 
 def verdict(*units: UnitReport) -> tuple[str, tuple[str, ...]]:
-    result = compare(Report("0", (), units), Policy(), None)
+    result = compare(Report(version="0", toolchain={}, units=units), Policy(), None)
     return result.verdict, result.unused
 
 

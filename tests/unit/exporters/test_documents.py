@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import fields, replace
 
 from lmemscope import model
 from lmemscope.exporters import (
@@ -14,27 +15,13 @@ from lmemscope.exporters import (
     formats,
     gate_document,
     render,
-    report_document,
 )
 from lmemscope.formats.codec import decode, encode, shaped
+from lmemscope.formats.json_schema import json_schema
 from lmemscope.gate.compare import compare
 from tests.support.builders import judged, report
 
 UNSAVED: list[tuple[type[Any], type[Any], str]] = [
-    # Not of what was written: what a reader of a saved report found.
-    (model.Report, report_document.ReportDocument, "doubts"),
-    (model.UnitReport, report_document.UnitDocument, "cached headers others"),
-    # Under other names: facts and sources are a kernel's, and its accesses are of two kinds.
-    (model.KernelReport, report_document.KernelDocument, "facts work"),
-    (model.KernelFacts, report_document.KernelDocument, "cubin generic ptxas"),
-    (model.FunctionFacts, report_document.FunctionDocument, ""),
-    (model.FrameRange, report_document.FrameRangeDocument, ""),
-    (model.CauseShare, report_document.CauseDocument, "sites"),
-    (model.SiteClass, report_document.CauseDocument, ""),
-    (model.Finding, report_document.FindingDocument, ""),
-    (model.LocalObject, report_document.ObjectDocument, ""),
-    (model.LocalAccess, report_document.AccessDocument, ""),
-    (model.Disagreement, report_document.DisagreementDocument, ""),
     # A patch holds the edits; what ranking went by is of no use later.
     (model.FixReport, fix_document.FixDocument, "chosen kernels trials"),
     (
@@ -61,6 +48,32 @@ def test_no_field_of_the_model_is_left_out_by_mistake(
     kind: type[Any], document: type[Any], unsaved: str
 ) -> None:
     assert sorted(names(kind) - names(document)) == unsaved.split()
+
+
+def test_a_report_is_its_own_document() -> None:
+    """Of all that it holds, only what is declared is not in the schema."""
+    parts = json_schema(model.Report)
+    for kind in (model.UnitReport, model.KernelReport, model.LocalAccess, model.CauseShare):
+        written = set(parts["$defs"][kind.__name__]["properties"])
+        assert {f.name for f in fields(kind)} - written <= {*getattr(kind, "UNWRITTEN", ())}
+    assert names(model.Report) - set(parts["properties"]) == {"doubts"}
+    assert "Work" not in parts["$defs"]
+
+
+def test_figures_that_follow_are_made_anew() -> None:
+    kernel = judged("k", "dynamic-index")
+    assert kernel.ptxas is not None
+    ptxas = replace(kernel.ptxas, registers=77, stack_frame=None)
+    changed = replace(kernel, sources=replace(kernel.sources, ptxas=ptxas), registers=1)
+    assert changed.registers == 77
+    assert changed.cubin is not None
+    assert changed.stack_frame == changed.cubin.stack_frame
+
+
+def test_an_empty_list_that_is_given_is_written() -> None:
+    kernel = replace(judged("k"), accesses=model.NOT_GIVEN)
+    assert "accesses" not in json.loads(encode(kernel))
+    assert json.loads(encode(replace(kernel, accesses=())))["accesses"] == []
 
 
 def test_a_field_that_nothing_has_is_an_error_though_it_has_a_default() -> None:

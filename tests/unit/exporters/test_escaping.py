@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from lmemscope.exporters import escape_html, escape_markdown, render
 from lmemscope.exporters.escape import visible
 from lmemscope.model import (
+    NOT_GIVEN,
     Advice,
     Disagreement,
-    Evidence,
     Failure,
     Gap,
     KernelReport,
@@ -28,7 +28,7 @@ from lmemscope.model import (
     SourceLocation,
     UnitReport,
 )
-from tests.support.builders import judged, report
+from tests.support.builders import changed, judged, report
 from tests.support.program import ROOT
 
 EXPORTERS = ROOT / "lmemscope" / "exporters"
@@ -64,7 +64,7 @@ def hostile_report(text: str) -> Report:
     kernel = judged("k", "dynamic-index", object_=text)
     facts = kernel.facts
     found = replace(facts.objects[0], name=text, type=text, declared=place)
-    facts = replace(
+    facts = changed(
         facts,
         name=text,
         demangled=text,
@@ -72,7 +72,7 @@ def hostile_report(text: str) -> Report:
         objects=(found,),
         lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),),
         ptxas=replace(facts.ptxas, stack_frame=80) if facts.ptxas else None,
-        disagreements=(Disagreement(text, ((text, 1),)),),
+        disagreements=(Disagreement(text, {text: 1}),),
     )
     finding = replace(
         kernel.findings[0],
@@ -81,19 +81,28 @@ def hostile_report(text: str) -> Report:
         message=f"`{text}` and {text}",
         location=place,
         advice=(Advice(text, text),),
-        evidence=(Evidence("text", subject=text),),
+        evidence=(text,),
+        evidence_facts=NOT_GIVEN,
     )
-    shown = KernelReport(
+    shown = KernelReport.of(
         facts,
         replace(kernel.verdict, text=text),
         (finding,),
         Quotes(sass=(text, text), sass_at=(place, None)),
     )
     clean = judged("clean")
-    quiet = replace(clean, facts=replace(clean.facts, demangled=text))
+    quiet = changed(clean, facts=replace(clean.facts, demangled=text))
     made = report(shown, quiet, gaps=(Gap("ptx", text),))
     unit = replace(made.units[0], input=text, source_lines=(SourceLine(text, 7, text),))
-    failed = UnitReport(text, "nvrtc", text, (), Failure("compile", text, text, None, text))
+    failed = UnitReport(
+        input=text,
+        frontend="nvrtc",
+        arch=text,
+        options=(),
+        failure=Failure("compile", text, text, None, text),
+        gaps=(),
+        kernels=(),
+    )
     return replace(made, units=(unit, failed), notes=(text,), version=text)
 
 

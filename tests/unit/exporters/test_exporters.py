@@ -27,6 +27,7 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Report,
+    SassSites,
     SiteClass,
     SiteSplit,
 )
@@ -39,7 +40,7 @@ def everything() -> Iterator[Document]:
     report = report_of(with_object())
     yield report
     yield Checked(report, compare(report, Policy(), None))
-    yield difference(Report("0", (), ()), report)
+    yield difference(Report(version="0", toolchain={}, units=()), report)
     yield FixReport("0", (), (), Chosen((), (), "ring"))
 
 
@@ -85,7 +86,7 @@ def test_verdicts(kernel: KernelFacts, kind: str, snapshot: SnapshotAssertion) -
 
 def test_unknown_origin_is_never_called_a_spill() -> None:
     split = SiteSplit(NOTHING, NOTHING, SiteClass(1, 2, 4, 8))
-    verdict = judge(facts(ptxas=None, sass=SiteClass(1, 2, 4, 8), sites=split, own_sites=split))
+    verdict = judge(facts(ptxas=None, sass=SassSites(1, 2, 4, 8), sites=split, own_sites=split))
     assert verdict.kind == "unknown"
     assert "spill" not in verdict.text
 
@@ -135,7 +136,7 @@ def test_machine_code_without_accesses_spills_nothing() -> None:
 
 
 def test_failures_disagreements_and_gaps_follow_the_table(snapshot: SnapshotAssertion) -> None:
-    odd = facts(disagreements=(Disagreement("spill_stores", (("ptxas", 144), ("sass", 160))),))
+    odd = facts(disagreements=(Disagreement("spill_stores", {"ptxas": 144, "sass": 160}),))
     given = report_of(odd, failure=True)
     gap = replace(given.units[0], gaps=(Gap("ptx", "no PTX text"),))
     text = table(replace(given, units=(gap, given.units[1])))

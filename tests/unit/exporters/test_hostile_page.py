@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope.exporters import render
-from lmemscope.model import Report
+from lmemscope.model import Report, by_name
 from tests.support.hostile import TEXTS, hostile
 from tests.support.program import run_program
 
@@ -137,7 +137,7 @@ def together(texts: list[str]) -> Report:
         reports[0],
         units=tuple(unit for one in reports for unit in one.units),
         notes=tuple(note for one in reports for note in one.notes),
-        toolchain=tuple(tool for one in reports for tool in one.toolchain),
+        toolchain=by_name(tool for one in reports for tool in one.tools),
     )
 
 

@@ -26,13 +26,14 @@ from lmemscope.model import (
     PtxasFacts,
     Quotes,
     Report,
+    SassSites,
     SiteClass,
     SourceLine,
     SourceLocation,
     UnitReport,
 )
 from lmemscope.rules.verdict import judge
-from tests.support.builders import judged, report
+from tests.support.builders import changed, judged, report
 from tests.support.program import ROOT
 
 
@@ -47,12 +48,12 @@ def markdown_of(made: Report) -> str:
 def using(name: str, bytes_: int = 4) -> KernelReport:
     """A kernel whose dynamically indexed table has so many bytes at its sites."""
     made = judged(name, "dynamic-index")
-    sites = SiteClass(1, 0, bytes_, 0)
-    share = CauseShare("dynamic-index", 0, 80, sites)
-    facts = replace(
+    sites = SassSites(1, 0, bytes_, 0)
+    share = CauseShare.of("dynamic-index", (0, made.facts.objects[0]), 80, sites)
+    facts = changed(
         made.facts, causes=(share,), sass=sites, ptxas=PtxasFacts(32, 80, 0, 0, 80, None, 0)
     )
-    return KernelReport(facts, judge(facts), made.findings)
+    return KernelReport.of(facts, judge(facts), made.findings)
 
 
 def many(count: int, clean: int) -> Report:
@@ -141,7 +142,7 @@ def test_machine_code_stands_beside_its_source_line() -> None:
     place = SourceLocation("a.cu", 7)
     facts = replace(kernel.facts, lines=(LineUse.of(place, "local-object", SiteClass(1, 0, 4, 0)),))
     quotes = Quotes(sass=("0x0010  LDL R1,[R2]", "… 3 more"), sass_at=(place, None))
-    made = report(replace(kernel, facts=facts, quotes=quotes))
+    made = report(changed(kernel, facts=facts, quotes=quotes))
     unit = replace(made.units[0], source_lines=(SourceLine("a.cu", 7, "x = t[i];"),))
     page = page_of(replace(made, units=(unit,)))
     line = page.index("x = t[i];")
@@ -190,7 +191,15 @@ def test_what_fails_alike_for_two_architectures_is_said_once_and_its_log_folded(
     failure = Failure("compile", "refused", "mend it", None, "a.cu(1): error\n" * 50)
     made = report(using("k"), failure=None)
     failed = tuple(
-        UnitReport("b.cu", "nvrtc", arch, (), replace(failure, command=arch))
+        UnitReport(
+            input="b.cu",
+            frontend="nvrtc",
+            arch=arch,
+            options=(),
+            failure=replace(failure, command=arch),
+            gaps=(),
+            kernels=(),
+        )
         for arch in ("sm_80", "sm_90")
     )
     both = replace(made, units=(*made.units, *failed))
@@ -215,8 +224,8 @@ def test_missing_evidence_names_an_input_and_counts_the_others() -> None:
 
 def caused(kernel: KernelReport, cause: Cause) -> KernelReport:
     """The kernel with its bytes put down to another cause, and to no variable."""
-    share = replace(kernel.facts.causes[0], cause=cause, object=None)
-    return replace(kernel, facts=replace(kernel.facts, causes=(share,)))
+    share = replace(kernel.facts.causes[0], cause=cause, object=None, object_index=None)
+    return changed(kernel, facts=replace(kernel.facts, causes=(share,)))
 
 
 def cells_of(text: str) -> list[list[str]]:
@@ -257,7 +266,7 @@ def test_the_route_is_named_where_it_alone_differs() -> None:
 def test_the_program_of_a_file_stays_in_brackets() -> None:
     kernel = using("k")
     placed = replace(kernel.facts, location=SourceLocation("all.py", 3))
-    made = report(replace(kernel, facts=placed))
+    made = report(changed(kernel, facts=placed))
     unit = replace(made.units[0], input="all.py[medians]")
     named = replace(made, units=(unit,))
     assert '<small title="all.py[medians]">all.py[medians]</small>' in page_of(named)

@@ -10,12 +10,12 @@ from lmemscope.analysis.selection import MANY, listed, selected, settled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.terminal import render
 from lmemscope.model import KernelReport, Report, View
-from tests.support.builders import judged, report
+from tests.support.builders import changed, judged, report
 
 
 def named(kernel: KernelReport, demangled: str) -> KernelReport:
     facts = replace(kernel.facts, name=demangled, demangled=demangled)
-    return replace(kernel, facts=facts)
+    return changed(kernel, facts=facts)
 
 
 def few() -> Report:

@@ -27,7 +27,7 @@ from lmemscope.model import (
     ThreadRoom,
 )
 from lmemscope.rules.launched import every_block
-from tests.support.builders import kernel_with, report_of, source_text
+from tests.support.builders import changed, kernel_with, report_of, source_text
 from tests.support.program import run_program
 from tests.support.rewriting import kernel, target
 
@@ -38,7 +38,7 @@ def facts(registers: int, shared: int = 0, bounds: int | None = None) -> KernelF
     base = kernel_with("dynamic-index")
     assert base.ptxas is not None
     assert base.cubin is not None
-    return replace(
+    return changed(
         base,
         demangled="k(float*)",
         location=SourceLocation("a.cu", 1),
@@ -165,7 +165,7 @@ def shared_lost(
     """What a column for 64 threads, made for a kernel `k`, loses in another one."""
     was = replace(facts(31, 16, bounds), name=name, demangled=f"{name}(float*)")
     assert was.ptxas is not None
-    made = replace(was, ptxas=replace(was.ptxas, shared=16 + 4096 * rises))
+    made = changed(was, ptxas=replace(was.ptxas, shared=16 + 4096 * rises))
     before, after = (report_of(one).units[0] for one in (was, made))
     for_k = target(kernel("float a[8];", "a[n] = 1;"), "a", "float[8]", block=block)
     tried = rewriting or Rewriting("shared-memory", "safe", (), "a column", room=ROOM)

@@ -17,6 +17,7 @@ from lmemscope.model import (
     InlineFrame,
     KernelKind,
     KernelReport,
+    SassSites,
     SiteClass,
     SourceLocation,
     UnitReport,
@@ -24,7 +25,7 @@ from lmemscope.model import (
 )
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.syntax import Syntax
-from tests.support.builders import access, judged, report, source_text
+from tests.support.builders import access, changed, judged, report, source_text
 
 
 def unit(kernel: KernelReport) -> UnitReport:
@@ -44,9 +45,11 @@ def verdict(before: KernelReport, after: KernelReport) -> str:
 def test_a_loop_that_is_unrolled_otherwise_reduces_nothing(lines: float, expected: str) -> None:
     # 16 copies that run twice, and half of 16 steps that are left over, are 40; rolled it is 32.
     before = replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
-    fewer = replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
+    fewer = before.facts.causes[0].with_bytes(
+        before.facts.causes[0].frame_bytes, SiteClass(1, 1, 4, 4)
+    )
     facts = replace(before.facts, causes=(fewer,))
-    after = replace(before, facts=facts, work=Work(local_lines=lines))
+    after = changed(before, facts=facts, work=Work(local_lines=lines))
     assert verdict(before, after) == expected
 
 
@@ -55,26 +58,28 @@ def test_more_sites_are_not_less_however_often_they_are_taken_to_run() -> None:
     before = replace(judged("k", "dynamic-index"), work=Work(local_lines=400.0))
     assert before.facts.sass is not None
     copies = replace(before.facts.sass, load_sites=300, load_bytes=1200)
-    share = replace(before.facts.causes[0], sites=SiteClass(300, 1, 1200, 4))
+    share = before.facts.causes[0].with_bytes(
+        before.facts.causes[0].frame_bytes, SiteClass(300, 1, 1200, 4)
+    )
     facts = replace(before.facts, causes=(share,), sass=copies)
-    after = replace(before, facts=facts, work=Work(local_lines=40.0))
+    after = changed(before, facts=facts, work=Work(local_lines=40.0))
     assert verdict(before, after) == "no-effect"
 
 
 @pytest.mark.parametrize(("slots", "expected"), [(0, "removed"), (80, "no-effect")])
 def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str) -> None:
     before = judged("k", "dynamic-index")
-    spills = CauseShare("register-spill", None, slots, SiteClass(1, 1, 4, 4))
+    spills = CauseShare.of("register-spill", None, slots, SiteClass(1, 1, 4, 4))
     ptxas = before.facts.ptxas
     assert ptxas is not None
     more, less = (replace(ptxas, stack_frame=size) for size in (160, 80))
     causes = (*before.facts.causes, spills)
-    facts = replace(before.facts, causes=causes, ptxas=more)
+    facts = changed(before.facts, causes=causes, ptxas=more)
     left = before.facts.causes if slots else ()
-    after = replace(before.facts, causes=left, ptxas=less)
+    after = changed(before.facts, causes=left, ptxas=less)
     # A trial without names of variables: what is left has none.
-    made = KernelReport(after, before.verdict, work=Work(local_lines=1.0))
-    before = replace(before, facts=facts, work=Work(local_lines=40.0))
+    made = KernelReport.of(after, before.verdict, work=Work(local_lines=1.0))
+    before = changed(before, facts=facts, work=Work(local_lines=40.0))
     assert verdict(before, made) == expected
 
 
@@ -96,10 +101,12 @@ def test_a_routines_own_code_tells_what_it_keeps_in_local_memory(
     assert ptxas is not None
     more = replace(ptxas, spill_stores=spilled, stack_frame=(ptxas.stack_frame or 0) + spilled)
     routine = FunctionFacts("$__internal_0_$rcp", "$__internal_0_$rcp", None, sites, None)
-    fewer = replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
+    fewer = before.facts.causes[0].with_bytes(
+        before.facts.causes[0].frame_bytes, SiteClass(1, 1, 4, 4)
+    )
     facts = replace(before.facts, callees=(routine,), causes=(fewer,))
-    after = replace(before, facts=facts, work=Work(local_lines=1.0))
-    before = replace(before, facts=replace(before.facts, ptxas=more))
+    after = changed(before, facts=facts, work=Work(local_lines=1.0))
+    before = changed(before, facts=changed(before.facts, ptxas=more))
     assert verdict(before, after) == expected
 
 
@@ -108,9 +115,9 @@ def test_ptxas_counts_its_routines_anew() -> None:
         found = judged("k", "dynamic-index")
         name = f"$__internal_{number}_$__cuda_sm20_rcp"
         routine = FunctionFacts(name, name, None, None, None)
-        share = replace(found.facts.causes[0], sites=sites)
+        share = found.facts.causes[0].with_bytes(found.facts.causes[0].frame_bytes, sites)
         facts = replace(found.facts, callees=(routine,), causes=(share,))
-        return replace(found, facts=facts, work=Work(local_lines=sites.load_sites))
+        return changed(found, facts=facts, work=Work(local_lines=sites.load_sites))
 
     before, after = calling(11, SiteClass(40, 1, 160, 4)), calling(10, SiteClass(1, 1, 4, 4))
     assert verdict(before, after) == "reduced"
@@ -147,14 +154,14 @@ def test_objects_that_are_as_large_together_need_names(
 def test_another_variable_of_the_name_is_another() -> None:
     before = judged("k", "dynamic-index")
     (own,) = before.facts.objects
-    twins = replace(before.facts.causes[0], object=1)
+    twins = replace(before.facts.causes[0], object_index=1)
     facts = replace(before.facts, objects=(own, own), causes=(*before.facts.causes, twins))
-    both = replace(before, facts=facts)
+    both = changed(before, facts=facts)
     case, finding = next(iter(rules.cases(facts, source_text({}))))
     hits = [Hit(facts, finding, case)]
     # One of two is gone: which, the name does not tell.
-    one_left = replace(before, facts=replace(facts, causes=(twins,)))
-    none_left = replace(before, facts=replace(facts, causes=()))
+    one_left = changed(before, facts=replace(facts, causes=(twins,)))
+    none_left = changed(before, facts=replace(facts, causes=()))
     assert not frees(unit(both), unit(one_left), hits)
     assert frees(unit(both), unit(none_left), hits)
 
@@ -163,15 +170,15 @@ def test_another_variable_of_the_name_is_another() -> None:
 def test_a_print_whose_place_something_else_has_is_removed(left: bool, expected: str) -> None:
     before = judged("k", "printf-args")
     share = before.facts.causes[0]
-    other = CauseShare("dynamic-index", None, 72, SiteClass(1, 1, 4, 4))
+    other = CauseShare.of("dynamic-index", None, 72, SiteClass(1, 1, 4, 4))
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    facts = replace(
+    facts = changed(
         before.facts,
         causes=(other, share) if left else (other,),
         ptxas=replace(ptxas, stack_frame=(ptxas.stack_frame or 0) - 8),
     )
-    made = replace(before, facts=facts)
+    made = changed(before, facts=facts)
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     found = judge(unit(before), unit(made), [Hit(before.facts, finding, case)])
     assert found[before.facts.name].verdict == expected
@@ -181,11 +188,11 @@ def test_a_print_whose_place_something_else_has_is_removed(left: bool, expected:
 def test_bytes_of_something_else_are_not_its_own(left: int, expected: bool) -> None:
     # What was made for another object takes 648 bytes from the frame, and none of these 80.
     before = judged("k", "dynamic-index")
-    other = CauseShare("rolled-loop", None, 648, SiteClass(1, 1, 4, 4))
+    other = CauseShare.of("rolled-loop", None, 648, SiteClass(1, 1, 4, 4))
     facts = replace(before.facts, causes=(*before.facts.causes, other))
-    before = replace(before, facts=facts)
+    before = changed(before, facts=facts)
     kept = replace(facts.causes[0], frame_bytes=left)
-    after = replace(before, facts=replace(facts, causes=(kept,)))
+    after = changed(before, facts=replace(facts, causes=(kept,)))
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     hits = [Hit(before.facts, finding, case)]
     assert frees(unit(before), unit(after), hits) is expected
@@ -201,14 +208,14 @@ def test_what_comes_to_be_like_an_object_is_not_it(name: str | None, expected: s
     assert own.name == "table"
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    one_more = replace(share, object=1, sites=SiteClass(2, 2, 9, 9))
-    both = replace(
+    one_more = replace(share.with_bytes(share.frame_bytes, SiteClass(2, 2, 9, 9)), object_index=1)
+    both = changed(
         before.facts,
         objects=(own, replace(own, name="other", offset=own.size)),
         causes=(share, one_more),
         ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
-    made = replace(
+    made = changed(
         before.facts,
         objects=(replace(own, name=name),),
         causes=(share,),
@@ -217,8 +224,8 @@ def test_what_comes_to_be_like_an_object_is_not_it(name: str | None, expected: s
     case, finding = next(iter(rules.cases(both, source_text({}))))
     left = (replace(finding, object=name),)
     found = judge(
-        unit(replace(before, facts=both)),
-        unit(replace(before, facts=made, findings=left)),
+        unit(changed(before, facts=both)),
+        unit(changed(before, facts=made, findings=left)),
         [Hit(both, finding, case)],
     )
     assert found[both.name].verdict == expected
@@ -235,23 +242,24 @@ def test_what_has_the_name_of_a_copied_parameter_is_not_the_copy(
     ptxas = before.facts.ptxas
     assert ptxas is not None
     other = replace(own, name=None, cause="address-taken", offset=own.size)
-    another = replace(share, object=1, cause="address-taken", sites=SiteClass(2, 2, 9, 9))
-    facts = replace(
+    more = share.with_bytes(share.frame_bytes, SiteClass(2, 2, 9, 9))
+    another = replace(more, object_index=1, cause="address-taken")
+    facts = changed(
         before.facts,
         objects=(own, other),
         causes=(share, another),
         ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
-    before = replace(before, facts=facts)
-    made = replace(
+    before = changed(before, facts=facts)
+    made = changed(
         facts,
         objects=(replace(other, name=own.name),),
-        causes=(replace(another, object=0),),
+        causes=(replace(another, object_index=0),),
         ptxas=replace(ptxas, stack_frame=own.size),
     )
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     left = (replace(finding, cause="address-taken"),)
-    after = replace(before, facts=made, findings=left)
+    after = changed(before, facts=made, findings=left)
     found = judge(unit(before), unit(after), [Hit(before.facts, finding, case)])
     assert found["k"].verdict == expected
 
@@ -267,7 +275,7 @@ def test_why_nothing_is_offered_after_which_a_kernel_is_not_there(
     kind: KernelKind, error: str
 ) -> None:
     before = judged("k", "dynamic-index")
-    before = replace(before, facts=replace(before.facts, kind=kind))
+    before = changed(before, facts=replace(before.facts, kind=kind))
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     after = replace(unit(before), kernels=())
     found = judge(unit(before), after, [Hit(before.facts, finding, case)])[before.facts.name]
@@ -298,18 +306,18 @@ def two_kernels(cost: float) -> tuple[UnitReport, UnitReport, list[Hit], KernelR
     own = judged("k", "dynamic-index")
     ptxas = own.facts.ptxas
     assert ptxas is not None
-    gone = replace(
+    gone = changed(
         own.facts,
         objects=(),
         causes=(),
         ptxas=replace(ptxas, stack_frame=0),
-        sass=SiteClass(0, 0, 0, 0),
+        sass=SassSites(0, 0, 0, 0),
     )
     other = judged("other")
     slower = replace(other, work=Work(local_lines=cost))
     case, finding = next(iter(rules.cases(own.facts, source_text({}))))
     before = replace(unit(own), kernels=(own, other))
-    after = replace(unit(own), kernels=(replace(own, facts=gone, findings=()), slower))
+    after = replace(unit(own), kernels=(changed(own, facts=gone, findings=()), slower))
     return before, after, [Hit(own.facts, finding, case)], other
 
 
@@ -352,16 +360,16 @@ def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expec
     (own,), (share,) = before.facts.objects, before.facts.causes
     ptxas = before.facts.ptxas
     assert ptxas is not None
-    both = replace(
+    both = changed(
         before.facts,
         objects=(own, replace(own, name="other", offset=own.size)),
-        causes=(share, replace(share, object=1)),
+        causes=(share, replace(share, object_index=1)),
         ptxas=replace(ptxas, stack_frame=2 * own.size),
     )
     place = SourceLocation("/a.cu", line)
     used = access(object=0, chain=(InlineFrame.at(place, None),))
     left = replace(own, type="lmem_select<int, 20>")
-    made = replace(
+    made = changed(
         before.facts,
         objects=(left,),
         causes=(share,),
@@ -373,8 +381,8 @@ def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expec
     classes = Classes.of(edits, {"/a.cu": b"\n" * 20})
     assert classes.lines["lmem_select"] == {("/a.cu", number) for number in range(11, 14)}
     found = judge(
-        unit(replace(before, facts=both)),
-        unit(replace(before, facts=made)),
+        unit(changed(before, facts=both)),
+        unit(changed(before, facts=made)),
         [Hit(both, finding, case)],
         classes=classes,
     )

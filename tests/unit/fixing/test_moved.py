@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lmemscope.fixing.moved import is_moved
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import PtxasFacts, SharedVariable
-from tests.support.builders import facts
+from tests.support.builders import changed, facts
 
 Own = tuple[str, int, int]
 
@@ -47,7 +47,9 @@ def test_what_lies_behind_a_new_variable_may_be_aligned_less(
     was: tuple[SharedVariable, ...], made: tuple[SharedVariable, ...], moved: bool
 ) -> None:
     base = facts()
-    assert is_moved(replace(base, shared=was), replace(base, shared=made)) is moved
+    assert (
+        is_moved(replace(base, shared_variables=was), replace(base, shared_variables=made)) is moved
+    )
 
 
 @pytest.mark.parametrize(("before", "moved"), [(0, False), (None, False), (64, True)])
@@ -57,8 +59,8 @@ def test_places_that_nothing_shows_are_as_they_were_only_if_there_was_nothing(
     def with_bytes(size: int | None) -> PtxasFacts:
         return PtxasFacts(32, 0, 0, 0, 0, size, 0)
 
-    was = replace(facts(), shared=None, ptxas=with_bytes(before))
-    made = replace(facts(), shared=None, ptxas=with_bytes(640))
+    was = changed(facts(), shared_variables=None, ptxas=with_bytes(before))
+    made = changed(facts(), shared_variables=None, ptxas=with_bytes(640))
     assert is_moved(was, made) is moved
     assert not is_moved(was, was)
 

@@ -561,6 +561,7 @@ def test_a_finding_names_the_command_that_explains_it() -> None:
     ((_, fact),) = facts(entry("_Z1kILi3EEvPf") + properties("_Z1kILi3EEvPf", 256)).items()
     (finding,) = find_reported(fact, "src/a b.cu", "sm_90")
     assert finding.advice[0].code == "lmemscope explain 'src/a b.cu::k<3>' --arch sm_90"
+    assert (finding.evidence, finding.evidence_facts[0].kind) == ((), "reported-frame")
     (finding,) = find_reported(fact, None, "")
     assert finding.advice[0].code == "lmemscope explain 'FILE.cu::k<3>'"
 

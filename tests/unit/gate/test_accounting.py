@@ -37,13 +37,14 @@ from lmemscope.model import (
     Policy,
     PtxFacts,
     Report,
-    SiteClass,
+    SassSites,
     Tool,
     Unit,
     UnitReport,
+    by_name,
 )
 from lmemscope.sources.python import survey
-from tests.support.builders import facts, gate_as, judged
+from tests.support.builders import changed, facts, gate_as, judged
 
 TODAY = date(2026, 11, 21)
 DIRTY, CLEAN = judged("k", "dynamic-index"), judged("c")
@@ -54,10 +55,19 @@ def project(*units: tuple[str, KernelReport | None], **changes: Any) -> Report:
     """A report of files, each with a kernel or without one."""
     tool = Tool("nvrtc", "13.5", None)
     made = tuple(
-        UnitReport(name, "nvrtc", "sm_90", (), None, (), () if one is None else (one,), (tool,))
+        UnitReport(
+            input=name,
+            frontend="nvrtc",
+            arch="sm_90",
+            options=(),
+            failure=None,
+            gaps=(),
+            kernels=() if one is None else (one,),
+            tools=(tool,),
+        )
         for name, one in units
     )
-    return Report("0.1.0", (tool,), made, **changes)
+    return Report(version="0.1.0", toolchain=by_name((tool,)), units=made, **changes)
 
 
 BOTH = project(("a.cu", CLEAN), ("sub/b.cu", DIRTY))
@@ -180,12 +190,12 @@ class TestMoving:
 
 
 class TestFiguresWithoutFindings:
-    FRAMED = KernelReport(
-        replace(facts("k"), cubin=CubinFacts(32, 96, 0, 255), ptxas=None), CLEAN.verdict
+    FRAMED = KernelReport.of(
+        changed(facts("k"), cubin=CubinFacts(32, 96, 0, 255), ptxas=None), CLEAN.verdict
     )
-    SITES = KernelReport(replace(facts("k"), sass=SiteClass(1, 0, 4, 0)), CLEAN.verdict)
-    PTX = KernelReport(
-        replace(facts("k"), ptxas=None, cubin=None, sass=None, ptx=PtxFacts(80, 1, 1, 0, 0)),
+    SITES = KernelReport.of(replace(facts("k"), sass=SassSites(1, 0, 4, 0)), CLEAN.verdict)
+    PTX = KernelReport.of(
+        changed(facts("k"), ptxas=None, cubin=None, sass=None, ptx=PtxFacts(80, 1, 1, 0, 0)),
         CLEAN.verdict,
     )
 

@@ -33,7 +33,7 @@ from lmemscope.model import (
     SiteSplit,
 )
 from lmemscope.rules.verdict import judge
-from tests.support.builders import NOTHING, facts, gate_as, judged, report
+from tests.support.builders import NOTHING, changed, facts, gate_as, judged, report
 from tests.support.program import ROOT, Finished, run_program
 
 TODAY = date(2026, 11, 21)
@@ -127,7 +127,13 @@ def test_files_that_were_not_scanned_are_not_gone() -> None:
     known = baseline.from_report(report(DIRTY))
     elsewhere = replace(report(judged("k")).units[0], input="b.cu")
     there = Inputs(present=frozenset({"a.cu"}))
-    result = compare(Report("0.1.0", (), (elsewhere,)), Policy(), known, today=TODAY, inputs=there)
+    result = compare(
+        Report(version="0.1.0", toolchain={}, units=(elsewhere,)),
+        Policy(),
+        known,
+        today=TODAY,
+        inputs=there,
+    )
     assert result.gone == ()
 
 
@@ -166,9 +172,9 @@ def test_another_architecture_has_its_own_entries() -> None:
     ],
 )
 def test_each_limit(limit: Limit, fails: bool) -> None:
-    made = replace(
+    made = changed(
         DIRTY,
-        facts=replace(
+        facts=changed(
             DIRTY.facts,
             ptxas=replace(facts().ptxas, stack_frame=80, registers=32),  # type: ignore[type-var]
         ),
@@ -191,9 +197,9 @@ def test_each_limit(limit: Limit, fails: bool) -> None:
 def test_machine_code_tells_spills_where_ptxas_reported_none(
     sites: SiteSplit, limit: int, verdict: str
 ) -> None:
-    bare = replace(facts(), ptxas=None, sass=None, own_sites=sites, sites=sites)
+    bare = changed(facts(), ptxas=None, sass=None, own_sites=sites, sites=sites)
     spilled = judged("k", "register-spill").findings if sites.spill.count else ()
-    made = KernelReport(bare, judge(bare), spilled)
+    made = KernelReport.of(bare, judge(bare), spilled)
     result = gate(report(made), Policy((Limit(max_spill=limit),)))
     assert result.verdict == verdict
 
@@ -293,7 +299,7 @@ def test_a_baseline_means_the_same_files_from_anywhere(
         ("/opt/k.cu", "/opt/k.cu"),
         ("-", "-"),
     ):
-        given = Report("0.1.0", (), (replace(unit, input=spelled),))
+        given = Report(version="0.1.0", toolchain={}, units=(replace(unit, input=spelled),))
         known = baseline.from_report(given)
         kept = places.as_written(known, str(tmp_path))
         assert [entry.input for entry in kept.findings] == [written]
@@ -514,8 +520,8 @@ class TestWhatAMaintainerMet:
         assert text.endswith("Gate passed. 1 finding known or allowed.\n")
 
     def test_a_limit_that_is_exceeded_accepts_nothing(self) -> None:
-        framed = replace(
-            DIRTY, facts=replace(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
+        framed = changed(
+            DIRTY, facts=changed(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
         )
         found = gate(report(framed), Policy((Limit(max_frame=79),)))
         assert kinds(found) == ["limit"]

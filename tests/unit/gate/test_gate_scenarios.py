@@ -49,11 +49,13 @@ from lmemscope.model import (
     SourceLocation,
     Tool,
     UnitReport,
+    by_name,
 )
 from lmemscope.sources.cuda import read_cuda_source
 from tests.support.builders import (
     NOTHING,
     call,
+    changed,
     facts,
     find,
     gate_as,
@@ -84,19 +86,19 @@ def project(
         directives = read_cuda_source(text).kernel_directives if text is not None else ()
         units.append(
             UnitReport(
-                f"{name}.cu",
-                "nvrtc",
-                arch,
-                (),
-                held if isinstance(held, Failure) else None,
-                (held,) if isinstance(held, Gap) else (),
-                held if isinstance(held, tuple) else (),
-                (tool,),
-                (),
-                directives,
+                input=f"{name}.cu",
+                frontend="nvrtc",
+                arch=arch,
+                options=(),
+                failure=held if isinstance(held, Failure) else None,
+                gaps=(held,) if isinstance(held, Gap) else (),
+                kernels=held if isinstance(held, tuple) else (),
+                tools=(tool,),
+                unknown_log_lines=(),
+                directives=directives,
             )
         )
-    return Report("0.1.0", (tool,), tuple(units), gaps=gaps)
+    return Report(version="0.1.0", toolchain=by_name((tool,)), units=tuple(units), gaps=gaps)
 
 
 def found(name: str, bytes_: int = 80, cause: Cause = "dynamic-index", **changes: Any) -> Any:
@@ -106,7 +108,7 @@ def found(name: str, bytes_: int = 80, cause: Cause = "dynamic-index", **changes
 
 def with_facts(name: str = "k", **changes: Any) -> KernelReport:
     """A kernel whose facts are changed, without findings."""
-    return replace(CLEAN, facts=facts(name, **changes))
+    return changed(CLEAN, facts=facts(name, **changes))
 
 
 def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
@@ -115,7 +117,7 @@ def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
 
 def with_figures(kernel: KernelReport, **figures: int) -> KernelReport:
     """The kernel with what ptxas says of it."""
-    return replace(kernel, facts=replace(kernel.facts, ptxas=reported(**figures)))
+    return changed(kernel, facts=changed(kernel.facts, ptxas=reported(**figures)))
 
 
 def spilling(cause: Cause, bytes_: int) -> KernelReport:
@@ -133,7 +135,7 @@ def callee(frame: int, stores: int = 0, loads: int = 0, *, ptxas: bool = True) -
 def at(line: int, kernel: KernelReport, file: str = "a.cu") -> KernelReport:
     """The kernel, defined on a line."""
     place = SourceLocation(file, line)
-    return replace(kernel, facts=replace(kernel.facts, location=place))
+    return changed(kernel, facts=replace(kernel.facts, location=place))
 
 
 def known(given: Report, **changes: Any) -> Baseline:
@@ -144,7 +146,7 @@ def known(given: Report, **changes: Any) -> Baseline:
 def mangled(name: str, symbol: str) -> KernelReport:
     """A kernel with an array, under a name that the compiler made; fingerprinted as such."""
     fact = replace(kernel_with("dynamic-index"), name=symbol, demangled=name)
-    return KernelReport(fact, DIRTY.verdict, find(fact))
+    return KernelReport.of(fact, DIRTY.verdict, find(fact))
 
 
 def allowing(cause: Cause = "dynamic-index", **changes: Any) -> Policy:
@@ -387,7 +389,7 @@ SCENARIOS = (
     S("limits registers and allows a cause", "passed", FRAMED,
       limited(max_registers=64, allow=("dynamic-index",))),
     S("limits a frame that nobody reported", "undecided",
-      project(a=(replace(DIRTY, facts=replace(
+      project(a=(changed(DIRTY, facts=changed(
           DIRTY.facts, ptxas=None, cubin=None)),)), limited(max_frame=256),
       said=("frame of k is not known",)),
     S("forbids a cause that is there", "failed", DIRTY_PROJECT, limited(forbid=("dynamic-index",))),
@@ -407,7 +409,7 @@ SCENARIOS = (
     S("forbids spills, and a log reports none", "passed", FRAME_OF_A_LOG,
       limited(forbid=("register-spill", "callee-save"))),
     S("forbids spills, and a log does not say whether there are some", "undecided",
-      logged(replace(UNATTRIBUTED, facts=facts("k", ptxas=None, **NO_CODE))),
+      logged(changed(UNATTRIBUTED, facts=facts("k", ptxas=None, **NO_CODE))),
       limited(forbid=("register-spill",))),
     S("forbids spills, and a log reports some", "failed", SPILLS_OF_A_LOG,
       limited(forbid=("register-spill",)), said=("new: k", "1 failure")),
@@ -598,7 +600,7 @@ def taking(size: str, kernel: str = "k") -> Report:
     shown = kernel_with("alloca", with_object=False)
     shown = replace(shown, name=kernel, demangled=kernel)
     shown = replace(shown, run_time_sizes=(size,))
-    return project(a=(KernelReport(shown, judge(shown), find(shown)),))
+    return project(a=(KernelReport.of(shown, judge(shown), find(shown)),))
 
 
 @pytest.mark.parametrize(
@@ -705,8 +707,8 @@ def test_a_kernel_on_two_architectures_is_one_kernel() -> None:
 
 
 def test_a_user_has_two_overloads_and_junit_fails_one() -> None:
-    one = replace(DIRTY, facts=replace(DIRTY.facts, name="_Z1ki"))
-    other = replace(CLEAN, facts=replace(CLEAN.facts, name="_Z1kf"))
+    one = changed(DIRTY, facts=replace(DIRTY.facts, name="_Z1ki"))
+    other = changed(CLEAN, facts=replace(CLEAN.facts, name="_Z1kf"))
     given = project(a=(one, other))
     suites = ElementTree.fromstring(gate_as("junit", compare(given, Policy(), None), given))
     assert [len(case) for case in suites.iter("testcase")] == [1, 0]

@@ -53,9 +53,17 @@ def made_of(kernel: KernelReport | None, text: str = KERNEL, **changes: Any) -> 
     """A report of ``src``, made in the directory above it."""
     digest = digest_of("src/a.cu") if text == KERNEL else "0" * 64
     kernels = () if kernel is None else (kernel,)
-    unit = UnitReport("src/a.cu", "nvrtc", "sm_90", (), None, kernels=kernels)
+    unit = UnitReport(
+        input="src/a.cu",
+        frontend="nvrtc",
+        arch="sm_90",
+        options=(),
+        failure=None,
+        kernels=kernels,
+        gaps=(),
+    )
     unit = replace(unit, source_digest=digest, sources={"src/a.cu": digest or ""}, **changes)
-    return Report("0.1.0", (), (unit,), paths=("src",))
+    return Report(version="0.1.0", toolchain={}, units=(unit,), paths=("src",))
 
 
 class TestAUnitThatWasAnalysedTwice:
@@ -141,7 +149,7 @@ class TestDirectories:
         link.symlink_to(root)
         name = str(link / "src" / "a.cu")
         (unit,) = made_of(DIRTY).units
-        report = Report("0.1.0", (), (replace(unit, input=name),))
+        report = Report(version="0.1.0", toolchain={}, units=(replace(unit, input=name),))
         here = as_reported(known, str(root), report)
         assert [entry.input for entry in here.findings] == [name]
         assert as_written(here, str(root)) == known
@@ -149,7 +157,7 @@ class TestDirectories:
     def test_what_is_known_under_both_names_is_not_known_twice(self, root: Path) -> None:
         (root / "src" / "b.cu").symlink_to("a.cu")
         (unit,) = made_of(DIRTY).units
-        both = Report("0.1.0", (), (unit, replace(unit, input="src/b.cu")))
+        both = Report(version="0.1.0", toolchain={}, units=(unit, replace(unit, input="src/b.cu")))
         here = as_reported(baseline.from_report(both), str(root), made_of(DIRTY))
         assert sorted(entry.input for entry in here.findings) == ["src/a.cu", "src/b.cu"]
 
@@ -199,8 +207,19 @@ class TestSourcesWithoutKernels:
     def gate(*paths: str, kernels: tuple[str, ...] = ()) -> GateResult:
         walked = discover(paths, Globs(""))
         files = [one.file for one in walked.inputs]
-        units = tuple(UnitReport(file, "nvrtc", "sm_90", (), None) for file in files)
-        report = Report("0.1.0", (), units, gaps=tuple(walked.gaps))
+        units = tuple(
+            UnitReport(
+                input=file,
+                frontend="nvrtc",
+                arch="sm_90",
+                options=(),
+                failure=None,
+                gaps=(),
+                kernels=(),
+            )
+            for file in files
+        )
+        report = Report(version="0.1.0", toolchain={}, units=units, gaps=tuple(walked.gaps))
         inputs = inputs_of(paths, report, None, Settings(), globs_typed=False, archs_typed=False)
         return compare(report, Policy(), None, inputs=inputs, kernels=kernels)
 

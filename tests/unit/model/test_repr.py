@@ -25,8 +25,13 @@ def test_failures_and_gaps_are_counted() -> None:
 
 
 def test_an_empty_report() -> None:
-    assert repr(Report("0", (), ())) == "<Report: 0 kernels in 0 files, 0 with local memory>"
-    unit = UnitReport("-", "nvrtc", "", (), None)
+    assert (
+        repr(Report(version="0", toolchain={}, units=()))
+        == "<Report: 0 kernels in 0 files, 0 with local memory>"
+    )
+    unit = UnitReport(
+        input="-", frontend="nvrtc", arch="", options=(), failure=None, gaps=(), kernels=()
+    )
     assert repr(unit).startswith("<UnitReport: - for no architecture, 0 kernels")
 
 

@@ -12,6 +12,7 @@ from lmemscope.fixing.edits import merged
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
+from tests.support.builders import changed
 from tests.support.program import run_program
 from tests.support.rewriting import kernel, target
 
@@ -32,7 +33,7 @@ def proposed(text: str, name: str, type_: str, rewrite: str = "shared-memory") -
     # The kernel's arrays in local memory; `rows` is none of them.
     others = [replace(hit.facts.objects[0], name=one) for one in LOCAL]
     facts = replace(hit.facts, objects=(*hit.facts.objects, *others))
-    found = proposals(replace(given, hits=(replace(hit, facts=facts),)))[0]
+    found = proposals(replace(given, hits=(changed(hit, facts=facts),)))[0]
     return next((one for one in found if one.rewrite == rewrite), None)
 
 

@@ -18,7 +18,7 @@ from lmemscope.rewrites.base import Target
 from lmemscope.rules.index_tables import index_tables
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
-from tests.support.builders import source_text
+from tests.support.builders import changed, source_text
 from tests.support.rewriting import kernel, target
 
 TABLE = "__constant__ int order[4] = {3, 1, 0, 2};\n"
@@ -55,7 +55,7 @@ def given(
     # A project's files are found by the words in them.
     known = SourceText(known.lines, mentioning=lambda file, word: tuple(project or ()))
     case, finding = next(iter(rules.cases(facts, known)))
-    hit = replace(hit, facts=facts, case=case, finding=finding)
+    hit = changed(hit, facts=facts, case=case, finding=finding)
     return replace(made, hits=(hit,))
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from lmemscope.model import SourceText
 from lmemscope.rewrites import proposals
+from tests.support.builders import changed
 from tests.support.rewriting import kernel, target
 
 BODY = ("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];")
@@ -21,8 +22,8 @@ def applicability(before: str = "", *body: str, elsewhere: str = "", third: str 
         mentioning=lambda _, word: tuple(one for one, text in files.items() if word in text),
     )
     facts = replace(hit.facts, demangled="k(int const*, float*, int)")
-    case = replace(hit.case, sources=sources, facts=facts)
-    hits = (replace(hit, case=case, facts=facts),)
+    case = changed(hit.case, sources=sources, facts=facts)
+    hits = (changed(hit, case=case, facts=facts),)
     found, _ = proposals(replace(given, hits=hits))
     assert "select" in {one.rewrite for one in found}
     return {one.applicability for one in found if one.rewrite == "select"}

@@ -43,7 +43,7 @@ from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax
-from tests.support.builders import access, facts, kernel_with, local_object, source_text
+from tests.support.builders import access, changed, facts, kernel_with, local_object, source_text
 
 
 def line_of(text: str, part: str) -> int:
@@ -76,7 +76,7 @@ def target(
         declared=at,
         size=size,
         index=IndexFacts("i", (), uniformity, None, place),
-        evidence=tuple(Evidence("address-passed", symbol) for symbol in symbols),
+        evidence_facts=tuple(Evidence("address-passed", symbol) for symbol in symbols),
     )
     made = replace(
         kernel_with(cause),
@@ -678,7 +678,7 @@ def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
     found = target(text, "param-copy", used="use(", name="p.w", kernel="k", declared=None)
     hit = found.hits[0]
     facts_ = replace(hit.facts, location=SourceLocation("a.cu", 5), name="k")
-    found = replace(found, hits=(replace(hit, facts=facts_),))
+    found = replace(found, hits=(changed(hit, facts=facts_),))
     made = only(grid_constant.REWRITE, found, text)
     assert made.split("\n")[1:7] == [
         'extern "C" __global__ void k(__grid_constant__ const P, int);',
@@ -964,8 +964,8 @@ def test_bounds_of_half_a_block_leave_more_registers(
     given = target(text, "register-spill", used="use", name=None, bounds=bounds)
     (hit,) = given.hits
     assert hit.facts.ptxas is not None
-    full = replace(hit.facts, ptxas=replace(hit.facts.ptxas, registers=used), cubin=None)
-    given = replace(given, hits=(replace(hit, facts=full),))
+    full = changed(hit.facts, ptxas=replace(hit.facts.ptxas, registers=used), cubin=None)
+    given = replace(given, hits=(changed(hit, facts=full),))
     found = proposals(launch_bounds.REWRITE, given)
     assert [after(one, text).partition(" k(")[0] for one in found] == [
         head.format(one) for one in made
@@ -1022,8 +1022,8 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     (hit,) = given.hits
     assert hit.facts.ptxas is not None
     taken = replace(hit.facts.ptxas, shared=48 * 1024)
-    facts = replace(hit.facts, ptxas=taken)
-    full = replace(given, hits=(replace(hit, facts=facts),))
+    facts = changed(hit.facts, ptxas=taken)
+    full = replace(given, hits=(changed(hit, facts=facts),))
     with pytest.raises(DeclinedError, match=r"no room for a word of 256 threads$"):
         proposals(smem_spilling.REWRITE, full)
 
@@ -1385,7 +1385,7 @@ def test_a_kernel_that_does_nothing_but_print_is_left_alone() -> None:
     assert list(no_printf.propose(given))
     (hit,) = given.hits
     alone = replace(hit.facts, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
-    hits = (replace(hit, facts=alone),)
+    hits = (changed(hit, facts=alone),)
     with pytest.raises(DeclinedError, match="its kernel stores nothing"):
         list(no_printf.propose(replace(given, hits=hits)))
 
@@ -1395,7 +1395,7 @@ def test_facts_alone_name_no_kernel_elsewhere() -> None:
     text = "__global__ void __launch_bounds__(256, 2) k(float *o) {\n    use(o);\n}\n"
     given = target(text, "register-spill", used="use", name=None, bounds=LaunchBounds(256, 2))
     hit = given.hits[0]
-    away = replace(hit, facts=facts("k", location=SourceLocation("b.cu", 1)))
+    away = changed(hit, facts=facts("k", location=SourceLocation("b.cu", 1)))
     assert proposals(launch_bounds.REWRITE, replace(given, hits=(away,))) == []
 
 

@@ -12,6 +12,7 @@ from lmemscope.model import IndexFacts, IndexSource, LaunchBounds
 from lmemscope.rewrites import shuffle
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.sources.edits import patched
+from tests.support.builders import changed
 from tests.support.program import run_program
 from tests.support.rewriting import target
 
@@ -43,7 +44,7 @@ def tried(
     hit = replace(hit, finding=replace(hit.finding, index=index))
     if bounds is not None:
         facts = replace(hit.facts, launch_bounds=LaunchBounds(bounds, None))
-        hit = replace(hit, facts=facts)
+        hit = changed(hit, facts=facts)
     made = list(shuffle.propose(replace(made_of, hits=(hit,), defines=defines)))
     assert all((one.rewrite, one.applicability) == ("shuffle", "unsafe") for one in made)
     return [patched(text.encode(), list(one.edits)).decode() for one in made]

@@ -39,7 +39,7 @@ from lmemscope.rules.inlining import of_library
 from lmemscope.rules.loops import early_exit
 from lmemscope.tools import nvrtc
 from tests.conftest import Once
-from tests.support.builders import HERE, access, find, gate_as, local_object, source_text
+from tests.support.builders import HERE, access, changed, find, gate_as, local_object, source_text
 from tests.support.builders import kernel_with as kernel
 from tests.support.program import DATA, ROOT, Finished, run_program
 
@@ -276,10 +276,10 @@ def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, pas
 
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
-    facts = replace(array("float[92]", 368), ptxas=used)
+    facts = changed(array("float[92]", 368), ptxas=used)
     assert "in addition to 1 KB that the kernel already uses" in said(facts)
     more = replace(used, shared=3 * 1024)
-    assert "in shared memory" not in said(replace(facts, ptxas=more))
+    assert "in shared memory" not in said(changed(facts, ptxas=more))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_banks_of_structures_are_those_of_their_members(
     """A pass serves 128 bytes: the members of all lanes, or of half of them."""
     made = array(kind, size)
     evidence = tuple(Evidence("ptx-instruction", ptx_line=9, opcode=one) for one in opcodes)
-    text = said(replace(made, accesses=(replace(made.accesses[0], evidence=evidence),)))
+    text = said(replace(made, accesses=(replace(made.accesses[0], evidence_facts=evidence),)))
     assert "in shared memory" in text
     assert ("use different banks" in text) == (sharing == 1)
     assert ("share a bank" in text) == (sharing is not None and sharing > 1)
@@ -523,7 +523,7 @@ def test_variables_of_one_name_are_told_apart_by_their_lines() -> None:
     other = replace(one, declared=SourceLocation("b.cuh", 9))
     facts = replace(facts, objects=(one, other))
     assert "keep `table` of line 3 in shared memory" in said(facts)
-    share = replace(facts.shares[0], object=1)
+    share = replace(facts.shares[0], object_index=1)
     text = said(replace(facts, causes=(share,), frame=()))
     assert "`table` of line 9 of b.cuh" in text
 
@@ -617,7 +617,7 @@ def test_a_block_that_may_be_chosen_has_the_size_that_the_program_begins_with(
     usual: int, is_offered: bool
 ) -> None:
     facts = replace(array("float[64]", 256), demangled="void kernel(float*)")
-    facts = replace(facts, ptxas=PtxasFacts(32, 256, 0, 0, 0, 8192, 0))
+    facts = changed(facts, ptxas=PtxasFacts(32, 256, 0, 0, 0, 8192, 0))
     launch = f"int threads = {usual};\nparse(&threads);\nkernel<<<grid, threads>>>(x);"
     text = said(replace(facts, location=HERE), launch)
     assert ("If no block has more than" in text) == is_offered
@@ -759,13 +759,13 @@ def test_selection_needs_registers_and_no_pointer() -> None:
     assert "select by comparing" in said(array("float[32]", 128))
     assert "select by comparing" not in said(array("float[33]", 132))
     assert "select by comparing" not in said(array("float[20]", 80, also=("address-taken",)))
-    full = replace(
+    full = changed(
         array("float[20]", 80),
         ptxas=PtxasFacts(240, 80, 0, 0, 0, None, 0),
         cubin=CubinFacts(240, 80, 0, 255),
     )
     assert "select by comparing" not in said(full)
-    pointed = replace(array("float[20]", 80), generic=(access(),))
+    pointed = replace(array("float[20]", 80), accesses=(access(generic=True),))
     assert "select by comparing" not in said(pointed)
 
 
@@ -821,7 +821,7 @@ def test_a_table_that_loops_read_need_not_be_unrolled(use: str, is_table: bool) 
         True
     ] * is_table
     # Numbers that never change stand in the instructions.
-    full = replace(facts, ptxas=PtxasFacts(240, 80, 0, 0, 0, 0, 0))
+    full = changed(facts, ptxas=PtxasFacts(240, 80, 0, 0, 0, 0, 0))
     assert ("Its elements take 20 registers" in said(full, source)) is not is_table
 
 
@@ -932,7 +932,7 @@ def test_one_dimension_of_several_is_walked_as_a_whole() -> None:
 def test_only_an_index_that_advances_by_one_is_a_ring() -> None:
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="(j + n) % 20"), depth=1)
     (share,) = facts.causes
-    both = replace(share, sites=SiteClass(1, 1, 4, 4))
+    both = share.with_bytes(share.frame_bytes, SiteClass(1, 1, 4, 4))
     facts = replace(facts, causes=(both,))
     assert "table[k] = table[k + 1]" in codes(facts)
     (ring,) = facts.objects
@@ -995,7 +995,7 @@ def test_nobody_promises_what_a_function_in_another_source_does(type_: str) -> N
 def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
     facts = kernel("address-taken")
     (one,) = facts.objects
-    passed = replace(one, evidence=(Evidence("address-passed", name),))
+    passed = replace(one, evidence_facts=(Evidence("address-passed", name),))
     facts = replace(facts, objects=(passed,), calls=CallFacts((), (), False))
     assert "It cannot be in registers while" in said(facts)
     assert not re.search("values|__forceinline__|header", said(facts))
@@ -1022,7 +1022,7 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     facts = kernel("address-taken")
     (one,) = facts.objects
     proof = (Evidence("address-passed", name),)
-    passed = replace(one, type=kind, evidence=proof, size=32)
+    passed = replace(one, type=kind, evidence_facts=proof, size=32)
     calls = CallFacts(() if name is None else (name,), (), False)
     text = said(replace(facts, objects=(passed,), calls=calls))
     # A class may be passed by its address, whoever asks for its value.
@@ -1152,7 +1152,7 @@ def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
     facts = kernel("printf-args")
     (one,) = facts.objects
     proof = (Evidence("address-passed", "vprintf"),)
-    made = replace(one, name=None, type=None, evidence=proof, escape=place)
+    made = replace(one, name=None, type=None, evidence_facts=proof, escape=place)
     return advice(replace(facts, objects=(made,)), source)
 
 
@@ -1187,7 +1187,7 @@ def test_text_that_is_printed_is_in_memory_for_its_address() -> None:
     made = kernel("address-taken", kind="char[32]")
     (one,) = made.objects
     proof = Evidence("ptx-instruction", ptx_line=339, opcode="st.local.u64")
-    one = replace(one, evidence=(proof,))
+    one = replace(one, evidence_facts=(proof,))
     store = access("printf-args", object=None, ptx_line=339)
     facts = replace(made, objects=(one,), accesses=(*made.accesses, store))
     assert "`%c` for each character of `table`" in said(facts)
@@ -1206,7 +1206,7 @@ def test_recursion_is_never_to_be_inlined() -> None:
 def test_a_function_that_calls_itself_is_not_to_be_defined_inline() -> None:
     facts = kernel("callee-save", with_object=False)
     alone = (Evidence("compiled-alone", "_Z5tracej"),)
-    own = replace(facts.accesses[0], function="_Z5tracej", evidence=alone)
+    own = replace(facts.accesses[0], function="_Z5tracej", evidence_facts=alone)
     facts = replace(facts, name="_Z5tracej", kind="function", accesses=(own,))
     assert "define it `inline`" in said(facts)
     calls = CallFacts(("_Z5tracej",), ("_Z5tracej",), False)
@@ -1217,9 +1217,9 @@ def test_what_pointers_lead_to_is_told_from_recursion() -> None:
     facts = kernel("call-frame", with_object=False)
     facts = replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), True))
     (one, *_) = facts.accesses
-    own = replace(one, evidence=(Evidence("calls-itself", "_Z3facj"),))
+    own = replace(one, evidence_facts=(Evidence("calls-itself", "_Z3facj"),))
     pointed = (Evidence("called-by-pointer", "_ZN1A1fEv"),)
-    saved = replace(one, is_store=True, evidence=pointed)
+    saved = replace(one, is_store=True, evidence_facts=pointed)
     (finding,) = find(replace(facts, accesses=(own, own, saved)), {})
     assert "on the stack: 2 loads and 0 stores per call" in finding.message
     assert finding.message.endswith(
@@ -1249,7 +1249,7 @@ def test_the_definition_is_the_line_to_change(word: str) -> None:
 
 
 def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
-    return replace(
+    return changed(
         kernel("register-spill", with_object=False),
         launch_bounds=bounds,
         ptxas=PtxasFacts(used, 64, 16, 16, 0, None, 0),
@@ -1336,7 +1336,7 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     assert codes(facts, source) == "const __grid_constant__ Settings table"
     (one,) = facts.objects
     store = Evidence("parameter-changed", ptx_line=9, opcode="st.local.u32")
-    changed = replace(facts, objects=(replace(one, evidence=(store,)),))
+    changed = replace(facts, objects=(replace(one, evidence_facts=(store,)),))
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
 
 
@@ -1387,7 +1387,7 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
         facts = array(f"char[{size}]", size, also=also)
         (one,) = facts.objects
         proof = (Evidence("address-passed", "f"),)
-        made = replace(one, cause="address-taken", evidence=proof)
+        made = replace(one, cause="address-taken", evidence_facts=proof)
         causes = tuple(replace(share, cause="address-taken") for share in facts.causes)
         return advice(replace(facts, objects=(made,), causes=causes))
 
@@ -1404,7 +1404,7 @@ def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
     facts = array("char[80]", 80)
     (one,) = facts.objects
     proof = (Evidence("address-passed", "f"), Evidence("address-passed", "malloc"))
-    made = replace(one, cause="address-taken", evidence=proof)
+    made = replace(one, cause="address-taken", evidence_facts=proof)
     causes = tuple(replace(share, cause="address-taken") for share in facts.causes)
     found = advice(replace(facts, objects=(made,), causes=causes))
     assert "while malloc is called" in found[0].text
@@ -1415,7 +1415,7 @@ def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
 def test_what_lies_in_the_frame_is_not_to_be_freed(name: str) -> None:
     facts = kernel("address-taken")
     (one,) = facts.objects
-    passed = replace(one, evidence=(Evidence("address-passed", name),))
+    passed = replace(one, evidence_facts=(Evidence("address-passed", name),))
     calls = CallFacts((), (), False, library=(name,))
     assert "must not be freed" in said(replace(facts, objects=(passed,), calls=calls))
     own = replace(facts, objects=(passed,), calls=CallFacts((name,), (), False))
@@ -1442,7 +1442,7 @@ def sine(subject: str, line: str) -> tuple[Advice, ...]:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", subject),)
-    facts = replace(facts, objects=(replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
     return advice(facts, f"\n\n\n\n\n\n{line}\n")
 
 
@@ -1476,7 +1476,7 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_f"),)
-    facts = replace(facts, objects=(replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
     found = advice(facts, "\n".join([*lines, "y = sinf(x);"]))
     plain = "__builtin_assume(fabsf(x) < 1e5f);"
     assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
@@ -1506,7 +1506,7 @@ def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_f"),)
-    facts = replace(facts, objects=(replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
     if chain is not None:
         facts = replace(facts, accesses=(access("math-slow-path", chain=chain),))
     found = [one for one in advice(facts, source) if "tell the compiler" in one.text]
@@ -1553,7 +1553,7 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         ("_ZN6thrust4copyEv", "Replace the call of the library function with a loop"),
     ):
         proof = (Evidence("address-compared", subject, ptx_line=9, opcode="setp.lt.u64"),)
-        facts = replace(kernel("address-taken"), objects=(replace(one, evidence=proof),))
+        facts = replace(kernel("address-taken"), objects=(replace(one, evidence_facts=proof),))
         assert said(facts).startswith(text)
         (finding,) = find(facts)
         assert ("library function" in finding.message) == (subject is not None)
@@ -1607,7 +1607,7 @@ def turns(argument: str, above: str = "", name: str = "cos") -> str | None:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_d"),)
-    facts = replace(facts, objects=(replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
     source = f"\n\n\n\n{above}\n\ny = {name}({argument});\n"
     offered = [one for one in advice(facts, source) if f"{name}pi" in one.text]
     return None if not offered else (offered[0].code or "").removeprefix(f"{name}pi")
@@ -1867,7 +1867,7 @@ def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
 ) -> None:
     known = spill(LaunchBounds(threads, 1), 255, 255)
     share = replace(known.causes[0], frame_bytes=16)
-    known = replace(known, causes=(share,), ptxas=PtxasFacts(255, 16, 16, 16, None, shared, 0))
+    known = changed(known, causes=(share,), ptxas=PtxasFacts(255, 16, 16, 16, None, shared, 0))
     assert ("enable_smem" in codes(known)) == (text is not None)
     if text is not None:
         assert text in said(known)
@@ -1901,7 +1901,7 @@ def test_an_array_that_may_be_in_registers_in_part_is_unrolled_on_a_condition(
 ) -> None:
     index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = kernel("rolled-loop", index=index, kind=f"float[{extent}]")
-    facts = replace(
+    facts = changed(
         facts,
         ptxas=PtxasFacts(used, 64, 0, 0, None, 0, 0),
         cubin=CubinFacts(used, 64, 0, cap),
@@ -2068,7 +2068,7 @@ def test_device_functions_are_kept_from_the_hosts_compiler(call: str) -> None:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
     proof = (Evidence("library-table", "__cudart_i2opi_d"),)
-    facts = replace(facts, objects=(replace(one, evidence=proof),))
+    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
     head = "__host__ __device__ double f(double x)\n{\n\n\n\n\n"
     found = [a.text for a in advice(facts, head + call) if "__sinf" in a.text or "pi(" in a.text]
     found += [a.text for a in advice(facts, head + call) if "pi times something" in a.text]

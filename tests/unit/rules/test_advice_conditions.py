@@ -20,7 +20,7 @@ from lmemscope.model import (
     SiteClass,
     SourceLocation,
 )
-from tests.support.builders import access, find, kernel_with, local_object
+from tests.support.builders import access, changed, find, kernel_with, local_object
 
 LOADED = IndexSource("memory", "x", 0)
 
@@ -51,7 +51,7 @@ def test_launch_bounds_that_do_not_fit_take_no_condition(
     facts = replace(array("float[96]", 384), launch_bounds=bounds)
     assert facts.ptxas is not None
     taken = replace(facts.ptxas, shared=12 * 1024 if bounds else 0)
-    facts = replace(facts, ptxas=taken)
+    facts = changed(facts, ptxas=taken)
     assert (offered(only(facts), "shared-memory") is not None) == is_offered
 
 
@@ -263,7 +263,7 @@ def test_a_ring_replaces_one_element_at_a_time(store: str, is_offered: bool) -> 
     place = SourceLocation("a.cu", 7)
     index = IndexFacts("(head + 3) % 8", (OPEN_COUNTER,), "uniform", None, location=place)
     made = kernel_with("dynamic-index", index=index, depth=1, kind="float[8]")
-    share = replace(made.causes[0], sites=SiteClass(1, 1, 4, 4))
+    share = made.causes[0].with_bytes(made.causes[0].frame_bytes, SiteClass(1, 1, 4, 4))
     made = replace(made, causes=(share,))
     assert (offered(only(made, RING % store), "shift") is not None) == is_offered
 
@@ -317,7 +317,7 @@ def test_a_table_of_vectors_has_no_constructor() -> None:
 
 def test_arrays_are_chosen_between_by_elements() -> None:
     facts = kernel_with("address-taken", kind="float[20]")
-    one = replace(facts.objects[0], evidence=(Evidence("chosen-address"),))
+    one = replace(facts.objects[0], evidence_facts=(Evidence("chosen-address"),))
     arrays = only(replace(facts, objects=(one,))).advice
     plain = replace(one, type="float", size=4)
     numbers = only(replace(facts, objects=(plain,))).advice
@@ -372,6 +372,6 @@ def test_a_product_of_small_integers_is_no_large_angle(above: str, is_large: boo
     source = "\n" * (6 - len(lines)) + "\n".join((*lines, "y = sinf(0.19f * u * x);"))
     facts = kernel_with("math-slow-path", kind="unsigned int[7]")
     table = Evidence("library-table", "__cudart_i2opi_f")
-    one = replace(facts.objects[0], evidence=(table,))
+    one = replace(facts.objects[0], evidence_facts=(table,))
     finding = only(replace(facts, objects=(one,)), source)
     assert any(one.is_none for one in finding.advice) == is_large

@@ -60,7 +60,7 @@ def test_memory_of_nobody_is_explained_by_the_test() -> None:
     fact = explained(WAYS["taken"])
     (access,) = fact.accesses
     assert (access.cause, access.object) == ("address-taken", None)
-    assert [one.kind for one in access.evidence] == ["ptx-instruction", "local-test"]
+    assert [one.kind for one in access.evidence_facts] == ["ptx-instruction", "local-test"]
     (finding,) = find(fact)
     assert (finding.severity, "isspacep.local" in finding.message) == ("note", True)
     assert "__builtin_assume(__isGlobal(pointer));" in finding.advice[1].text
@@ -72,7 +72,7 @@ def test_without_a_test_it_stays_unexplained() -> None:
 
 def test_two_kinds_of_memory_are_not_told_as_one() -> None:
     fact = explained(WAYS["taken"])
-    other = replace(fact.accesses[0], pc=64, evidence=())
+    other = replace(fact.accesses[0], pc=64, evidence_facts=())
     (finding,) = find(replace(fact, accesses=(*fact.accesses, other)))
     assert finding.severity != "note"
 

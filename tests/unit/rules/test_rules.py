@@ -28,7 +28,7 @@ from lmemscope.model import (
 from lmemscope.rules import RULES, rule
 from lmemscope.rules.base import Rule
 from lmemscope.rules.register_cap import cap_of, registers_for
-from tests.support.builders import access, facts, find
+from tests.support.builders import access, changed, facts, find
 from tests.support.builders import kernel_with as kernel
 
 
@@ -83,7 +83,7 @@ def test_only_evidence_makes_a_temporary_of_what_is_volatile() -> None:
     facts_of = kernel("volatile")
     (one,) = facts_of.objects
     nameless = replace(one, name=None)
-    shown = replace(nameless, evidence=(Evidence("plain-declaration", "v"),))
+    shown = replace(nameless, evidence_facts=(Evidence("plain-declaration", "v"),))
     for held, is_temporary in ((nameless, False), (shown, True)):
         finding = only(find(replace(facts_of, objects=(held,))))
         assert ("temporary" in finding.message) == is_temporary
@@ -96,7 +96,7 @@ def test_a_choice_makes_volatile_what_is_not_declared_so(declared: str) -> None:
     (one,) = facts_of.objects
     assert one.declared is not None
     source = {one.declared.file: "\n" * (one.declared.line - 1) + declared}
-    chosen = replace(one, evidence=(Evidence("volatile-choice", "table"),))
+    chosen = replace(one, evidence_facts=(Evidence("volatile-choice", "table"),))
     finding = only(find(replace(facts_of, objects=(chosen,)), source))
     assert ("is not volatile" in finding.message) == (not declared.startswith("volatile"))
     assert ("Drop" in finding.advice[0].text) == declared.startswith("volatile")
@@ -189,7 +189,7 @@ def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table
         "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 4)
     )
     full = {"cubin": CubinFacts(32, 0, 0, 32), "ptxas": None}
-    facts = replace(kernel("rolled-loop", index=index), **full)
+    facts = changed(kernel("rolled-loop", index=index), **full)
     finding = only(find(facts, {"a.cu": TABLE.replace("USE", use)}))
     rewrites = [advice.rewrite for advice in finding.advice]
     assert ("static-table" in rewrites) == is_table, finding.advice
@@ -281,7 +281,7 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
     name, _, subject = kind.partition(" ")
     shown = Evidence(cast(EvidenceKind, name), subject or None, ptx_line=3, opcode="st.local.u64")
     evidence = (shown,)
-    facts = replace(facts, objects=(replace(facts.objects[0], evidence=evidence),))
+    facts = replace(facts, objects=(replace(facts.objects[0], evidence_facts=evidence),))
     finding = only(find(facts))
     assert said in finding.message
     assert advised in finding.advice[0].text
@@ -291,8 +291,8 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
 def test_a_loop_that_alone_keeps_an_address_is_unrolled(cause: Cause) -> None:
     plain = kernel("address-taken")
     (first,) = plain.objects
-    held = replace(first, evidence=(Evidence("held-address", "rows"),))
-    holder = replace(first, cause=cause, name="rows", offset=first.size, evidence=())
+    held = replace(first, evidence_facts=(Evidence("held-address", "rows"),))
+    holder = replace(first, cause=cause, name="rows", offset=first.size, evidence_facts=())
     facts = replace(plain, objects=(held, holder))
     said = " ".join(one.text for finding in find(facts) for one in finding.advice)
     assert ("Unroll the loop over `rows`" in said) == (cause == "rolled-loop"), said
@@ -311,7 +311,7 @@ def test_what_is_copied_to_be_changed_is_written_back(
     others: tuple[int, ...], is_store: bool
 ) -> None:
     plain = kernel("address-taken")
-    first = replace(plain.objects[0], evidence=(Evidence("chosen-address", None),))
+    first = replace(plain.objects[0], evidence_facts=(Evidence("chosen-address", None),))
     reads = access("address-taken", others=(1,))
     uses = access("address-taken", others=others, is_store=is_store)
     both = replace(plain, objects=(first, first), accesses=(reads, uses))
@@ -363,7 +363,7 @@ def test_bounds_that_leave_more_than_the_kernel_uses_are_not_the_cause(
 
 
 def test_what_does_not_bind_is_not_to_be_loosened() -> None:
-    roomy = replace(
+    roomy = changed(
         kernel("register-spill"),
         launch_bounds=LaunchBounds(384, 1),
         ptxas=PtxasFacts(80, 64, 16, 16, 0, None, 0),
@@ -396,7 +396,7 @@ def test_spills_in_called_functions_are_told_from_those_that_ptxas_counts(
     (share,) = base.causes
     spilled = replace(
         base,
-        causes=(replace(share, sites=sites),),
+        causes=(share.with_bytes(share.frame_bytes, sites),),
         sites=SiteSplit(sites + SiteClass(saved, 0, saved * 4, 0), nothing, nothing),
         own_sites=SiteSplit(own, nothing, nothing),
     )
@@ -421,7 +421,7 @@ def test_fingerprints_survive_moved_lines_and_offsets() -> None:
 @pytest.mark.parametrize(("subject", "is_given"), [("k", True), ("_Z4leafPf", False)])
 def test_what_callers_hand_over_is_no_call_of_the_functions(subject: str, is_given: bool) -> None:
     taken = Evidence("ptx-instruction", subject, ptx_line=9, opcode="ld.param.u64")
-    load = access("call-frame", object=None, evidence=(taken,))
+    load = access("call-frame", object=None, evidence_facts=(taken,))
     facts = replace(
         kernel("call-frame", with_object=False),
         name="k",
