@@ -382,7 +382,8 @@ def _alias(mention: re.Match[str], before: str) -> re.Match[str] | None:
     """The macro that a name is all of, or the end of: ``#define IT kernel``."""
     rest = mention.string[mention.end("inner") : mention.end("inner") + 1]
     if mention["inner"] is None:
-        rest = mention.string[mention.start() + len(_FIRST.findall(mention[0])[0]) :][:1]
+        first = _FIRST.search(mention[0])
+        rest = mention.string[mention.start() + (len(first[0]) if first is not None else 0) :][:1]
     return _DEFINES.search(before.rpartition("\n")[2]) if rest in ("\n", "") else None
 
 

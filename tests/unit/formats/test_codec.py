@@ -186,12 +186,13 @@ def as_saved(given: Report) -> Report:
 def without_words(value: Any) -> Any:
     """The builtins of a value, without its evidence in words, and without empty lists."""
     plain = json.loads(codec.encode(value))
+    left_out = {"evidence", *KernelReport.UNWRITTEN}
 
     def walked(one: Any) -> Any:
         if isinstance(one, list):
             return [walked(item) for item in one]
         if isinstance(one, dict):
-            kept = {key: walked(item) for key, item in one.items() if key != "evidence"}
+            kept = {key: walked(item) for key, item in one.items() if key not in left_out}
             return {key: item for key, item in kept.items() if item != []}
         return one
 

@@ -117,7 +117,7 @@ def test_an_array_that_shares_its_place_with_the_librarys_is_the_users() -> None
     text = body(f"{unrolled(WORDS)}\nld.global.u32 %r40, [%rd40];\nst.local.u32 [%rd1], %r40;")
     found = causes(text)[0]
     assert (found.cause, found.also) == ("dynamic-index", ())
-    assert [one.kind for one in found.evidence_facts][1:] == ["shared-place"]
+    assert [one.kind for one in found.evidence][1:] == ["shared-place"]
 
 
 @pytest.mark.parametrize("name", ["__internal_trig_reduction_slowpathX", "__internal_mine"])
