@@ -33,6 +33,7 @@ from lmemscope.model import (
     BaselineEntry,
     Failure,
     Gap,
+    KernelReport,
     Report,
     Tool,
     UnitReport,
