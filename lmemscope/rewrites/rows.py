@@ -33,6 +33,8 @@ def check_indices(elements: Elements, home: Target) -> None:
 def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target) -> None:
     """That no index of an inner dimension is seen to come to the end of its row.
 
+    In the first row, as in ``a[0][i]``, one that is not known may go through all rows.
+
     Raises:
         DeclinedError: one does.
     """
@@ -43,6 +45,10 @@ def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target
     for use in elements.uses:
         for index, extent in zip(use.indices[1:], extents[1:], strict=False):
             found = ranges.of(index) or ranges.by_operator(index)
-            if found is not None and not found.promises and found.high >= extent:
+            if found is None:
+                leaves = home.syntax.text(use.indices[0]) == b"0"
+            else:
+                leaves = not found.promises and found.high >= extent
+            if leaves:
                 line = use.name.start_point.row + 1
                 raise DeclinedError(f"line {line} goes on from one of its rows to the next")

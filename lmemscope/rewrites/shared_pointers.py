@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, element_type, is_captured
@@ -18,6 +20,7 @@ from lmemscope.rewrites.carried import Carrier, Passing
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.followed import Places, places
 from lmemscope.rewrites.pointers import Pointer, redeclared
+from lmemscope.rewrites.rows import check_indices
 from lmemscope.rewrites.shared_room import LANE, Room, fill_of
 from lmemscope.sources.syntax import Syntax
 
@@ -68,6 +71,8 @@ def propose_pointers(
             passing.places(call, given)
 
     def bodies(given: Sequence[Elements], passing: Passing, is_beside: bool) -> tuple[Edit, ...]:
+        for one in given:
+            check_indices(one, replace(target, path=one.path, syntax=one.syntax))
         found = places(given, target, element_type(target))
         if found.addresses and is_beside:
             # A copy for the other array would have them as they are.
