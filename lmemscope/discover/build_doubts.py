@@ -7,6 +7,7 @@ compiler is nvcc with the host compiler that is installed here, and gets the sam
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,9 @@ from lmemscope.sources.includes import closure
 from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
 
 _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
-_SYSTEM_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?")
+_SYSTEM_COMPILER = re.compile(
+    rf"(?:{re.escape(platform.machine())}-(?:[\w.+]+-)*)?(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?"
+)
 _HOST_COMPILER = re.compile(r"-(?:ccbin|compiler-bindir)=")
 _HANDED = "-Xcompiler="
 _OWN_MACROS_ALONE = re.compile(

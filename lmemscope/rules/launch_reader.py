@@ -170,6 +170,9 @@ class _Reader:
         declaration, a call, a launch, a question of the runtime, a number of its name.
         """
         text = self._sources.code(file)
+        if file.endswith(".py"):
+            # Python calls what it makes of a text; that asks for shared memory by this word.
+            return _UNKNOWN if "shared_mem" in text else _NONE
         mention = re.compile(
             rf"{_pattern(name)}(?!\w)\s*(?P<inner><[^;<>{{}}]*(?:<[^;<>{{}}]*>[^;<>{{}}]*)*>\s*)?"
             r"(?P<end>[,);:}\]>]|)"

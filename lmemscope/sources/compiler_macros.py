@@ -7,6 +7,7 @@ are those of its front end and of the headers that are built into it. Measured w
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Mapping
 
@@ -308,10 +309,11 @@ NOT_DEFINED = re.compile(
     rb"|__SYCL\w*|__OPENCL\w*|__ANDROID__|__(?:Free|Net|Open)BSD__|__sun|__SVR4|__IBMC\w*"
     rb"|__xl[Cc]__|_AIX|__GFX\w*|__AMDGCN\w*|__MUSA\w*|__EMSCRIPTEN__|__BORLANDC__|__SUNPRO_CC"
     rb"|_DEBUG|__DEBUG__|__CUDA__|__CUDACC_DEBUG__|__CUDA_NO_\w+"
-    rb"|_Alignas|_Alignof|_Generic|_Static_assert|_Thread_local"
+    + (rb"|__ARM\w*|__aarch64__|__arm__" if platform.machine() == "x86_64" else b"")
+    + rb"|_Alignas|_Alignof|_Generic|_Static_assert|_Thread_local"
 )
-"""Names of other compilers and systems and keywords of C, which neither nvcc with GCC nor NVRTC
-defines, and those that options define for both."""
+"""Names of other compilers, systems and processors and keywords of C, which neither nvcc with GCC
+nor NVRTC defines, and those that options define for both."""
 
 NO_MACROS = frozenset(
     b"defined true false and or not bitand bitor xor compl __VA_ARGS__ __VA_OPT__ "
