@@ -110,7 +110,7 @@ def test_an_element_within_another_ones_index_is_rewritten_in_each_copy() -> Non
     text = kernel(
         "int a[4][4], b[3][3];",
         "a[b[n][0]][1] += n;",
-        "++b[a[n][2]][a[0][b[1][n]]];",
+        "++b[a[n][2]][a[1][b[1][n]]];",
         "a[a[n][0]][1] ^= 1;",
         "out[0] = a[n][0] + b[n][1];",
     )
@@ -118,7 +118,7 @@ def test_an_element_within_another_ones_index_is_rewritten_in_each_copy() -> Non
         "lmem_select2<int, 4, 4> a;",
         "lmem_select2<int, 3, 3> b;",
         "a.set(b.get(n, 0), 1, a.get(b.get(n, 0), 1) + n);",
-        "b.set(a.get(n, 2), a.get(0, b.get(1, n)), b.get(a.get(n, 2), a.get(0, b.get(1, n))) + 1);",
+        "b.set(a.get(n, 2), a.get(1, b.get(1, n)), b.get(a.get(n, 2), a.get(1, b.get(1, n))) + 1);",
         "a.set(a.get(n, 0), 1, a.get(a.get(n, 0), 1) ^ 1);",
         "out[0] = a.get(n, 0) + b.get(n, 1);",
     )
