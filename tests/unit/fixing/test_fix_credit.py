@@ -13,7 +13,7 @@ RINGS = """\
 static __global__ void k(const int *in, int *out, int n) {
   int g = blockIdx.x * blockDim.x + threadIdx.x;
   if (g >= n) return;
-  int line[5] = {0, 0, 0, 0, 0}, old[5] = {9, 9, 9, 9, 9};
+  int line[5] = {}; __attribute__((unused)) int old[5] = {9, 9, 9, 9, 9};
   int at = 0, s = 0, m = in[g] % 16;
   for (int t = 0; t < m; t++) {
     old[at] = line[at];
