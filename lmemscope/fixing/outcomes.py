@@ -41,7 +41,7 @@ def trials_of(attempt: Attempt, hits: Sequence[Hit], grids: Grids) -> Iterator[T
                 judged = Judged("worse", judged.after, elsewhere)
             if judged is not None and unfit is not None and judged.verdict != "failed":
                 judged = Judged("worse", judged.after, unfit)
-            before = next(one for one in report.kernels if one.facts is hit.facts)
+            before = next(one for one in report.kernels if _is_of(hit, one))
             yield _trial(attempt, unit, hit, before, judged, outcome)
 
 
@@ -137,7 +137,12 @@ def _bytes(of: Figures) -> tuple[int | None, ...]:
 
 def is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:
     """Whether a finding is of one of some kernels."""
-    return any(one.facts is hit.facts for one in kernels)
+    return any(_is_of(hit, one) for one in kernels)
+
+
+def _is_of(hit: Hit, kernel: KernelReport) -> bool:
+    # Two units can have equal kernels; one that is told its parameters keeps its sources.
+    return kernel.sources is hit.facts.sources
 
 
 def _each_kernel(hits: Sequence[Hit]) -> Iterator[Hit]:
