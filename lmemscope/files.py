@@ -132,13 +132,13 @@ def cached_while_unchanged(
     return cached
 
 
-def decoded_utf8(data: bytes) -> str:
-    """UTF-8 text as `open` gives it: every kind of line end is one newline.
+def decoded_text(data: bytes, encoding: str = "utf-8") -> str:
+    """Text as `open` gives it: every kind of line end is one newline.
 
     Raises:
         UnicodeDecodeError: it is none.
     """
-    return io.IncrementalNewlineDecoder(None, translate=True).decode(data.decode("utf-8"), True)
+    return io.IncrementalNewlineDecoder(None, translate=True).decode(data.decode(encoding), True)
 
 
 def _read(path: str | os.PathLike[str], limit: int) -> bytes:

@@ -14,6 +14,8 @@ import re
 import tokenize
 from dataclasses import dataclass
 
+from lmemscope.files import decoded_text
+
 _WIDE = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -75,7 +77,7 @@ def decoded_python(data: bytes) -> str:
     name = python_encoding(data)
     if name is None:
         raise ValueError("its encoding is not read")
-    return io.IncrementalNewlineDecoder(None, translate=True).decode(data.decode(name), True)
+    return decoded_text(data, name)
 
 
 def encoded(text: str) -> bytes:

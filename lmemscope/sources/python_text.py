@@ -13,7 +13,7 @@ import os
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from lmemscope.files import decoded_utf8, read_beside
+from lmemscope.files import decoded_text, read_beside
 from lmemscope.sources.located_text import Place, Spelling, Text, at, joined
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -282,7 +282,7 @@ class Scope:
         for candidate in (os.path.join(os.path.dirname(self._path), path), os.path.abspath(path)):
             self.files[os.path.abspath(candidate)] = None
             try:
-                value = decoded_utf8(read_beside(candidate))
+                value = decoded_text(read_beside(candidate))
             except (OSError, ValueError):
                 continue
             self._step(len(value))

@@ -134,13 +134,14 @@ def _has_attribute(text: bytes) -> bool:
 
     Behind braces NVRTC leaves it out, and a macro can be the brace, the word or the attribute.
     """
-    if b"__attribute" in text and any(
-        _ALIKE.match(text, found.end()) is None
-        and _OF_A_NAME.search(text, max(0, found.start() - 80), found.start()) is None
-        for found in _WORD_OF_ATTRIBUTES.finditer(text)
+    if b"__attribute" in text and (
+        _NAMED_ALIKE.search(text) is not None
+        or any(
+            _ALIKE.match(text, found.end()) is None
+            and _OF_A_NAME.search(text, max(0, found.start() - 80), found.start()) is None
+            for found in _WORD_OF_ATTRIBUTES.finditer(text)
+        )
     ):
-        return True
-    if b"__attribute" in text and _NAMED_ALIKE.search(text) is not None:
         return True
     return b"__align__" in text and any(map(_is_unbalanced, _DEFINED.findall(text)))
 
