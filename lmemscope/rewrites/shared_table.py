@@ -22,6 +22,7 @@ from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
+from lmemscope.rewrites.rows import check_indices
 from lmemscope.rewrites.shared_room import has_own_lanes
 from lmemscope.rewrites.static_table import can_be_const
 from lmemscope.rewrites.unevaluated import asks_type
@@ -219,9 +220,10 @@ def _is_subscripted(array: LocalArray) -> bool:
     if len(array.extents) != 2:
         return False
     try:
+        check_indices(array.elements, array.target)
         return all(use.element is not None for use in array.elements.uses)
     except DeclinedError:
-        return False  # A macro may use it otherwise.
+        return False  # A macro may use it otherwise, or the class would take another index.
 
 
 REWRITE = Rewrite(
