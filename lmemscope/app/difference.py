@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.app.checkout import BuildCopy, written_out
+from lmemscope.app.earlier import report_at
 from lmemscope.app.execute import run
 from lmemscope.app.gathered import filtered, gathered
 from lmemscope.app.session import Session
@@ -61,7 +60,7 @@ def _sides(
         first, separator, second = revisions.partition("..")
         if not separator or not first or not second:
             raise UsageError("git", f"{revisions} names no two revisions", hint="write A..B")
-        old, new = (_at(each, paths, session, settings) for each in (first, second))
+        old, new = (report_at(each, paths, session, settings) for each in (first, second))
         return old, new, False, False
     if len(paths) == 1 and len(settings.archs) == 2:
         every = (replace(settings, archs=(arch,)) for arch in settings.archs)
@@ -83,19 +82,3 @@ def _sides(
 def _run(paths: Sequence[str], session: Session, settings: Settings) -> Report:
     with session.anew(settings) as own:
         return run(paths, own)
-
-
-def _at(revision: str, paths: Sequence[str], session: Session, settings: Settings) -> Report:
-    """Scan paths as they were in a revision, written out to a temporary directory."""
-    with written_out(revision) as checkout:
-        here = os.getcwd()
-        if settings.build_database:
-            BuildCopy(checkout).write(paths)
-        os.chdir(checkout.directory)
-        try:
-            own = [checkout.relative(path) for path in paths]
-            report = _run(own, session, checkout.mapped(settings))
-            checkout.refuse_live_files(report)
-        finally:
-            os.chdir(here)
-        return report

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_in
+from string import hexdigits
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -29,6 +31,7 @@ class Asked:
 
     Attributes:
         revision: of which only what changed since is looked at, or None.
+        new_since: a revision as well, and what it has already fails nothing; or None.
         allow_incomplete: pass although evidence is missing.
         trust_configuration: accept a configuration that is weaker than the revision's.
         update: remove findings that are gone from the baseline.
@@ -37,6 +40,7 @@ class Asked:
     """
 
     revision: str | None = None
+    new_since: str | None = None
     allow_incomplete: bool = False
     trust_configuration: bool = False
     update: bool = False
@@ -56,6 +60,12 @@ def settings_as(known: Baseline | None, settings: Settings) -> Settings:
     # Earlier baselines say nothing of their own but what their findings do.
     default = (known.default_arch,) if known.default_arch else {e.arch for e in known.findings}
     return replace(settings, default_archs=tuple(sorted(default)))
+
+
+def _short(revision: str) -> str:
+    """A revision as a reader names it: the beginning of a hash tells it."""
+    is_hash = len(revision) in (40, 64) and all(digit in hexdigits for digit in revision)
+    return revision[:10] if is_hash else revision
 
 
 def judge(
@@ -81,11 +91,20 @@ def judge(
     """
     settings = session.settings
     since = None
-    if asked.revision is not None:
+    revision = asked.revision
+    if asked.new_since is not None:
+        from lmemscope.app import earlier
+
+        revision = earlier.merge_base(asked.new_since, paths)
+    if revision is not None:
         from lmemscope.discover import changed
 
         path = file.path if file is not None else None
-        since = changed.since(asked.revision, paths, path, configuration.file, settings)
+        since = changed.since(revision, paths, path, configuration.file, settings)
+        if asked.new_since is not None:
+            asked = replace_in(asked, new_since=_short(asked.new_since))
+            name = f"the merge base with {asked.new_since}"
+            since.revision = replace(since.revision, name=name)
     report = gathered(paths, session, since.narrow if since is not None else None, verify=True)
     theirs = known.filters if known is not None else ()
     # What this command's own flags leave out is said below; what is missing of a file is not known.
@@ -97,6 +116,10 @@ def judge(
     if file is not None and known is not None:
         known = file.reported(known, report)
     report = with_other_options(paths, with_stale(paths, with_clean(report)), settings)
+    before = None
+    if asked.new_since is not None and since is not None:
+        before = with_clean(earlier.known_at(since.revision, paths, session, report))
+        known = earlier.joined(known, before)
     result = compare.compare(
         report,
         configuration.policy,
@@ -114,7 +137,12 @@ def judge(
         ),
         kernels=settings.kernels,
         unchanged=since.unchanged if since is not None else (),
+        known_in="the baseline" if before is None else asked.new_since or "",
     )
+    if before is not None:
+        result = earlier.without_old(
+            result, report, before, configuration.policy, asked.new_since or ""
+        )
     said = say_of(configuration, report, since, trusted=asked.trust_configuration)
     result = said.added_to(result)
     about = since.notes if since is not None else ()
@@ -123,7 +151,8 @@ def judge(
     unknown = without_architectures(paths, file, known, report, result.failures, asked.typed)
     result = replace(result, notes=(*about, *where, *hints, *unknown, *result.notes))
     update, ratchet = known is not None and asked.update, known is not None and asked.ratchet
-    checked = Checked(report, result, Written(update=update, ratchet=ratchet))
+    written = Written(update=update, ratchet=ratchet)
+    checked = Checked(report, result, written, asked.new_since)
     if known is None or not (update or ratchet):
         return checked, None
     changed_ = baseline.without(known, result.gone) if update else known

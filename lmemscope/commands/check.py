@@ -34,6 +34,11 @@ FORMATS = formats_of(Checked)
     metavar="REV",
     help="Only analyse files that changed, themselves or their headers, since a git revision.",
 )
+@click.option(
+    "--new-since",
+    metavar="REV",
+    help="Also accept what the merge base with a git revision has; needs no baseline.",
+)
 @click.option("--allow-incomplete", is_flag=True, help="Pass although evidence is missing.")
 @click.option(
     "--trust-configuration",
@@ -49,6 +54,7 @@ def command(
     paths: tuple[str, ...],
     packages: tuple[str, ...],
     revision: str | None,
+    new_since: str | None,
     allow_incomplete: bool,
     trust_configuration: bool,
     update: bool,
@@ -73,12 +79,18 @@ def command(
     Examples:
       lmemscope baseline src/ && lmemscope check src/
       lmemscope check src/ --changed HEAD
+      lmemscope check src/ --new-since origin/main
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
     """
     from lmemscope.app.baseline_file import baseline_for
     from lmemscope.app.gate import Asked, judge, settings_as
 
+    if new_since is not None and (revision is not None or update or ratchet):
+        raise click.UsageError(
+            "--new-since implies --changed, and goes with neither --update nor --ratchet: "
+            "what another revision has is in no baseline"
+        )
     paths = with_packages(paths, packages)
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
@@ -87,7 +99,9 @@ def command(
     known = file.load() if file is not None else None
     if file is not None and (update or ratchet):
         Sink.open(file.path, "baseline")
-    asked = Asked(revision, allow_incomplete, trust_configuration, update, ratchet, typed())
+    asked = Asked(
+        revision, new_since, allow_incomplete, trust_configuration, update, ratchet, typed()
+    )
     with working(settings_as(known, configuration.settings)) as session:
         checked, written = judge(paths, session, configuration, file, known, asked)
     if file is not None and written is not None:

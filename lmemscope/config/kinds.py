@@ -214,6 +214,16 @@ def _depth() -> Kind:
     return Kind(accepts, check)
 
 
+def _is_specifier(text: str) -> bool:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
 _NAMED: Mapping[str, Callable[[], Kind]] = {
     "argument": lambda: _text("an argument", empty=True),
     "switch": _switch,
@@ -225,6 +235,9 @@ _NAMED: Mapping[str, Callable[[], Kind]] = {
     "cluster": lambda: _simple(
         "an address dask://HOST:PORT",
         lambda value: re.fullmatch(r"dask://\S+", value) is not None,
+    ),
+    "versions": lambda: _simple(
+        "versions of CUDA such as >=13.1,<14", lambda value: bool(value) and _is_specifier(value)
     ),
     "depth": _depth,
     "architecture": lambda: _simple(

@@ -90,7 +90,7 @@ def read_revision(name: str, paths: Sequence[str]) -> Revision:
             hint="name a branch, a tag or a commit, such as --changed HEAD",
         )
     try:
-        repository = _repository(name, paths)
+        repository = repository_of(name, paths)
         return _compared(name, _commit(name, repository), repository)
     except ToolMissingError as error:
         raise UsageError(
@@ -145,8 +145,16 @@ def _line(entry: object) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def _repository(name: str, paths: Sequence[str]) -> Repository:
-    """The repository around the current directory, or around the first of the paths."""
+def repository_of(name: str, paths: Sequence[str]) -> Repository:
+    """The repository around the current directory, or around the first of the paths.
+
+    Args:
+        name: of the revision that is wanted of it.
+        paths: as typed.
+
+    Raises:
+        UsageError: there is none.
+    """
     reals = [os.path.realpath(path) for path in paths if path != "-"]
     here, said = Repository.around(os.getcwd())
     if here is not None and (not reals or any(_is_in(real, here.top) for real in reals)):

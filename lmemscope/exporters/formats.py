@@ -106,6 +106,11 @@ FORMATS: tuple[Format, ...] = (
     Format("sarif", (".sarif",), {Report: "sarif:render", Checked: "sarif:render"}),
     Format("html", (".html",), {Report: "html:render"}),
     Format("github", (), {Checked: "github:render"}),
+    Format(
+        "pr-comment",
+        (),
+        {Checked: "pr_comment:checked", Difference: "pr_comment:difference"},
+    ),
     Format("junit", (".xml",), {Checked: "junit:render"}),
 )
 """Every format; of those that a command has, the first is its default."""

@@ -34,6 +34,7 @@ class GateFailureDocument(Struct, frozen=True, kw_only=True):
         kind: a new or worse finding, a limit, or an expectation.
         input, arch, kernel, symbol: where; the kernel's name is demangled, its symbol mangled.
         expected, found: in words.
+        figure: the number that exceeds a limit or is not as expected; null where there is none.
         rule, cause, fingerprint: of the finding behind it; null where there is none.
         location: the line to look at, or null.
     """
@@ -45,6 +46,7 @@ class GateFailureDocument(Struct, frozen=True, kw_only=True):
     symbol: str
     expected: str
     found: str
+    figure: int | None
     rule: str | None
     cause: Cause | None
     fingerprint: str | None

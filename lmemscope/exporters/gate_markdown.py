@@ -25,14 +25,15 @@ LIMIT = 65_000
 
 
 _EMPTY = constant("")
-_MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
+MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
+"""In front of a verdict."""
 
 
 def render(checked: Checked, how: Presentation) -> str:
     """A comment: verdict, failures in a table, then the report as far as there is room."""
     result = checked.result
     title = constant("# Local memory gate: ")
-    lines = [line(title, _MARKS[result.verdict], " ", verdict_text(result)), _EMPTY]
+    lines = [line(title, MARKS[result.verdict], " ", verdict_text(result)), _EMPTY]
     if result.failures:
         lines += _table(result.failures)
     missing = constant("**Missing evidence**")

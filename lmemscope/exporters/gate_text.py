@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
 from lmemscope.exporters.accounts import left_out, looked_at
@@ -16,7 +16,7 @@ _WIDTH = 100
 
 def render(checked: Checked, how: Presentation) -> str:
     """Failures first, then what is worth knowing, then one line that sums up."""
-    result, written, color = checked.result, checked.written, how.color
+    result, color = checked.result, how.color
     width = min(how.width or _WIDTH, _WIDTH)
     made: list[Part] = []
     for failure in result.failures:
@@ -32,19 +32,7 @@ def render(checked: Checked, how: Presentation) -> str:
         made.append("")
     made += [f"note: {note}" for note in result.notes]
     made += [f"note: {text}" for text in (*result.unused, *left_out(result))]
-    for one in result.better:
-        entry = one.entry
-        made.append(
-            f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
-            f"{entry.bytes} bytes and is {one.bytes}; "
-            + ("the baseline has it now" if written.ratchet else "--ratchet takes the new figure")
-        )
-    for entry in result.gone:
-        made.append(
-            f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; "
-            + ("removed from" if written.update else "--update removes it from")
-            + " the baseline"
-        )
+    made += _improved(checked)
     if how.verbose:
         made += [
             f"accepted: {a.kernel} ({a.arch}): {a.finding.cause}, {a.finding.bytes} bytes: {a.by}"
@@ -58,6 +46,23 @@ def render(checked: Checked, how: Presentation) -> str:
     )
     seen = looked_at(result)
     return document([*made, *([seen] if seen else []), line(verdict, known)])
+
+
+def _improved(checked: Checked) -> Iterator[str]:
+    """What is known, and has become smaller or is gone, and what becomes of the baseline."""
+    result, written = checked.result, checked.written
+    known = "the baseline" if checked.new_since is None else checked.new_since
+    taken = "the baseline has it now" if written.ratchet else "--ratchet takes the new figure"
+    left = "removed from" if written.update else "--update removes it from"
+    smaller, gone = f"; {taken}", f"; {left} the baseline"
+    if checked.new_since is not None:
+        smaller = gone = ""
+    for one in result.better:
+        entry = one.entry
+        was = f"{entry.kernel} ({entry.arch}): {entry.cause} was {entry.bytes} bytes"
+        yield f"note: better than {known}: {was} and is {one.bytes}{smaller}"
+    for entry in result.gone:
+        yield f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}{gone}"
 
 
 def described(failure: GateFailure, width: int = _WIDTH, *, color: bool = False) -> list[Part]:

@@ -66,7 +66,7 @@ def from_report(
         archs=tuple(archs),
         default_arch=default_arch,
         filters=report.filters,
-        findings=tuple(sorted(entries, key=_order)),
+        findings=tuple(sorted(entries, key=order)),
     )
 
 
@@ -82,7 +82,7 @@ def render(baseline: Baseline) -> str:
     if not baseline.filters:
         del fields["filters"]
     head = "".join(f'  "{name}": {codec.ascii_line(field)},\n' for name, field in fields.items())
-    lines = [codec.ascii_line(entry) for entry in sorted(baseline.findings, key=_order)]
+    lines = [codec.ascii_line(entry) for entry in sorted(baseline.findings, key=order)]
     body = "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
     return f'{{\n{head}  "findings": [{body}]\n}}\n'
 
@@ -105,7 +105,8 @@ def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
     return replace(baseline, findings=tuple(left))
 
 
-def _order(entry: BaselineEntry) -> tuple[str, ...]:
+def order(entry: BaselineEntry) -> tuple[str, ...]:
+    """Where an entry stands in the file."""
     return (
         entry.input,
         entry.kernel,

@@ -14,6 +14,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
+from packaging.version import Version
 
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
@@ -40,6 +41,7 @@ from lmemscope.gate.policy import (
     from_sources,
     speaks_of,
 )
+from lmemscope.gate.toolkits import is_within, toolkit_of
 from lmemscope.model import (
     Accepted,
     Allowance,
@@ -48,7 +50,6 @@ from lmemscope.model import (
     Finding,
     GateFailure,
     GateResult,
-    GateVerdict,
     KernelReport,
     Limit,
     MissingEvidence,
@@ -57,6 +58,7 @@ from lmemscope.model import (
     UnitReport,
     count,
     is_part_of,
+    verdict_of,
 )
 
 _EXPECTATION = re.compile(r"^(frame|spill|sites|registers|stack)(<=|=|<)(\d+)$")
@@ -73,6 +75,7 @@ def compare(
     inputs: Inputs = NO_INPUTS,
     kernels: Collection[str] = (),
     unchanged: Collection[str] = (),
+    known_in: str = "the baseline",
     today: date | None = None,
 ) -> GateResult:
     """Judge a report.
@@ -87,6 +90,7 @@ def compare(
         inputs: what the command stands for, and what is on disk of what the baseline knows.
         kernels: globs over those that the report was limited to; the others are not gone.
         unchanged: files that were not looked at; nothing is said of what is known of them.
+        known_in: where findings are known, in words.
         today: decides which allowances have expired.
 
     Raises:
@@ -99,7 +103,12 @@ def compare(
         baseline = replace(baseline, findings=entries)
     check_directives(report.units, every_kernel=not (unchanged or kernels or report.filters))
     gate = _Gate(
-        report, policy, today or date.today(), partial=bool(unchanged), chosen=bool(kernels)
+        report,
+        policy,
+        today or date.today(),
+        partial=bool(unchanged),
+        chosen=bool(kernels),
+        known_in=known_in,
     )
     open_items, settled = gate.judge()
     answer = Answer(new=tuple(open_items))
@@ -122,8 +131,16 @@ def compare(
 
 class _Gate:
     def __init__(
-        self, report: Report, policy: Policy, today: date, *, partial: bool, chosen: bool
+        self,
+        report: Report,
+        policy: Policy,
+        today: date,
+        *,
+        partial: bool,
+        chosen: bool,
+        known_in: str,
     ) -> None:
+        self._known_in = known_in
         self._report, self._policy, self._today = report, policy, today
         self._partial, self._chosen = partial, chosen
         self._allowances = (*policy.allowances, *from_sources(report.units))
@@ -148,7 +165,8 @@ class _Gate:
         self._note_doubtful_expectations()
         for unit, kernel in self._kernels():
             named = kernel.facts.name, kernel.facts.demangled
-            limits = limits_for(self._policy.limits, unit.arch, *named)
+            toolkit = self._toolkit(unit)
+            limits = limits_for(self._policy.limits, unit.arch, toolkit, *named)
             found = linked.replaced(unit, kernel.facts, figures(unit, kernel.facts))
             if lets_all_pass(limits):
                 self._lenient.update(dict.fromkeys(one for one in limits if one.forbid is not None))
@@ -182,27 +200,22 @@ class _Gate:
     ) -> GateResult:
         """All that was found, and what the baseline says of what was left open."""
         for item in answer.known:
-            self._accept(item, "known in the baseline")
+            self._accept(item, f"known in {self._known_in}")
         for item, entry in answer.worse:
             if self._depends(item):
                 continue
-            expected = f"at most {entry.bytes} bytes of {entry.cause}, as in the baseline"
+            expected = f"at most {entry.bytes} bytes of {entry.cause}, as in {self._known_in}"
             self._fail("worse", item.unit, item.kernel, expected, _described(item), item.finding)
         for item in answer.new:
             if self._depends(item):
                 continue
-            expected = "no local memory beyond the baseline and allowances"
+            expected = f"no local memory beyond {self._known_in} and allowances"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
         missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *accounts.missing)))
         gaps = {gap.reason for gap in self._report.gaps}
         notes = (note for note in self._report.notes if note not in gaps)
-        verdict: GateVerdict = "passed"
-        if self._failures:
-            verdict = "failed"
-        elif missing and not allow_incomplete:
-            verdict = "undecided"
         return GateResult(
-            verdict=verdict,
+            verdict=verdict_of(self._failures, missing, allow_incomplete=allow_incomplete),
             allow_incomplete=allow_incomplete,
             failures=tuple(sorted(self._failures, key=_failure_order)),
             accepted=tuple(self._accepted),
@@ -256,6 +269,7 @@ class _Gate:
                 kernel,
                 bound.text,
                 f"{bound.what} {found[bound.what].shown}",
+                figure=found[bound.what].value,
                 about_registers=bound.what == "registers",
             )
 
@@ -284,6 +298,7 @@ class _Gate:
                         kernel,
                         expected,
                         f"{what} {figure.shown}",
+                        figure=figure.value,
                         about_registers=what == "registers",
                     )
 
@@ -316,12 +331,21 @@ class _Gate:
             self._beyond[allowance] = max(size, self._beyond.get(allowance, 0))
         return None
 
-    @staticmethod
-    def _speaks_of(allowance: Allowance, item: Item) -> bool:
+    def _speaks_of(self, allowance: Allowance, item: Item) -> bool:
         if allowance.comment is not None:
             return speaks_of(allowance.comment, item.unit, item.kernel)
         is_for = fnmatchcase(item.unit.arch, allowance.arch)
-        return is_for and _is_kernel(allowance.kernel, item.kernel)
+        is_within_ = is_within(allowance.toolkit, toolkit_of(item.unit.tools))
+        return is_for and bool(is_within_) and _is_kernel(allowance.kernel, item.kernel)
+
+    def _toolkit(self, unit: UnitReport) -> Version | None:
+        """The toolkit that a unit was compiled by; where a limit asks for it, it must be known."""
+        toolkit = toolkit_of(unit.tools)
+        asked = next((one for one in self._policy.limits if one.toolkit is not None), None)
+        if toolkit is None and asked is not None:
+            reason = f"its toolkit is not known, and a limit is for {asked.toolkit}"
+            self._unknown[MissingEvidence(unit.input, "limit", reason)] = None
+        return toolkit
 
     def _fail(
         self,
@@ -332,6 +356,7 @@ class _Gate:
         found: str,
         finding: Finding | None = None,
         *,
+        figure: int | None = None,
         about_registers: bool = False,
     ) -> None:
         # No local memory explains how many registers there are.
@@ -350,6 +375,7 @@ class _Gate:
                 location,
                 unit.frontend,
                 why is None or _is_bounded(why, kernel),
+                figure,
             )
         )
 

@@ -116,7 +116,7 @@ def _only_forbids_more(limit: Values) -> bool:
 
 
 def _is_stricter_limit(old: Values, new: Values) -> bool:
-    if any(old[name] != new[name] for name in ("kernel", "arch")):
+    if any(old[name] != new[name] for name in ("kernel", "arch", "toolkit")):
         return False
     for name in _NUMBERS:
         was, now = old[name], new[name]
@@ -134,7 +134,7 @@ def _is_stricter_limit(old: Values, new: Values) -> bool:
 def _is_held(allowance: Values, others: Sequence[Values]) -> bool:
     """Whether an earlier allowance accepts all that another does."""
     return any(
-        all(allowance[name] == other[name] for name in ("kernel", "arch", "cause"))
+        all(allowance[name] == other[name] for name in ("kernel", "arch", "toolkit", "cause"))
         and (
             other["bytes"] is None
             or (allowance["bytes"] is not None and allowance["bytes"] <= other["bytes"])
@@ -159,14 +159,20 @@ def _limit(table: Values) -> str:
         said.append(f"forbid {causes}, so that other causes pass")
     if table["allow"]:
         said.append(f"allow {', '.join(table['allow'])}, which passes")
-    where = f" on {table['arch']}" if table["arch"] != "*" else ""
+    where = _where(table)
     return f"for {table['kernel']}{where}: {'; '.join(said) or 'nothing'}"
+
+
+def _where(table: Values) -> str:
+    """Which architectures and toolkits an entry is for, in words; empty for all."""
+    arch = f" on {table['arch']}" if table["arch"] != "*" else ""
+    return f"{arch} with CUDA {table['toolkit']}" if table["toolkit"] else arch
 
 
 def _allowance(table: Values) -> str:
     most = "any number of bytes" if table["bytes"] is None else f"{table['bytes']} bytes"
     until = "" if table["expires"] is None else f" until {table['expires']}"
-    where = f" on {table['arch']}" if table["arch"] != "*" else ""
+    where = _where(table)
     return f"{table['cause']} of {table['kernel']}{where}, {most}{until}, passes: {table['reason']}"
 
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
+from packaging.version import Version
+
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import is_ignored
 from lmemscope.gate.figures import Figure
+from lmemscope.gate.toolkits import is_within
 from lmemscope.model import Cause, Finding, KernelReport, Limit, count
 
 SPILLS: Final[frozenset[Cause]] = frozenset({"register-spill", "callee-save"})
@@ -71,12 +74,16 @@ class Ruling:
     by: str = ""
 
 
-def limits_for(limits: Iterable[Limit], arch: str, name: str, demangled: str) -> list[Limit]:
-    """Those of some limits that apply to a kernel on an architecture."""
+def limits_for(
+    limits: Iterable[Limit], arch: str, toolkit: Version | None, name: str, demangled: str
+) -> list[Limit]:
+    """Those of some limits that apply to a kernel on an architecture, compiled by a toolkit."""
     return [
         limit
         for limit in limits
-        if fnmatchcase(arch, limit.arch) and matches((limit.kernel,), name, demangled)
+        if fnmatchcase(arch, limit.arch)
+        and is_within(limit.toolkit, toolkit)
+        and matches((limit.kernel,), name, demangled)
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.gate.figures import Figure
 from lmemscope.gate.limits import Bound, bounds, limits_for
+from lmemscope.gate.toolkits import toolkit_of
 from lmemscope.model import (
     GapKind,
     GateFailure,
@@ -98,7 +99,8 @@ def of_no_unit(report: Report, limits: Sequence[Limit]) -> Iterator[GateFailure 
             if (function.input or "", link.arch, function.name) in known:
                 continue
             found = _figures([kernel])
-            own = limits_for(limits, link.arch, function.name, function.demangled)
+            toolkit = toolkit_of((*link.tools, *report.tools))
+            own = limits_for(limits, link.arch, toolkit, function.name, function.demangled)
             for bound in bounds(own):
                 if bound.what in _CHECKED:
                     yield from _judged(bound, found, link, kernel)
@@ -124,4 +126,5 @@ def _judged(
             finding=None,
             location=None,
             route="binary",
+            figure=found[bound.what].value,
         )

@@ -107,6 +107,7 @@ from lmemscope.model.gate import (
     Policy,
     SourceComment,
     Written,
+    verdict_of,
 )
 from lmemscope.model.inputs import (
     BUILD_LOG,
@@ -392,4 +393,5 @@ __all__ = [
     "total",
     "traits_of",
     "verdict_kind",
+    "verdict_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from datetime import date
 from typing import Annotated, Literal
 
@@ -44,6 +45,15 @@ class Limit(Struct, frozen=True):
             accepts="a glob over architectures, such as sm_9*",
         ),
     ] = "*"
+    toolkit: Annotated[
+        str | None,
+        Option(
+            "CUDA toolkits that the limit is for, by the version of ptxas; without it, all.",
+            accepts="versions of CUDA such as >=13.1,<14",
+            check="versions",
+            default=None,
+        ),
+    ] = None
     max_frame: Annotated[
         int | None,
         _limit(
@@ -139,6 +149,15 @@ class Allowance(Struct, frozen=True):
             accepts="a glob over architectures, such as sm_9*",
         ),
     ] = "*"
+    toolkit: Annotated[
+        str | None,
+        Option(
+            "CUDA toolkits that it is for, by the version of ptxas; without it, all.",
+            accepts="versions of CUDA such as >=13.1,<14",
+            check="versions",
+            default=None,
+        ),
+    ] = None
 
 
 class Policy(Struct, frozen=True):
@@ -220,6 +239,7 @@ class GateFailure(Struct, frozen=True):
         location: the line to look at.
         route: of the unit; only what is compiled from a CUDA source has comments that accept.
         is_bounded: whether the finding's bytes are all that there can be.
+        figure: the number that exceeds a limit or is not as expected; None where it is not known.
     """
 
     kind: FailureKind
@@ -233,6 +253,7 @@ class GateFailure(Struct, frozen=True):
     location: SourceLocation | None
     route: Frontend = "auto"
     is_bounded: bool = True
+    figure: int | None = None
 
 
 class Accepted(Struct, frozen=True):
@@ -299,6 +320,13 @@ class Account(Struct, frozen=True):
         return f"{lead}{named}{self.reason or self.state}"
 
 
+def verdict_of(failures: Sized, missing: Sized, *, allow_incomplete: bool) -> GateVerdict:
+    """The answer in one word; missing evidence is worth less than a failure that is there."""
+    if failures:
+        return "failed"
+    return "undecided" if missing and not allow_incomplete else "passed"
+
+
 class GateResult(Struct, frozen=True):
     """The gate's answer.
 
@@ -358,8 +386,10 @@ class Checked(Struct, frozen=True):
         report: what was looked at.
         result: the answer.
         written: what was done to the baseline.
+        new_since: the revision that what is known is of, too; None where it is the baseline's only.
     """
 
     report: Report
     result: GateResult
     written: Written = Written()
+    new_since: str | None = None

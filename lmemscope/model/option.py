@@ -16,7 +16,15 @@ Merge = Literal["replace", "before", "after"]
 """What a flag does to the file's value: replace it, or stand before or after it in one list."""
 
 Check = Literal[
-    "path", "directory", "toolkit", "cluster", "depth", "argument", "switch", "architecture"
+    "path",
+    "directory",
+    "toolkit",
+    "versions",
+    "cluster",
+    "depth",
+    "argument",
+    "switch",
+    "architecture",
 ]
 """Kinds of value that no type tells; `lmemscope.config.kinds` has them."""
 

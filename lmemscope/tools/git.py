@@ -89,6 +89,15 @@ class Repository:
         found = done.output.decode("ascii", "replace").strip()
         return found if done.returncode == 0 and _COMMIT.fullmatch(found) else None
 
+    def merge_base(self, first: str, second: str) -> str | None:
+        """Hash of the best common ancestor of two commits, or None where none is known here."""
+        commits = [self.commit(name) for name in (first, second)]
+        if None in commits:
+            return None
+        done = _asked(["merge-base", *filter(None, commits)], self.top)
+        found = done.output.decode("ascii", "replace").strip()
+        return found if done.returncode == 0 and _COMMIT.fullmatch(found) else None
+
     def entries(self, commit: str) -> tuple[Entry, ...]:
         """The files of a commit.
 

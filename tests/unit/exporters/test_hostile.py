@@ -75,10 +75,11 @@ def outputs(report: Report) -> Iterator[tuple[str, str]]:
     result = gate(report)
     yield "gate", gate_as("text", result, verbose=True)
     yield "gate markdown", gate_as("markdown", result, report)
+    yield "gate comment", gate_as("pr-comment", result, report)
     yield "gate junit", gate_as("junit", result, report)
     yield "gate sarif", gate_as("sarif", result, report)
     other = made("x")
-    for name in ("table", "markdown", "json"):
+    for name in ("table", "markdown", "json", "pr-comment"):
         yield f"difference {name}", render(difference(report, other), name)
 
 

@@ -350,6 +350,25 @@ def test_sarif_has_rules_regions_fingerprints_and_suppressions() -> None:
         assert result["partialFingerprints"]["lmemscope/v1"]
 
 
+@pytest.mark.parametrize(
+    ("versions", "is_for"), [(">=13.1,<14", True), ("==13.5.*", True), ("<13.5", False)]
+)
+def test_limits_and_allowances_may_be_for_some_toolkits(versions: str, is_for: bool) -> None:
+    given = report(DIRTY, version="13.5.34")
+    limited = gate(given, Policy((Limit(max_registers=1, toolkit=versions),)))
+    assert ("limit" in kinds(limited)) is is_for
+    allowance = Allowance("k", "dynamic-index", None, "known", None, "a.toml", toolkit=versions)
+    assert kinds(gate(given, Policy(allowances=(allowance,)))) == ([] if is_for else ["new"])
+
+
+def test_a_limit_for_a_toolkit_needs_to_know_which_compiled() -> None:
+    given = report(judged("k"))
+    unknown = replace(given, units=tuple(replace(unit, tools=()) for unit in given.units))
+    result = gate(unknown, Policy((Limit(max_registers=255, toolkit=">=13"),)))
+    assert (result.verdict, len(result.missing)) == ("undecided", 1)
+    assert gate(unknown, Policy((Limit(max_registers=255),))).verdict == "passed"
+
+
 def test_github_annotations_are_escaped() -> None:
     text = render_annotations(gate(report(DIRTY)))
     assert text.startswith("::error file=a.cu,line=7,title=new%3A k (sm_90)::")

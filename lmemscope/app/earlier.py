@@ -1,0 +1,190 @@
+"""What inputs were in another revision of the repository, analysed as they are today."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from lmemscope.app.checkout import BuildCopy, Checkout, written_out
+from lmemscope.app.execute import run
+from lmemscope.discover.changed import Narrowed
+from lmemscope.discover.locate import is_saved
+from lmemscope.errors import UsageError
+from lmemscope.gate import baseline
+from lmemscope.gate.compare import compare
+from lmemscope.model import (
+    Baseline,
+    GateFailure,
+    GateResult,
+    InputId,
+    Policy,
+    Report,
+    count,
+    verdict_of,
+)
+
+if TYPE_CHECKING:
+    from lmemscope.app.plan import Narrow
+    from lmemscope.app.session import Session
+    from lmemscope.config.settings import Settings
+    from lmemscope.discover.revision import Revision
+    from lmemscope.discover.walk import Discovery
+
+
+def report_at(
+    revision: str,
+    paths: Sequence[str],
+    session: Session,
+    settings: Settings,
+    files: Collection[str] | None = None,
+) -> Report:
+    """Scan paths as they were in a revision, written out to a temporary directory.
+
+    Args:
+        revision: of git.
+        paths: as typed; named alike in the report.
+        session, settings: how to compile.
+        files: that alone are analysed, absolute, as in the working tree; None for all.
+
+    Raises:
+        UsageError: there is no repository here, or it knows no such revision.
+        LmemscopeError: as `run`.
+    """
+    with written_out(revision) as checkout:
+        here = os.getcwd()
+        if settings.build_database:
+            BuildCopy(checkout).write(paths)
+        os.chdir(checkout.directory)
+        try:
+            own = [checkout.relative(path) for path in paths]
+            narrow = None
+            if files is not None:
+                narrow = _only(files, checkout)
+                own = [path for path in own if os.path.lexists(path)]
+            with session.anew(checkout.mapped(settings)) as there:
+                report = run(own, there, narrow)
+            checkout.refuse_live_files(report)
+        finally:
+            os.chdir(here)
+        return report
+
+
+def _only(files: Collection[str], checkout: Checkout) -> Narrow:
+    there = {os.path.realpath(checkout.path(path)) for path in files}
+
+    def narrow(discovery: Discovery) -> Narrowed:
+        chosen = (one for one in discovery.inputs if os.path.realpath(one.path) in there)
+        return Narrowed(tuple(chosen), frozenset())
+
+    return narrow
+
+
+def merge_base(revision: str, paths: Sequence[str]) -> str:
+    """Hash of the commit where a revision and what is checked out part.
+
+    Raises:
+        UsageError: there is no repository or no such revision, or git knows of no such commit; or
+            a saved report stands for inputs, of which there is no other revision.
+    """
+    from lmemscope.discover.revision import repository_of
+
+    saved = next(filter(is_saved, paths), None)
+    if saved is not None:
+        raise UsageError(
+            "git",
+            f"--new-since: {saved} is a saved report, of which git has no other revision",
+            hint="name the sources, or compare two reports with: lmemscope diff",
+        )
+    repository = repository_of(revision, paths)
+    found = repository.merge_base(revision, "HEAD")
+    if found is None:
+        raise UsageError(
+            "git",
+            f"--new-since: {revision} and HEAD have no commit in common here",
+            hint="fetch more of the history (git fetch --unshallow; fetch-depth: 0 for "
+            "actions/checkout)",
+        )
+    return found
+
+
+def known_at(revision: Revision, paths: Sequence[str], session: Session, report: Report) -> Report:
+    """A revision's report of what a report of today is of, and of files that are gone since.
+
+    Raises:
+        LmemscopeError: as `report_at`.
+    """
+    files = (os.path.abspath(InputId.parse(unit.input).file) for unit in report.units)
+    both = frozenset((*files, *revision.deleted))
+    return report_at(revision.commit, paths, session, session.settings, both)
+
+
+def joined(known: Baseline | None, before: Report) -> Baseline:
+    """What a committed baseline or an earlier revision has; equal findings count once."""
+    earlier = baseline.from_report(before)
+    if known is None:
+        return earlier
+    both = Counter(known.findings) | Counter(earlier.findings)
+    return replace(known, findings=tuple(sorted(both.elements(), key=baseline.order)))
+
+
+def without_old(
+    result: GateResult, report: Report, before: Report, policy: Policy, name: str
+) -> GateResult:
+    """An answer without what was so in an earlier revision already.
+
+    Findings were compared by the baseline. Numbers that a limit or an expectation names fail only
+    where they have grown, and evidence that was missing for the same reason is a note.
+
+    Args:
+        result: of today.
+        report: that it is of.
+        before: report of the earlier revision.
+        policy: of today, which judges both.
+        name: of the revision.
+    """
+    was = compare(before, policy, None)
+    # What lies in a file that is gone may be in another now.
+    looked_at = {InputId.parse(unit.input).file for unit in report.units}
+    most: dict[tuple[str, ...], int] = {}
+    for one in was.failures:
+        if one.figure is not None:
+            for key in _keys(one, moved=one.input not in looked_at):
+                most[key] = max(one.figure, most.get(key, 0))
+    failures, old = [], 0
+    for one in result.failures:
+        most_before = max(most.get(key, -1) for key in _keys(one, moved=True))
+        is_old = one.figure is not None and one.figure <= most_before
+        old += is_old
+        if not is_old:
+            failures.append(one)
+    left = Counter(was.missing)
+    missing, unseen = [], 0
+    for piece in result.missing:
+        is_old = left[piece] > 0
+        left[piece] -= is_old
+        unseen += is_old
+        if not is_old:
+            missing.append(piece)
+    notes = []
+    if old:
+        notes.append(f"{count(old, 'limit')} exceeded at {name} already, by as much or more")
+    if unseen:
+        notes.append(f"{count(unseen, 'piece')} of evidence missing at {name} already")
+    return replace(
+        result,
+        verdict=verdict_of(failures, missing, allow_incomplete=result.allow_incomplete),
+        failures=tuple(failures),
+        missing=tuple(missing),
+        notes=(*notes, *result.notes),
+    )
+
+
+def _keys(one: GateFailure, *, moved: bool) -> Iterator[tuple[str, ...]]:
+    own = (one.kind, one.arch, one.symbol, one.expected)
+    yield (*own, one.input)
+    if moved:
+        yield own

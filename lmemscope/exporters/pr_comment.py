@@ -1,0 +1,201 @@
+"""What a pull request changes, as one comment below it: what is new, worse and better, and where.
+
+GitHub shows at most 65,536 characters, and tells people whom a text mentions: see
+`escape_markdown`. The first line is a comment of HTML, by which a bot finds its own comment again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from msgspec.structs import replace
+
+from lmemscope.exporters.accounts import left_out, looked_at
+from lmemscope.exporters.escape_markdown import (
+    Markdown,
+    block,
+    code,
+    constant,
+    document,
+    line,
+    prose,
+    summary,
+    table,
+    text,
+)
+from lmemscope.exporters.formats import Presentation
+from lmemscope.exporters.gate_markdown import MARKS, cut
+from lmemscope.exporters.layout import number, verdict_text
+from lmemscope.model import (
+    Advice,
+    Checked,
+    Difference,
+    GateFailure,
+    GateResult,
+    KernelDifference,
+    SourceLocation,
+    count,
+)
+
+_MARK = constant("<!-- lmemscope -->")
+_SHOWN = 25
+_DETAILED = 10
+_EMPTY = constant("")
+
+
+def checked(found: Checked, how: Presentation) -> str:
+    """The gate's answer; failures that differ only in their architecture are one row."""
+    del how
+    result = found.result
+    groups = _grouped(result.failures)
+    lines = [
+        _MARK,
+        line(constant("### "), MARKS[result.verdict], " Local memory: ", verdict_text(result)),
+        _EMPTY,
+    ]
+    if groups:
+        lines += table(("", "kernel", "found", "where", "on"), map(_row, groups[:_SHOWN]))
+        lines += [_EMPTY, *_left(groups), *_details(groups)]
+    better = _better(result)
+    if better:
+        rows = table(("kernel", "was → is"), better[:_SHOWN])
+        lines += _fold(f"{len(better)} better or gone", [*rows, _EMPTY, *_left(better)])
+    missing = "missing evidence, accepted" if result.complete else "missing evidence"
+    lines += _listed(missing, (piece.text for piece in result.missing))
+    seen = looked_at(result)
+    about = (*([seen] if seen else []), *result.notes, *result.unused, *left_out(result))
+    lines += _listed("what was looked at, and notes", about)
+    return cut(document(lines))
+
+
+def difference(found: Difference, how: Presentation) -> str:
+    """Two reports compared: what is worse or new before what is better or gone."""
+    del how
+    bad = _alike(one for one in found.kernels if one.change in ("added", "worse", "changed"))
+    good = _alike(one for one in found.kernels if one.change in ("better", "removed"))
+    title = f"{count(len(bad), 'kernel')} new, worse or changed; {len(good)} better or gone"
+    lines = [_MARK, line(constant("### Local memory: "), title), _EMPTY]
+    heads = ("", "kernel", "figures", "causes", "on")
+    if bad:
+        lines += table(heads, map(_changed, bad[:_SHOWN]))
+        lines += [_EMPTY, *_left(bad)]
+        whys = dict.fromkeys(chain.from_iterable(group[0].why for group in bad[:_SHOWN]))
+        lines += _listed("why", whys)
+    if good:
+        rows = table(heads, map(_changed, good[:_SHOWN]))
+        lines += _fold(f"{len(good)} better or gone", [*rows, _EMPTY, *_left(good)])
+    tools = (f"{one.name} {one.before or '?'} → {one.after or '?'}" for one in found.toolchain)
+    lines += _listed("other tools", tools)
+    return cut(document(lines))
+
+
+def _grouped(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
+    """Failures by all that a row says of them but the architecture."""
+    groups: dict[tuple[str, ...], list[GateFailure]] = {}
+    for one in failures:
+        finding = one.finding
+        own = (finding.cause, finding.object or "") if finding is not None else ()
+        key = (one.kind, one.input, one.symbol, one.found, one.expected, *own)
+        groups.setdefault(key, []).append(one)
+    return list(groups.values())
+
+
+def _row(group: Sequence[GateFailure]) -> tuple[Markdown, ...]:
+    first = group[0]
+    found = prose(first.found)
+    if first.kind != "new":
+        found = line(found, constant("<br>expected: "), text(first.expected))
+    return (
+        line(constant("**"), first.kind, constant("**")),
+        code(first.kernel),
+        found,
+        code(_place(first.location) or first.input),
+        text(", ".join(sorted({one.arch for one in group}))),
+    )
+
+
+def _place(location: SourceLocation | None) -> str:
+    return f"{location.file}:{location.line}" if location is not None else ""
+
+
+def _details(groups: Sequence[Sequence[GateFailure]]) -> Iterator[Markdown]:
+    """Why, and the one thing to try; what several failures share is said once."""
+    seen: set[tuple[str, str]] = set()
+    for first in (group[0] for group in groups):
+        finding = first.finding
+        if finding is None or (finding.message, _place(first.location)) in seen:
+            continue
+        if len(seen) == _DETAILED:
+            return
+        seen.add((finding.message, _place(first.location)))
+        inside = [prose(finding.message), _EMPTY]
+        for advice in finding.advice[:1]:
+            inside += _advice(advice)
+        named = f" {finding.object}" if finding.object is not None else ""
+        where = f", {_place(first.location)}" if first.location is not None else ""
+        yield from _fold(f"{finding.cause}{named} in {first.kernel}{where}", inside)
+
+
+def _advice(advice: Advice) -> Iterator[Markdown]:
+    yield line(constant("**Try:** "), prose(advice.text))
+    yield _EMPTY
+    if advice.code is not None:
+        yield from block(advice.code.rstrip("\n").split("\n"), "cuda")
+        yield _EMPTY
+
+
+def _better(result: GateResult) -> list[tuple[Markdown, Markdown]]:
+    rows = []
+    smaller = [(one.entry, one.bytes) for one in result.better]
+    for entry, now in (*smaller, *((entry, 0) for entry in result.gone)):
+        named = f" {entry.object}" if entry.object is not None else ""
+        kernel = line(code(entry.kernel), f" ({entry.arch})")
+        rows.append((kernel, text(f"{entry.cause}{named}: {entry.bytes} → {now} B")))
+    return rows
+
+
+def _alike(found: Iterable[KernelDifference]) -> list[list[KernelDifference]]:
+    """Differences by all that a row says of them but the architecture."""
+    groups: dict[KernelDifference, list[KernelDifference]] = {}
+    for one in found:
+        groups.setdefault(replace(one, arch=""), []).append(one)
+    return list(groups.values())
+
+
+def _changed(group: Sequence[KernelDifference]) -> tuple[Markdown, ...]:
+    one = group[0]
+    figures = [
+        f"{what.replace('_', ' ')} {number(was)} → {number(now)}" for what, was, now in one.figures
+    ]
+    if one.change in ("added", "removed"):
+        # One side has no such kernel: what the other has says it, and what it has none of does not.
+        there = [(what, now if one.change == "added" else was) for what, was, now in one.figures]
+        figures = [f"{what.replace('_', ' ')} {number(size)}" for what, size in there if size != 0]
+    causes = (*(f"+ {cause}" for cause in one.appeared), *(f"− {cause}" for cause in one.vanished))
+    return (
+        line(constant("**"), one.change, constant("**")),
+        line(code(one.kernel), constant("<br>"), code(one.input)),
+        text(", ".join(figures)),
+        text(", ".join(causes)),
+        text(", ".join(sorted({each.arch for each in group}))),
+    )
+
+
+def _listed(title: str, sentences: Iterable[str]) -> Iterator[Markdown]:
+    said = [*sentences]
+    if said:
+        shown = [line(constant("- "), prose(one)) for one in said[:_SHOWN]]
+        yield from _fold(f"{title} ({len(said)})", [*shown, *_left(said)])
+
+
+def _left(rows: Sequence[object]) -> Iterator[Markdown]:
+    if len(rows) > _SHOWN:
+        yield text(f"… and {len(rows) - _SHOWN} more")
+        yield _EMPTY
+
+
+def _fold(title: str, inside: Iterable[Markdown]) -> Iterator[Markdown]:
+    yield from (constant("<details>"), summary(title), _EMPTY)
+    yield from inside
+    yield from (constant("</details>"), _EMPTY)

@@ -1,0 +1,103 @@
+"""`check --new-since REV`: what a branch adds fails, what its base has does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import Finished, run_program
+from tests.support.repositories import git, kernel
+
+pytestmark = pytest.mark.toolchain
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A branch off a base with local memory, on which the base has gone on since."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    for name in ("old", "kept", "moving"):
+        (tmp_path / f"{name}.cu").write_text(kernel(name))
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "base")
+    git(tmp_path, "checkout", "-q", "-b", "branch")
+    git(tmp_path, "checkout", "-q", "main")
+    (tmp_path / "kept.cu").write_text(kernel("kept", 12))
+    git(tmp_path, "commit", "-q", "-a", "-m", "the base goes on")
+    git(tmp_path, "checkout", "-q", "branch")
+    return tmp_path
+
+
+def check(project: Path, *arguments: str) -> Finished:
+    return run_program("check", ".", "--new-since", "main", *arguments, cwd=project)
+
+
+def test_old_debt_in_a_file_that_changed_fails_nothing(project: Path) -> None:
+    (project / "old.cu").write_text(kernel("old").replace("+= i", "+= i + 1"))
+    git(project, "mv", "moving.cu", "moved.cu")
+    done = check(project)
+    assert (done.code, "Gate passed" in done.out) == (0, True), done.out
+    # Without it, both do.
+    plain = run_program("check", ".", "--changed", "main", cwd=project)
+    assert plain.code == 1
+    assert {"new: old", "new: moving"} <= {
+        line.partition(" (")[0] for line in plain.out.split("\n")
+    }
+
+
+def test_what_the_branch_adds_or_makes_larger_fails(project: Path) -> None:
+    (project / "old.cu").write_text(kernel("old", 24) + kernel("added"))
+    done = check(project, "--format", "json")
+    assert done.code == 1
+    failures = json.loads(done.out)["failures"]
+    assert {(one["kind"], one["kernel"]) for one in failures} == {
+        ("worse", "old"),
+        ("new", "added"),
+    }
+    (worse,) = (one for one in failures if one["kind"] == "worse")
+    assert worse["expected"] == "at most 80 bytes of dynamic-index, as in main"
+
+
+def test_a_limit_that_the_base_exceeded_fails_only_where_it_is_exceeded_by_more(
+    project: Path,
+) -> None:
+    (project / "lmemscope.toml").write_text('[[limits]]\nkernel = "*"\nmax-frame = 40\n')
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a limit")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(kernel("old").replace("+= i", "+= i + 1"))
+    git(project, "mv", "moving.cu", "moved.cu")
+    assert check(project).code == 0
+    (project / "old.cu").write_text(kernel("old", 24))
+    done = check(project, "--format", "json")
+    assert done.code == 1
+    (failure,) = (one for one in json.loads(done.out)["failures"] if one["kind"] == "limit")
+    assert failure["kernel"] == "old"
+
+
+def test_evidence_that_the_base_lacked_too_is_a_note_and_other_evidence_is_not(
+    project: Path,
+) -> None:
+    template = "template <int N> __global__ void of(int *p) {{ p[0] = N + {n}; }}\n"
+    (project / "old.cu").write_text(kernel("old") + template.format(n=0))
+    git(project, "commit", "-q", "-a", "-m", "a template that nothing instantiates")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(kernel("old") + template.format(n=1))
+    done = check(project)
+    assert done.code == 0, done.out
+    assert "1 piece of evidence missing at main already" in done.out
+    (project / "old.cu").write_text(kernel("old") + "this is no C++\n")
+    assert check(project).code == 3
+
+
+def test_it_needs_a_common_commit_and_sources(project: Path) -> None:
+    git(project, "checkout", "-q", "--orphan", "alone")
+    git(project, "commit", "-q", "-m", "alone")
+    done = check(project)
+    assert done.code == 2
+    assert "no commit in common" in done.err
+    saved = run_program("check", "a.json", "--new-since", "main", cwd=project)
+    assert saved.code == 2
+    both = run_program("check", ".", "--new-since", "main", "--update", cwd=project)
+    assert both.code == 2
