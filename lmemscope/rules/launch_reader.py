@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 
 from lmemscope.formats.statements import closed_at, parts_of
@@ -64,6 +65,8 @@ _DEPTH = 3
 _USES = 200
 """Calls of one function or macro that are looked at."""
 _WORDS = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_Definition = tuple[str, tuple[str, ...], tuple[int, int]]
+"""The file of a function or macro, the names of its parameters, where its body is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +138,13 @@ class _Reader:
 
     def __init__(self, sources: SourceText, files: tuple[str, ...]) -> None:
         self._sources, self._files = sources, files
+        # Helpers that take a kernel are met at each of their calls, and lead to the same places.
+        self.of = cache(self._of)
+        self._definitions = cache(self._find_definitions)
 
-    def of(self, name: str, file: str, depth: int, span: tuple[int, int] | None = None) -> Launches:
+    def _of(
+        self, name: str, file: str, depth: int, span: tuple[int, int] | None = None
+    ) -> Launches:
         """The launches of a kernel, or by a variable that holds one, in a file or a part of it."""
         text = self._sources.code(file)
         if name not in text or depth < 0:
@@ -334,15 +342,16 @@ class _Reader:
                         replace(bound, place=place), at, one.start(), depth - 1
                     )
 
-    def _definitions(
-        self, name: str, *, of_template: bool = False
-    ) -> Iterator[tuple[str, tuple[str, ...], tuple[int, int]]]:
-        """Functions and macros of a name: file, names of the parameters, where the body is.
+    def _find_definitions(self, name: str, *, of_template: bool = False) -> tuple[_Definition, ...]:
+        """Functions and macros of a name.
 
         Args:
             name: theirs.
             of_template: whether the parameters of templates are meant.
         """
+        return (*self._defining(name, of_template),)
+
+    def _defining(self, name: str, of_template: bool) -> Iterator[_Definition]:
         head = re.compile(rf"{_pattern(name)}\s*(?:=\s*\[[^\[\]]*\]\s*)?\(")
         for file in self._files:
             text = self._sources.code(file)
