@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lmemscope.errors import InputError, UsageError
-from lmemscope.files import read_input
 from lmemscope.model import InputId, Moved
 
 if TYPE_CHECKING:
@@ -133,19 +132,18 @@ class BuildCopy:
         Args:
             paths: inputs, relative to the working directory, which is still the repository's.
         """
-        from lmemscope.discover.locate import DATABASE, Search
+        from lmemscope.discover.locate import DATABASE, Search, database_in, is_database
 
         search = Search()
         for path in paths:
             own = os.path.abspath(path)
-            inside = os.path.join(own, DATABASE)
-            database: str | None = own if os.path.basename(own) == DATABASE else None
-            if database is None:
-                database = inside if os.path.isfile(inside) else search.database_for(own)
+            database = own if is_database(own) else database_in(own) or search.database_for(own)
             if database is not None and os.path.isfile(database):
                 self._copy(database, DATABASE)
 
     def _copy(self, database: str, name: str) -> None:
+        from lmemscope.discover.build_database import commands_of
+
         checkout = self._checkout
         copy = checkout.path(database)
         if copy == database:  # of a build outside of the repository
@@ -155,7 +153,7 @@ class BuildCopy:
             return  # The revision's links lead elsewhere: nothing is written there.
         own = copy if os.path.isfile(copy) else database
         try:
-            records = json.loads(read_input(own).decode("utf-8", "surrogateescape"))
+            records = commands_of(own)
             kept = [self._record(one, os.path.dirname(database)) for one in records]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, InputError):
             return  # Without its build each side says by itself what is wrong.

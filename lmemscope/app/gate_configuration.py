@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from lmemscope.config.file import OWN
-from lmemscope.discover.locate import DATABASE, shown_path
+from lmemscope.discover.locate import is_database, shown_path
 from lmemscope.discover.revision import configuration_at
 from lmemscope.errors import UsageError
 from lmemscope.gate.configuration import taken_away, weaker
@@ -97,7 +97,7 @@ def _of_file(configuration: Configuration) -> Iterator[Account]:
 def _changed_builds(revision: Revision) -> Iterator[Account]:
     """Build databases in git that are not those of the revision."""
     for path in sorted(revision.changed):
-        if os.path.basename(path) == DATABASE:
+        if is_database(path):
             said = "which says how files are compiled, is not that of"
             yield _account(f"{shown_path(path)}, {said} {revision.name}")
 

@@ -27,6 +27,8 @@ from lmemscope.discover.build_doubts import (
 )
 from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags, read_flags
 from lmemscope.discover.cpp_files import may_be_included
+from lmemscope.discover.locate import NINJA
+from lmemscope.discover.ninja_file import read_ninja
 from lmemscope.errors import InputError
 from lmemscope.files import cached_while_unchanged, read_input
 from lmemscope.formats.repeated_keys import Repeating, telling_repeated
@@ -250,11 +252,36 @@ def _records_of(path: str) -> _Records:
         raise InputError("plan", f"{path} cannot be read: {error}", hint=_HINT) from error
 
 
+def commands_of(path: str) -> Any:
+    """What a database says, unchecked: its entries, or Ninja's commands in the form of entries.
+
+    Raises:
+        InputError, OSError, ValueError: the file cannot be read.
+    """
+    text = read_input(path).decode("utf-8", "surrogateescape")
+    # A revision's copy of Ninja's file holds entries.
+    if os.path.basename(path) == NINJA and not text.startswith("["):
+        return [*_commands_of_ninja(path)]
+    return json.loads(text, object_pairs_hook=telling_repeated)
+
+
+def _commands_of_ninja(path: str) -> Iterator[dict[str, str]]:
+    """Ninja runs its commands in the directory that it is started in: that of its file."""
+    directory = os.path.dirname(os.path.abspath(path))
+    ninja = read_ninja(directory)
+    for output, edge in ninja.edges.items():
+        if output != edge.outputs[0] or not edge.inputs:
+            continue
+        command = ninja.command(output, with_response=False)
+        if command is not None:
+            names = {"directory": directory, "file": edge.inputs[0], "output": output}
+            yield {**names, "command": command}
+
+
 @cached_while_unchanged(4)
 def _parsed(path: str) -> _Records:
     """A database's entries; large ones are parsed once per command."""
-    text = read_input(path).decode("utf-8", "surrogateescape")
-    document = json.loads(text, object_pairs_hook=telling_repeated)
+    document = commands_of(path)
     if not isinstance(document, list):
         raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
     by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}

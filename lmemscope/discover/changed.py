@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lmemscope.config.settings import Settings
-from lmemscope.discover.locate import DATABASE, is_below
+from lmemscope.discover.locate import is_below, is_database
 from lmemscope.discover.plan import combined
 from lmemscope.discover.revision import (
     Revision,
@@ -194,7 +194,7 @@ class Whys:
     def of_all(self) -> tuple[str, ...]:
         """Why every input is looked at."""
         changed = {os.path.relpath(path, self._revision.top) for path in self._revision.changed}
-        databases = sorted(path for path in changed if os.path.basename(path) == DATABASE)
+        databases = sorted(filter(is_database, changed))
         found = [f"{path} changed" for path in databases[:1]]
         written = CompileOptions(nvcc_args=self._settings.arguments_as_written)
         named = (path for path in named_by(written).files if self._revision.why(path) is not None)
@@ -345,4 +345,4 @@ def _about_builds(revision: Revision) -> list[str]:
 
 
 def _knows_database(revision: Revision) -> bool:
-    return any(os.path.basename(path) == DATABASE for path in revision.known)
+    return any(map(is_database, revision.known))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import Entry, read_database
 from lmemscope.discover.link_steps import LinkStep, link_steps
-from lmemscope.discover.locate import DATABASE, is_below, shown_path
+from lmemscope.discover.locate import database_in, is_below, is_database, shown_path
 from lmemscope.discover.walk import Found
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular
@@ -184,8 +184,8 @@ def _of_builds(
 ) -> Iterator[_Program]:
     """The links of build directories that are among the paths."""
     for path in paths:
-        database = path if os.path.basename(path) == DATABASE else os.path.join(path, DATABASE)
-        if not os.path.isfile(database):
+        database = path if is_database(path) else database_in(path)
+        if database is None or not os.path.isfile(database):
             continue
         steps, broken = link_steps(os.path.dirname(os.path.abspath(database)))
         notes += broken

@@ -15,6 +15,8 @@ from lmemscope.files import open_regular
 from lmemscope.model import BUILD_LOG, kind_of
 
 DATABASE = "compile_commands.json"
+NINJA = "build.ninja"
+"""Ninja's own file, which holds the same commands: read where it is named, or its directory is."""
 _BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.\d].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
 _HOME = re.compile(rb"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", re.MULTILINE)
 _CACHE = "CMakeCache.txt"
@@ -99,6 +101,17 @@ class Search:
         return self._real[database]
 
 
+def is_database(path: str) -> bool:
+    """Whether a path is called as files are that hold the commands of a build."""
+    return os.path.basename(path) in (DATABASE, NINJA)
+
+
+def database_in(directory: str) -> str | None:
+    """The file of a build directory that holds its commands, or None where there is none."""
+    paths = (os.path.join(directory, name) for name in (DATABASE, NINJA))
+    return next(filter(os.path.isfile, paths), None)
+
+
 def is_saved(path: str) -> bool:
     """Whether a path is that of a saved report, by its ending."""
     return path.endswith(".json") and os.path.basename(path) != DATABASE
@@ -107,8 +120,8 @@ def is_saved(path: str) -> bool:
 def is_build(path: str) -> bool:
     """Whether a path stands for a whole build: its database, or its directory, or its log."""
     if os.path.isdir(path):
-        return os.path.isfile(os.path.join(path, DATABASE))
-    return os.path.basename(path) == DATABASE or kind_of(path) is BUILD_LOG
+        return database_in(path) is not None
+    return is_database(path) or kind_of(path) is BUILD_LOG
 
 
 def is_build_name(directory: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from lmemscope.discover.locate import DATABASE, is_below, is_build_name
+from lmemscope.discover.locate import DATABASE, NINJA, is_below, is_build_name, is_database
 from lmemscope.errors import InputError
 from lmemscope.model import INPUT_ENDINGS
 
@@ -23,7 +23,7 @@ def gone(name: str, path: str, database: str) -> InputError:
 def how_to_make(path: str) -> str:
     """What to do about a path that is not there: build directories are made by configuring."""
     named = os.path.abspath(path)
-    directory = os.path.dirname(named) if os.path.basename(named) == DATABASE else named
+    directory = os.path.dirname(named) if is_database(named) else named
     hint = configured(directory) if is_build_name(directory) else None
     return hint or "check the path"
 
@@ -56,6 +56,7 @@ def unreadable_kind(path: str) -> InputError:
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, and {DATABASE}; "
+        hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, "
+        f"{DATABASE} and {NINJA}; "
         "with --link it links .o, .a and .fatbin files too",
     )

@@ -14,11 +14,12 @@ from functools import cache
 from msgspec import Struct
 
 from lmemscope.discover.build_database import ObjectCommand
-from lmemscope.discover.locate import shown_path
+from lmemscope.discover.locate import NINJA, shown_path
+from lmemscope.discover.ninja_file import read_ninja
 from lmemscope.files import read_beside, read_input
 from lmemscope.formats import cmake_makefiles
 from lmemscope.formats.depfile import parse_depfile, without_depfile
-from lmemscope.formats.ninja_commands import NinjaFile, included
+from lmemscope.formats.ninja_commands import NinjaFile
 from lmemscope.formats.ninja_log import (
     Dependencies,
     NinjaLog,
@@ -28,7 +29,7 @@ from lmemscope.formats.ninja_log import (
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import ObjectState
 
-_NINJA, _TARGET = "build.ninja", ".dir"
+_TARGET = ".dir"
 
 
 Doubt = tuple[ObjectState, str]
@@ -70,7 +71,7 @@ class Records:
             build: directory of the database, absolute.
         """
         try:
-            if os.path.isfile(os.path.join(build, _NINJA)):
+            if os.path.isfile(os.path.join(build, NINJA)):
                 ninja = self._ninja(build)
                 return ninja if isinstance(ninja, Record) else _of_ninja(command, build, ninja)
             target = _target_directory(command.object)
@@ -127,15 +128,10 @@ def _read_ninja(build: str) -> _Ninja | Record:
 
 
 def _ninja_in(build: str) -> _Ninja:
-    file = NinjaFile()
-    text = _text(os.path.join(build, _NINJA))
-    for name in included(text):
-        file.add(_text(os.path.join(build, name)))
-    file.add(text)
     log, dependencies = (
         read_input(os.path.join(build, name)) for name in (".ninja_log", ".ninja_deps")
     )
-    return _Ninja(file, parse_ninja_log(log), parse_ninja_deps(dependencies))
+    return _Ninja(read_ninja(build), parse_ninja_log(log), parse_ninja_deps(dependencies))
 
 
 def _read_recipes(build: str, flags: str) -> tuple[str, ...]:

@@ -20,11 +20,12 @@ from lmemscope.discover import build_account
 from lmemscope.discover.checkouts import is_own
 from lmemscope.discover.cpp_files import is_cpp_name, may_be_included
 from lmemscope.discover.locate import (
-    DATABASE,
     Search,
+    database_in,
     is_below,
     is_build_name,
     is_build_tree,
+    is_database,
     shown_path,
 )
 from lmemscope.discover.missing import (
@@ -164,7 +165,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     skipped: list[Skipped] = []
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
-        if os.path.basename(path) == DATABASE and os.path.exists(path):
+        if is_database(path) and os.path.exists(path):
             built = _add_database(result, path, globs, None, builds)
             if not built and all(path != named for named, _ in result.errors):
                 result.errors.append((path, no_cuda_in(path)))
@@ -333,9 +334,9 @@ def _add_directory(
     if len(result.errors) == errors and not any(map(_is_source, result.inputs[inputs:])):
         result.inputs += _binaries(directory, globs)
     if (len(result.inputs), len(result.errors)) == (inputs, errors):
-        own = os.path.join(directory, DATABASE)
-        nothing = no_cuda_in(own) if os.path.isfile(own) else nothing_in(directory)
-        if not os.path.isfile(own) and is_build_name(os.path.abspath(directory)):
+        own = database_in(directory)
+        nothing = no_cuda_in(own) if own is not None else nothing_in(directory)
+        if own is None and is_build_name(os.path.abspath(directory)):
             nothing.hint = configured(os.path.abspath(directory)) or nothing.hint
         result.errors.append((directory, nothing))
 
@@ -359,8 +360,8 @@ def _binaries(directory: str, globs: Globs) -> Iterator[Found]:
 
 def _database_of(directory: str, search: Search) -> str | None:
     """The database of a source or build directory: in it, else the first that speaks of it."""
-    own = os.path.join(directory, DATABASE)
-    if os.path.isfile(own) and (search.sources(own) or own in search.broken):
+    own = database_in(directory)
+    if own is not None and (search.sources(own) or own in search.broken):
         return own
     return search.database_for(directory)
 

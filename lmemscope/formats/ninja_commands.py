@@ -37,8 +37,13 @@ class NinjaFile:
     edges: dict[str, Edge] = field(default_factory=dict)
     left: int = _LARGEST
 
-    def command(self, output: str) -> str | None:
-        """The command that makes an output, with its response file; None where none does."""
+    def command(self, output: str, *, with_response: bool = True) -> str | None:
+        """The command that makes an output; None where none does.
+
+        Args:
+            output: as written.
+            with_response: whether what its response file holds follows, as in Ninja's log.
+        """
         edge = self.edges.get(output)
         rule = self.rules.get(edge.rule) if edge is not None else None
         if edge is None or rule is None or "command" not in rule:
@@ -60,7 +65,7 @@ class NinjaFile:
                 known[name] = self._of_file(name)
             return known[name]
 
-        content = value("rspfile_content")
+        content = value("rspfile_content") if with_response else ""
         return f"{value('command')};rspfile={content}" if content else value("command")
 
     def _of_file(self, name: str) -> str:

@@ -1,0 +1,27 @@
+"""Ninja's build file of a directory, with the files that it includes."""
+
+from __future__ import annotations
+
+import os
+
+from lmemscope.discover.locate import NINJA
+from lmemscope.files import read_beside
+from lmemscope.formats.ninja_commands import NinjaFile, included
+
+
+def read_ninja(build: str) -> NinjaFile:
+    """Read ``build.ninja``.
+
+    Raises:
+        OSError, ValueError: a file cannot be read, or no build has such values.
+    """
+    file = NinjaFile()
+    text = _text(os.path.join(build, NINJA))
+    for name in included(text):
+        file.add(_text(os.path.join(build, name)))
+    file.add(text)
+    return file
+
+
+def _text(path: str) -> str:
+    return read_beside(path).decode("utf-8", "surrogateescape")
