@@ -78,14 +78,15 @@ class Reservation(Struct, frozen=True):
         return self.local_bytes + (self.launch_bytes or 0)
 
 
-_AMPERE = "NVIDIA A100 Tensor Core GPU Architecture whitepaper"
-_HOPPER = "NVIDIA H100 Tensor Core GPU Architecture whitepaper"
-_GA102 = "NVIDIA Ampere GA102 GPU Architecture whitepaper"
-_ADA = "NVIDIA Ada GPU Architecture whitepaper"
-_RTX = "NVIDIA RTX Blackwell GPU Architecture whitepaper"
-_TURING = "NVIDIA Turing GPU Architecture whitepaper"
+# Whitepapers: NVIDIA's, "… GPU Architecture".
+_AMPERE = "A100 whitepaper"
+_HOPPER = "H100 whitepaper"
+_GA102 = "GA102 whitepaper"
+_ADA = "Ada whitepaper"
+_RTX = "RTX Blackwell whitepaper"
+_TURING = "Turing whitepaper"
 _DATASHEET = "datasheet: CUDA cores by 128"
-_MEASURED = "the driver's own figure (docs/reservation.md)"
+_MEASURED = "the driver's own figure"
 
 DEVICES = (
     Device("T4", 40, 1024, _TURING),
