@@ -16,8 +16,10 @@ from lmemscope.commands.options import (
     with_packages,
 )
 from lmemscope.commands.output import Sink, append
+from lmemscope.commands.percentage import Percentage
 from lmemscope.commands.running import working
 from lmemscope.config.settings import Configuration
+from lmemscope.errors import UsageError
 from lmemscope.exporters.formats import Presentation, formats_of
 from lmemscope.model import Checked
 
@@ -40,6 +42,19 @@ FORMATS = formats_of(Checked)
     is_flag=True,
     help="With --changed: accept a configuration that is weaker than the revision's.",
 )
+@click.option(
+    "--measured",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also judge a JSON document of `lmemscope measure`; needs --max-local-share.",
+)
+@click.option(
+    "--max-local-share",
+    "most",
+    type=Percentage(),
+    metavar="PERCENT",
+    help="With --measured: fail if more of a kernel's L1 traffic is local memory.",
+)
 @click.option("--update", is_flag=True, help="Remove findings that are gone from the baseline.")
 @click.option("--ratchet", is_flag=True, help="Record improvements in the baseline.")
 @format_options(FORMATS)
@@ -51,6 +66,8 @@ def command(
     revision: str | None,
     allow_incomplete: bool,
     trust_configuration: bool,
+    measured: str | None,
+    most: float | None,
     update: bool,
     ratchet: bool,
     format_name: str | None,
@@ -75,11 +92,19 @@ def command(
       lmemscope check src/ --changed HEAD
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
+      lmemscope check --measured measured.json --max-local-share 5%
     """
     from lmemscope.app.baseline_file import baseline_for
-    from lmemscope.app.gate import Asked, judge, settings_as
+    from lmemscope.app.gate import Asked, judge, measured_alone, settings_as, with_measurement
 
-    paths = with_packages(paths, packages)
+    if (measured is None) != (most is None):
+        raise UsageError(
+            "usage",
+            "--measured and --max-local-share need each other",
+            hint="write --measured measured.json --max-local-share 5%",
+        )
+    if measured is None or paths or packages:
+        paths = with_packages(paths, packages)
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
@@ -88,8 +113,15 @@ def command(
     if file is not None and (update or ratchet):
         Sink.open(file.path, "baseline")
     asked = Asked(revision, allow_incomplete, trust_configuration, update, ratchet, typed())
-    with working(settings_as(known, configuration.settings)) as session:
-        checked, written = judge(paths, session, configuration, file, known, asked)
+    written = None
+    if paths:
+        with working(settings_as(known, configuration.settings)) as session:
+            checked, written = judge(paths, session, configuration, file, known, asked)
+    else:
+        checked = measured_alone(allow_incomplete=allow_incomplete)
+    if measured is not None and most is not None:
+        kernels = configuration.settings.kernels
+        checked = with_measurement(checked, measured, most, kernels)
     if file is not None and written is not None:
         Sink(file.path, "baseline").write(file.text(written))
     _write(checked, sink, verbose=verbose)
