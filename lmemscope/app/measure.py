@@ -334,7 +334,7 @@ def _names(globs: Sequence[str]) -> str:
     found = []
     for glob in globs:
         plain = re.split(r"[<(]", glob.replace("std::", "*"), maxsplit=1)[0]
-        words = _WORD.findall(re.sub(r"\[[^\]]*\]", "*", plain.rpartition(" ")[2]))
+        words = _WORD.findall(re.sub(r"\[[^][]*\]", "*", plain.rpartition(" ")[2]))
         if not words:
             return ""
         found.append(".*".join(words))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from lmemscope.errors import FormatError
@@ -73,7 +73,7 @@ def launches(text: str) -> tuple[ProfiledLaunch, ...]:
         raise FormatError("ncu", "it holds no page of launches: no row begins with ID")
     body = [row for row in rows if len(row) == len(head) and row != head]
     _refuse_repeated(head)
-    read = _long if "Metric Name" in head else _wide
+    read = _long if {"Metric Name", "Metric Value"} <= {*head} else _wide
     return tuple(read(head, body))
 
 
@@ -188,8 +188,8 @@ def _rows(text: str) -> Iterator[Row]:
         raise FormatError("ncu", f"it is no CSV: {error}") from error
 
 
-def _tables(text: str, is_head: object) -> Iterator[Row]:
-    assert callable(is_head)
+def _tables(text: str, is_head: Callable[[Row], bool]) -> Iterator[Row]:
+    """The first row that is a head, and those behind it."""
     rows = _rows(text)
     for row in rows:
         if is_head(row):

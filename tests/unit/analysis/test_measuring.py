@@ -89,7 +89,7 @@ def test_what_a_called_function_moves_is_unattributed() -> None:
 
 
 def test_uniform_and_lane_varying_accesses_take_the_predicted_sectors() -> None:
-    """Within 5%, of 20 kernels; 1-byte elements share words, so that theirs is a bound."""
+    """Exactly, in 20 kernels; 1-byte elements share words, so that theirs is a bound."""
     told: dict[str, float] = {}
     bounds: list[str] = []
     for kernel in (k for program in PROGRAMS for k in measured(program)):
@@ -111,7 +111,7 @@ def test_uniform_and_lane_varying_accesses_take_the_predicted_sectors() -> None:
                 bounds.append(kernel.name)
                 assert found <= one.predicted, (kernel.name, hex(one.pc))
     assert len(told) >= 20, sorted(told)
-    assert {name: off for name, off in told.items() if off > 0.05} == {}
+    assert {name: off for name, off in told.items() if off > 0.0} == {}
     assert bounds
 
 
