@@ -53,6 +53,9 @@ METRICS: Final[tuple[str, ...]] = (
 )
 """What is asked for when a program is run."""
 
+NAMES: Final = frozenset((*METRICS, *(name for names in _FIGURES.values() for name in names)))
+"""What is read of a profile."""
+
 SECTION: Final = "SourceCounters"
 """The section whose counters are kept for each instruction."""
 

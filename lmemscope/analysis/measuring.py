@@ -200,7 +200,7 @@ def _joined(
     if not same:
         return "kernel", found[0], f"it ran on {arch}, and was analysed for {found[0].unit.arch}"
     if code is None:
-        return "kernel", same[0], "the profile has no source page of it"
+        return "kernel", same[0], _without_code(launch)
     if not code.is_one:
         return "kernel", same[0], "its launches ran code of several versions"
     reasons = [_unlike(one.kernel, code) for one in same]
@@ -208,6 +208,12 @@ def _joined(
         if reason is None:
             return "instructions", one, None
     return "kernel", same[0], reasons[0]
+
+
+def _without_code(launch: ProfiledLaunch) -> str:
+    if counters.traffic((launch,)).local_sectors == 0:
+        return "it accessed no local memory"
+    return "the profile has no source page of it"
 
 
 def _unlike(kernel: KernelReport, code: _Code) -> str | None:

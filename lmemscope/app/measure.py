@@ -106,7 +106,7 @@ def run(asked: Asked, settings: Settings) -> Taken:
         ran = ncu.profile(path, asked.command, _environment(), how, directory)
         if ran.report is None:
             return Taken(_NONE, tool, ran.status, problem=_nothing(asked, ran, settings))
-        taken = _read_report(path, ran.report)
+        taken = _read_report(path, ran.report, tool)
     notes = list(taken.notes)
     if ran.status is None and asked.seconds is not None:
         notes.append(f"the program was ended after {asked.seconds:g} s; what ran by then counts")
@@ -157,13 +157,10 @@ def read(paths: Sequence[str], settings: Settings, ncu_path: str | None) -> Take
         else:
             texts.append(_text(path, settings))
     if texts:
-        parts.append(
-            _from_pages(texts, " and ".join(p for p in paths if not p.endswith(_REPORT_ENDING)))
-        )
+        parts.append(_from_texts(texts, " and ".join(_csv(paths))))
     launches = tuple(one for part in parts for one in part.profile.launches)
-    sources = tuple(one for part in parts for one in part.profile.sources)
-    whole = Profile(launches, sources if len(sources) == len(launches) else ())
-    profile = _limited(whole, settings.kernels)
+    sources = tuple(one for part in parts for one in _sources(part.profile))
+    profile = _limited(Profile(launches, sources), settings.kernels)
     if not profile.launches:
         named = ", ".join(settings.kernels)
         raise InputError(
@@ -176,6 +173,11 @@ def read(paths: Sequence[str], settings: Settings, ncu_path: str | None) -> Take
     return Taken(profile, tool, None, notes)
 
 
+def _sources(profile: Profile) -> tuple[ProfiledSource, ...]:
+    """The instructions of each launch; none where the profile has none."""
+    return profile.sources or tuple(ProfiledSource(one.kernel, ()) for one in profile.launches)
+
+
 def _saved_report(path: str, named: str | None) -> Taken:
     try:
         with open_regular(path):
@@ -185,39 +187,53 @@ def _saved_report(path: str, named: str | None) -> Taken:
     if named is None and not ncu.is_there() and ncu_report.is_there():
         profile = ncu_report.read(path)
         return Taken(profile, ncu_report.tool())
-    return _read_report(ncu.find(named), path)
+    program = ncu.find(named)
+    return _read_report(program, path, ncu.tool(program))
 
 
-def _read_report(path: str, report: str) -> Taken:
-    raw, source = ncu.pages(path, report)
-    taken = _from_pages([raw] if source is None else [raw, source], report)
-    return replace_tool(taken, ncu.tool(path))
+def _csv(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if not path.endswith(_REPORT_ENDING)]
 
 
-def replace_tool(taken: Taken, tool: Tool) -> Taken:
-    """The same, counted by a tool."""
-    return Taken(taken.profile, tool, taken.status, taken.notes)
+def _read_report(path: str, report: str, tool: Tool) -> Taken:
+    with tempfile.TemporaryDirectory() as directory:
+        found = ncu.pages(path, report, directory)
+        if found.source is None:
+            return _from_pages([found.raw], [], report, tool)
+        with open(found.source, encoding="utf-8", errors="replace") as source:
+            if not source.readline().startswith('"'):
+                return _from_pages([found.raw], [], report, tool)
+            source.seek(0)
+            return _from_pages([found.raw], [source], report, tool)
 
 
-def _from_pages(texts: Sequence[str], name: str) -> Taken:
-    pages = [text for text in texts if not _is_empty_source(text)]
+def _from_texts(texts: Sequence[str], name: str) -> Taken:
     try:
-        profile, fits = ncu_csv.profile(pages or texts)
+        source = [text for text in texts if ncu_csv.is_source_page(text)]
     except FormatError as error:
-        raise InputError(
-            "import",
-            f"{name} is no export of Nsight Compute: {error.message}",
-            hint=error.hint
-            or "write it with: ncu --import FILE.ncu-rep --csv --page raw > FILE.csv, and the same "
-            "with --page source",
-        ) from error
+        raise _no_export(name, error) from error
+    return _from_pages([text for text in texts if text not in source], source, name, None)
+
+
+def _from_pages(
+    pages: Sequence[ncu_csv.Page], source: Sequence[ncu_csv.Page], name: str, tool: Tool | None
+) -> Taken:
+    try:
+        profile, fits = ncu_csv.profile(pages, source, counters.NAMES)
+    except FormatError as error:
+        raise _no_export(name, error) from error
     notes = () if fits else (f"the source page in {name} does not fit its launches: left out",)
-    return Taken(profile, None, None, notes)
+    return Taken(profile, tool, None, notes)
 
 
-def _is_empty_source(text: str) -> bool:
-    """Whether ncu had no source page to print."""
-    return '"' not in text
+def _no_export(name: str, error: FormatError) -> InputError:
+    return InputError(
+        "import",
+        f"{name} is no export of Nsight Compute: {error.message}",
+        hint=error.hint
+        or "write it with: ncu --import FILE.ncu-rep --csv --page raw > FILE.csv, and the same "
+        "with --page source",
+    )
 
 
 def _text(path: str, settings: Settings) -> str:
@@ -241,7 +257,7 @@ def _limited(profile: Profile, globs: Sequence[str]) -> Profile:
         for n, one in enumerate(profile.launches)
         if matches(globs, one.kernel, demangle(one.kernel))
     ]
-    sources: tuple[ProfiledSource, ...] = profile.sources
+    sources = profile.sources
     return Profile(
         tuple(profile.launches[n] for n in kept),
         tuple(sources[n] for n in kept) if sources else (),

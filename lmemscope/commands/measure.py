@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from lmemscope.commands.options import compile_options, format_options
@@ -76,7 +78,7 @@ _SIGNALS = 128
     help="End COMMAND after S seconds; what ran by then is reported.",
 )
 @format_options(FORMATS)
-@compile_options
+@partial(compile_options, arch={"help": "Analyse for SM; repeatable.  [default: what ran]"})
 def command(
     argv: tuple[str, ...],
     profiles: tuple[str, ...],

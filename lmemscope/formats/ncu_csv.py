@@ -14,8 +14,9 @@ What is printed around the tables (``==PROF==`` lines, the program's own output)
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from lmemscope.errors import FormatError
@@ -23,6 +24,8 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Profile, ProfiledInstruction, ProfiledLaunch, ProfiledSource
 
 Row = list[str]
+Page = str | Iterable[str]
+"""A text, or its lines with their ends."""
 
 EXECUTED = "Instructions Executed"
 LOCAL_SECTORS = "L2 Theoretical Sectors Local"
@@ -58,47 +61,66 @@ _OWN = frozenset(
         *("Block Size", "Grid Size", "Device", "CC", "Section Name"),
     }
 )
+_OF_LOCAL = re.compile("mem_local_op|inst_executed_op_local|executed_local|sectors_local")
+"""In the names of metrics that are 0 of a launch without local memory."""
 _LAUNCH_METRICS = {"Block Size": "launch__block_dim", "Grid Size": "launch__grid_dim"}
 
 
-def launches(text: str) -> tuple[ProfiledLaunch, ...]:
+def launches(page: Page, names: Collection[str] | None = None) -> tuple[ProfiledLaunch, ...]:
     """The launches of a raw or a details page, in the order of the file.
+
+    Args:
+        page: its text.
+        names: of the metrics that are wanted; None for all.
 
     Raises:
         FormatError: the text holds no such page, or one that contradicts its own head.
     """
-    rows = _tables(text, lambda row: row[0] == "ID" and "Kernel Name" in row)
-    head = next(rows, None)
+    rows = _rows(page)
+    head = next((row for row in rows if row[0] == "ID" and "Kernel Name" in row), None)
     if head is None:
         raise FormatError("ncu", "it holds no page of launches: no row begins with ID")
-    body = [row for row in rows if len(row) == len(head) and row != head]
     _refuse_repeated(head)
-    read = _long if {"Metric Name", "Metric Value"} <= {*head} else _wide
-    return tuple(read(head, body))
+    is_long = {"Metric Name", "Metric Value"} <= {*head}
+    kept = [
+        n
+        for n, name in enumerate(head)
+        if names is None or is_long or name in names or name in _OWN
+    ]
+    body = [[row[n] for n in kept] for row in rows if len(row) == len(head) and row != head]
+    read = _long if is_long else _wide
+    return tuple(read([head[n] for n in kept], body))
 
 
-def sources(text: str) -> tuple[ProfiledSource, ...]:
+def sources(
+    page: Page, is_wanted: Callable[[str], bool] = lambda kernel: True
+) -> tuple[ProfiledSource, ...]:
     """The instructions of each launch on a source page, in the order of the file.
+
+    Args:
+        page: its text.
+        is_wanted: by the kernel's name, whether its instructions are; the blocks of the others are
+            empty.
 
     Raises:
         FormatError: the text holds no source page with addresses of SASS.
     """
     found: list[ProfiledSource] = []
-    kernel, head = "", Row()
+    kernel, head, wanted = "", Row(), True
     body: list[Row] = []
 
     def end() -> None:
         if head:
             found.append(ProfiledSource(kernel, tuple(_instructions(head, body))))
 
-    for row in _rows(text):
+    for row in _rows(page):
         if row[0] == "Kernel Name" and len(row) > 1:
             end()
-            kernel, head, body = row[1], [], []
+            kernel, head, body, wanted = row[1], [], [], is_wanted(row[1])
         elif "Address" in row and "Source" in row:
             end()
             head, body = row, []
-        elif head and len(row) == len(head):
+        elif head and wanted and len(row) == len(head):
             body.append(row)
     end()
     if not found:
@@ -106,34 +128,43 @@ def sources(text: str) -> tuple[ProfiledSource, ...]:
     return tuple(found)
 
 
-def profile(pages: Sequence[str]) -> tuple[Profile, bool]:
-    """What the pages of one profile hold, and whether its source page fits its launches.
+def profile(
+    pages: Sequence[Page], source_pages: Sequence[Page], names: Collection[str] | None = None
+) -> tuple[Profile, bool]:
+    """What the pages of one profile hold, and whether its source pages fit its launches.
 
-    Versions print the instructions of a launch once or several times, one after the other.
+    Versions print the instructions of a launch once or several times, one after the other. Those of
+    kernels that accessed no local memory are left out.
 
     Args:
-        pages: texts, each of one page; at least one of launches.
+        pages: of launches.
+        source_pages: of their instructions, if any.
+        names: of the metrics that are wanted; None for all.
 
     Raises:
         FormatError: as `launches` and `sources`, or there is no page of launches.
     """
-    run: tuple[ProfiledLaunch, ...] = ()
-    code: tuple[ProfiledSource, ...] = ()
-    for text in pages:
-        if is_source_page(text):
-            code += sources(text)
-        else:
-            run += launches(text)
+    run = tuple(one for page in pages for one in launches(page, names))
     if not run:
         raise FormatError(
             "ncu",
-            "it holds the instructions of kernels, and no page with their counters",
+            "it has no page with the counters of kernels",
             hint="add the raw page: ncu --import FILE.ncu-rep --csv --page raw",
         )
+    using = {_base(one.kernel) for one in run if _may_use_local_memory(one)}
+    code = tuple(
+        one for page in source_pages for one in sources(page, lambda name: _base(name) in using)
+    )
     if not code:
         return Profile(run), True
     paired = _paired(run, code)
     return Profile(run, paired or ()), paired is not None
+
+
+def _may_use_local_memory(launch: ProfiledLaunch) -> bool:
+    """Whether a launch accessed local memory, or has no counter that tells."""
+    told = [value for name, value in launch.metrics.items() if _OF_LOCAL.search(name)]
+    return not told or any(told)
 
 
 def _paired(
@@ -167,9 +198,9 @@ def _base(name: str) -> str:
     return short_name(demangle(name)).partition("<")[0]
 
 
-def is_source_page(text: str) -> bool:
+def is_source_page(page: Page) -> bool:
     """Whether a text is a source page rather than one of launches."""
-    for row in _rows(text):
+    for row in _rows(page):
         if row[0] == "ID" and "Kernel Name" in row:
             return False
         if "Address" in row and "Source" in row:
@@ -177,25 +208,16 @@ def is_source_page(text: str) -> bool:
     return False
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(page: Page) -> Iterator[Row]:
     """Rows that are not empty; lines of ncu's log are none."""
-    lines = (line for line in text.splitlines(keepends=True) if not line.startswith("=="))
+    text = io.StringIO(page) if isinstance(page, str) else page
+    lines = (line for line in text if not line.startswith("=="))
     try:
         for row in csv.reader(lines):
             if row:
                 yield row
     except csv.Error as error:
         raise FormatError("ncu", f"it is no CSV: {error}") from error
-
-
-def _tables(text: str, is_head: Callable[[Row], bool]) -> Iterator[Row]:
-    """The first row that is a head, and those behind it."""
-    rows = _rows(text)
-    for row in rows:
-        if is_head(row):
-            yield row
-            break
-    yield from rows
 
 
 def _refuse_repeated(head: Row) -> None:

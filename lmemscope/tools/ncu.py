@@ -186,21 +186,35 @@ def _read_log(path: str) -> str:
     return ""
 
 
-def pages(path: str, report: str) -> tuple[str, str | None]:
-    """The raw page of a profile, and its source page where it has one.
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What ncu prints of a profile.
+
+    Attributes:
+        raw: the raw page.
+        source: the file with the source page, which may be large; None where there is none.
+    """
+
+    raw: str
+    source: str | None
+
+
+def pages(path: str, report: str, directory: str) -> Pages:
+    """The pages of a profile.
 
     Args:
         path: of ncu.
         report: a file that ncu wrote.
+        directory: for the source page.
 
     Raises:
         InputError: ncu does not read it.
         StageTimeoutError: it takes too long.
     """
-    raw = _exported(path, report, (*_RAW, *_MANGLED))
+    raw = _raw(path, report, (*_RAW, *_MANGLED))
     if raw.returncode != 0 and "--print-kernel-base" in raw.output:
-        raw = _exported(path, report, _RAW)
-    if raw.returncode != 0 or "==ERROR==" in raw.output:
+        raw = _raw(path, report, _RAW)
+    if raw.returncode != 0 or raw.output.lstrip().startswith("==ERROR=="):
         raise InputError(
             "ncu",
             f"{report} is no profile that this ncu reads",
@@ -209,9 +223,11 @@ def pages(path: str, report: str) -> tuple[str, str | None]:
             command=raw.command_line,
             log=raw.output[-2000:],
         )
-    source = _exported(path, report, _SOURCE)
-    return raw.output, source.output if source.returncode == 0 else None
+    source = os.path.join(directory, "source.csv")
+    command = [path, "--import", report, *_SOURCE]
+    is_there = process.record(command, source, timeout=_READING) == 0
+    return Pages(raw.output, source if is_there else None)
 
 
-def _exported(path: str, report: str, options: Sequence[str]) -> process.Completed:
+def _raw(path: str, report: str, options: Sequence[str]) -> process.Completed:
     return process.run([path, "--import", report, *options], timeout=_READING)

@@ -76,6 +76,30 @@ def run(
     return Completed(tuple(command), process.returncode, text)
 
 
+def record(command: Sequence[str], path: str, *, timeout: float) -> int:
+    """Run a tool to its end, and write what it prints to a file, which may be large.
+
+    Args:
+        command: program and arguments.
+        path: of the file.
+        timeout: seconds; the tool and all that it started are killed after that.
+
+    Returns:
+        Its exit status.
+
+    Raises:
+        ToolMissingError, StageTimeoutError: as `run`.
+    """
+    with open(path, "wb") as stream:
+        how = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "stdout": stream}
+        with _started(command, None, for_tools(), **how) as process:
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                name = Path(command[0]).name
+                raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """What a program that reads and writes bytes left behind; ``output`` is its stdout alone."""

@@ -32,7 +32,9 @@ def documents() -> tuple[bytes, ...]:
 def read_pages(data: bytes) -> None:
     """Join a page with the analysis, as ``--import`` does, and show it."""
     text = data.decode("utf-8", "replace")
-    found, _ = ncu_csv.profile([text, pages()[0].decode()])
+    is_source = ncu_csv.is_source_page(text)
+    known = pages()[0].decode()
+    found, _ = ncu_csv.profile([known] if is_source else [text], [text] if is_source else [])
     shown = Measurement(
         version="0", profiler=None, kernels=measured_kernels(found, analysis().units)
     )

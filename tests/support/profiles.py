@@ -28,7 +28,7 @@ def page(program: str, kind: str) -> str:
 
 @functools.cache
 def profile(program: str) -> Profile:
-    found, fits = ncu_csv.profile([page(program, "raw"), page(program, "sass")])
+    found, fits = ncu_csv.profile([page(program, "raw")], [page(program, "sass")])
     assert fits
     return found
 

@@ -144,18 +144,25 @@ def test_launches_have_as_many_blocks_as_the_version_prints() -> None:
     assert len(blocks) > len(ncu_csv.launches(raw)), "some are printed twice"
     found = profile("sectors")
     for launch, source in zip(found.launches, found.sources, strict=True):
-        assert source.instructions
-        assert source.kernel.partition("<")[0].endswith(launch.kernel) or "cu" in launch.kernel
+        uses_local_memory = any(launch.metrics[name] for name in LOCAL)
+        assert bool(source.instructions) == uses_local_memory, launch.kernel
+        assert launch.kernel == source.kernel or not uses_local_memory
+
+
+def test_only_the_metrics_that_are_wanted_are_kept() -> None:
+    (launch, _) = ncu_csv.launches(page("spill", "raw"), LOCAL)
+    of_head = {name for name in launch.metrics if name.startswith("launch__")}
+    assert launch.metrics.keys() - of_head == set(LOCAL)
 
 
 def test_a_page_of_other_launches_is_left_out() -> None:
-    _, fits = ncu_csv.profile([page("histogram", "raw"), page("spill", "sass")])
+    _, fits = ncu_csv.profile([page("histogram", "raw")], [page("spill", "sass")])
     assert not fits
 
 
 def test_instructions_alone_are_no_profile() -> None:
-    with pytest.raises(FormatError, match="no page with their counters"):
-        ncu_csv.profile([page("spill", "sass")])
+    with pytest.raises(FormatError, match="no page with the counters"):
+        ncu_csv.profile([], [page("spill", "sass")])
 
 
 @pytest.mark.parametrize(
