@@ -20,6 +20,7 @@ from lmemscope.model import ProfiledInstruction
 _WORDS = re.compile(r"\s*(?:@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)\s*(?P<operands>[^;]*)")
 _REGISTER = re.compile(r"(?<![\w.])R(\d{1,3})((?:\.\w+)*)")
 _LOADS = ("LD.", "LDG.", "LDG ", "LDL", "LD ", "TEX", "TLD", "TXD", "SULD", "ATOM", "ATOMG")
+_DOUBLE = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX")
 _WIDTHS = {".64": 2, ".128": 4, ".256": 8}
 
 
@@ -48,28 +49,37 @@ class Sass:
 
 
 def parsed(text: str) -> Sass | None:
-    """An instruction of SASS; None for a text that is none."""
+    """An instruction of SASS; None for a text that is none.
+
+    Wide operands count as all of their registers: of loads, stores, double-precision arithmetic,
+    and the result and the addend of ``IMAD.WIDE``.
+    """
     found = _WORDS.match(text)
     if found is None:
         return None
     opcode = found["opcode"]
     width = next((n for suffix, n in _WIDTHS.items() if suffix in opcode), 1)
-    is_pair = opcode.startswith(("D", "IMAD.WIDE")) and not opcode.startswith(("DEPBAR", "DP"))
-    first, _, rest = found["operands"].partition(",")
-    if "[" in first or opcode.startswith(("ST", "RED")):
-        return Sass(opcode, (), _registers(found["operands"], width if width > 1 else 1))
-    return Sass(
-        opcode,
-        _registers(first, max(width, 2 if is_pair else 1)),
-        _registers(rest, 2 if is_pair else 1),
-    )
+    operands = found["operands"].split(",")
+    if opcode.startswith(("ST", "RED")):
+        return Sass(opcode, (), _registers(operands, width))
+    if opcode.startswith(_DOUBLE):
+        width = 2
+        return Sass(opcode, _registers(operands[:1], width), _registers(operands[1:], width))
+    if opcode.startswith("IMAD.WIDE"):
+        read = (*_registers(operands[1:3], 1), *_registers(operands[3:], 2))
+        return Sass(opcode, _registers(operands[:1], 2), read)
+    return Sass(opcode, _registers(operands[:1], width), _registers(operands[1:], 1))
 
 
-def _registers(operands: str, width: int) -> tuple[int, ...]:
+def _registers(operands: Sequence[str], width: int) -> tuple[int, ...]:
+    """The registers of operands, of which each has so many; of addresses, as many as it says."""
     found: dict[int, None] = {}
-    for match in _REGISTER.finditer(operands):
-        count = max(width, _WIDTHS.get(match[2][:4].rstrip("U"), 1))
-        found.update(dict.fromkeys(range(int(match[1]), int(match[1]) + count)))
+    for operand in operands:
+        is_address = "[" in operand or "]" in operand
+        for match in _REGISTER.finditer(operand):
+            own = next((n for suffix, n in _WIDTHS.items() if suffix in match[2]), 1)
+            count = own if is_address else max(width, own)
+            found.update(dict.fromkeys(range(int(match[1]), int(match[1]) + count)))
     return tuple(found)
 
 

@@ -61,6 +61,8 @@ _OWN = frozenset(
         *("Block Size", "Grid Size", "Device", "CC", "Section Name"),
     }
 )
+_CAPABILITY = tuple(f"device__attribute_compute_capability_{part}" for part in ("major", "minor"))
+"""What says it where the page has no column ``CC``, as before 2022."""
 _OF_LOCAL = re.compile("mem_local_op|inst_executed_op_local|executed_local|sectors_local")
 """In the names of metrics that are 0 of a launch without local memory."""
 _LAUNCH_METRICS = {"Block Size": "launch__block_dim", "Grid Size": "launch__grid_dim"}
@@ -82,11 +84,8 @@ def launches(page: Page, names: Collection[str] | None = None) -> tuple[Profiled
         raise FormatError("ncu", "it holds no page of launches: no row begins with ID")
     _refuse_repeated(head)
     is_long = {"Metric Name", "Metric Value"} <= {*head}
-    kept = [
-        n
-        for n, name in enumerate(head)
-        if names is None or is_long or name in names or name in _OWN
-    ]
+    wanted = frozenset((*(names or ()), *_OWN, *_CAPABILITY))
+    kept = [n for n, name in enumerate(head) if names is None or is_long or name in wanted]
     body = [[row[n] for n in kept] for row in rows if len(row) == len(head) and row != head]
     read = _long if is_long else _wide
     return tuple(read([head[n] for n in kept], body))
@@ -267,9 +266,14 @@ def _launch(cells: Mapping[str, str], metrics: dict[str, float]) -> ProfiledLaun
         cells.get("Process ID") or None,
         cells.get("Process Name") or None,
         cells.get("Device") or None,
-        cells.get("CC") or None,
+        cells.get("CC") or _capability(metrics),
         metrics,
     )
+
+
+def _capability(metrics: Mapping[str, float]) -> str | None:
+    parts = [metrics[name] for name in _CAPABILITY if name in metrics]
+    return ".".join(f"{part:.0f}" for part in parts) if len(parts) == len(_CAPABILITY) else None
 
 
 def _instructions(head: Row, body: Sequence[Row]) -> Iterator[ProfiledInstruction]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from lmemscope.tools import ncu_report
+from lmemscope.tools import ncu, ncu_report
+from lmemscope.tools.driver import present_gpu
+from lmemscope.tools.toolchain import INSTALLED
 from tests.support.profiles import RECORDINGS, profile, written
-from tests.support.program import run_program
+from tests.support.program import ROOT, run_program
 
 pytestmark = pytest.mark.toolchain
 
@@ -81,3 +85,22 @@ def test_a_cut_profile_is_refused_or_read(tmp_path: Path, recorded: str) -> None
     done = run_program("measure", "--import", str(path))
     assert done.code in (0, 3)
     assert "Traceback" not in done.err
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(present_gpu() is None, reason="needs a CUDA device")
+@pytest.mark.skipif(not ncu.is_there(), reason="needs Nsight Compute")
+def test_a_program_on_this_gpu_moves_what_is_predicted(tmp_path: Path) -> None:
+    app = str(tmp_path / "running_mean")
+    source = "kernels/running_mean_app.cu"
+    words = "-std=c++17", "-O3", "-arch=native", "-lineinfo", "-o", app, source
+    subprocess.run([INSTALLED.find("nvcc"), *words], check=True, cwd=ROOT)
+    saved = tmp_path / "measured.json"
+    done = run_program("measure", "--source", source, "-o", str(saved), "--", app)
+    assert done.code == 0
+    assert "mean_ring" in done.out, "the program's own output"
+    document = json.loads(saved.read_text())
+    ring = next(one for one in document["kernels"] if "ring" in one["name"])
+    (share,) = ring["shares"]
+    assert (ring["joined"], share["object"]) == ("instructions", "window")
+    assert share["measured"] == share["predicted"] == 4.0

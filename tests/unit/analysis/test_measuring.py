@@ -252,6 +252,16 @@ def test_a_loop_carries_a_load_to_its_next_iteration() -> None:
     assert local_samples(code(*lines)) == {1: 7}
 
 
+def test_every_sample_that_waits_for_a_load_is_of_one_kind() -> None:
+    """Recorded: the loop that reads an array back waits for it, the one that fills it does not."""
+    found = profile("kernels")
+    number = next(n for n, one in enumerate(found.launches) if one.kernel == "decay_kept")
+    code_ = found.sources[number].instructions
+    waiting = local_samples(code_)
+    (load,) = (n for n, one in enumerate(code_) if one.text.startswith("LDL"))
+    assert waiting == {load: 27980.0}
+
+
 def test_a_throttled_store_waits_for_local_memory() -> None:
     store = ProfiledInstruction(0, "@!P1 STL.128 [R1+0x10], R4", {ncu_csv.THROTTLED: 3.0})
     load = ProfiledInstruction(16, "LDG.E R4, [R2.64]", {ncu_csv.THROTTLED: 9.0})
@@ -263,7 +273,10 @@ def test_a_throttled_store_waits_for_local_memory() -> None:
     [
         ("LDL.128 R8, [R1+0x20]", (8, 9, 10, 11), (1,)),
         ("LDG.E.64 R2, desc[UR6][R14.64+0x8]", (2, 3), (14, 15)),
-        ("STL.64 [R17], R4", (), (17, 18, 4, 5)),
+        ("STL.64 [R17], R4", (), (17, 4, 5)),
+        ("STG.E.128 desc[UR4][R2.64], R8", (), (2, 3, 8, 9, 10, 11)),
+        ("IMAD.WIDE R2, R7, 0x4, R4", (2, 3), (7, 4, 5)),
+        ("IMAD.WIDE.U32 R2, R7, R9, R4", (2, 3), (7, 9, 4, 5)),
         ("DFMA R10, R12, R14, -R16", (10, 11), (12, 13, 14, 15, 16, 17)),
         ("@P0 FADD R1, -R2, |R3|", (1,), (2, 3)),
         ("IADD3 R1, R1, -0x80, RZ", (1,), (1,)),

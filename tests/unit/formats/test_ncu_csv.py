@@ -138,6 +138,21 @@ def test_columns_of_earlier_versions_are_found_by_their_names() -> None:
             assert one_.figures["# Samples"] == other.figures[renamed]
 
 
+def test_pages_of_earlier_versions_say_the_capability_in_metrics() -> None:
+    """They have no columns for the sizes of a launch and for its device."""
+    gone = ("Block Size", "Grid Size", "Device", "CC")
+    head, *body = rows_of(page("spill", "raw"))
+    kept = [n for n, name in enumerate(head) if name not in gone]
+    older = text_of([[row[n] for n in kept] for row in (head, *body)])
+    for launch, now in zip(
+        ncu_csv.launches(older), ncu_csv.launches(page("spill", "raw")), strict=True
+    ):
+        assert (launch.capability, launch.device) == ("9.0", None)
+        assert launch.metrics["launch__block_size"] == now.metrics["launch__block_size"]
+    (short,) = ncu_csv.launches('"ID","Kernel Name","m"\n"0","k","1"\n')
+    assert short.capability is None
+
+
 def test_launches_have_as_many_blocks_as_the_version_prints() -> None:
     """Once, or several times in a row; a kernel without source may have none."""
     raw, blocks = page("sectors", "raw"), ncu_csv.sources(page("sectors", "sass"))
@@ -151,8 +166,9 @@ def test_launches_have_as_many_blocks_as_the_version_prints() -> None:
 
 def test_only_the_metrics_that_are_wanted_are_kept() -> None:
     (launch, _) = ncu_csv.launches(page("spill", "raw"), LOCAL)
-    of_head = {name for name in launch.metrics if name.startswith("launch__")}
+    of_head = {name for name in launch.metrics if name.startswith(("launch__", "device__"))}
     assert launch.metrics.keys() - of_head == set(LOCAL)
+    assert len(of_head) < 10
 
 
 def test_a_page_of_other_launches_is_left_out() -> None:
