@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lmemscope.analysis import counters
 from lmemscope.analysis.cost import Grid
@@ -71,6 +72,36 @@ class _Found:
     kernel: KernelReport
 
 
+class _Analysed:
+    """The kernels of units, found by their names."""
+
+    def __init__(self, units: Sequence[UnitReport]) -> None:
+        self._known = [_Found(unit, kernel) for unit in units for kernel in unit.kernels]
+        self._by_name: dict[str, list[_Found]] = defaultdict(list)
+        for one in self._known:
+            self._by_name[stable_name(one.kernel.name)].append(one)
+
+    def of(self, launch: ProfiledLaunch) -> list[_Found]:
+        """Those that a launch may be of: by the mangled name, else as it is spelled."""
+        exact = self._by_name.get(stable_name(launch.kernel))
+        return exact or self._by_spelling[_plain(short_name(demangle(launch.kernel)))]
+
+    @cached_property
+    def _by_spelling(self) -> dict[str, list[_Found]]:
+        found: dict[str, list[_Found]] = defaultdict(list)
+        for one in self._known:
+            for spelling in {*map(_plain, spellings(one.kernel.name, one.kernel.demangled))}:
+                found[spelling].append(one)
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+
+def _plain(name: str) -> str:
+    return name.replace(" ", "")
+
+
 def measured_kernels(profile: Profile, units: Sequence[UnitReport]) -> tuple[MeasuredKernel, ...]:
     """The kernels of a profile, most time first.
 
@@ -81,19 +112,17 @@ def measured_kernels(profile: Profile, units: Sequence[UnitReport]) -> tuple[Mea
     grouped: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for number, launch in enumerate(profile.launches):
         grouped[launch.kernel, launch.capability].append(number)
-    kernels = [_measured(profile, numbers, units) for numbers in grouped.values()]
+    analysed = _Analysed(units)
+    kernels = [_measured(profile, numbers, analysed) for numbers in grouped.values()]
     return tuple(sorted(kernels, key=lambda one: (-(one.seconds or 0.0), one.name, one.arch or "")))
 
 
-def _measured(
-    profile: Profile, numbers: Sequence[int], units: Sequence[UnitReport]
-) -> MeasuredKernel:
+def _measured(profile: Profile, numbers: Sequence[int], analysed: _Analysed) -> MeasuredKernel:
     launches = [profile.launches[n] for n in numbers]
     shown = [profile.sources[n] for n in numbers] if profile.sources else []
     code = _code(shown) if any(one.instructions for one in shown) else None
     first = launches[0]
-    found = tuple(_known(first, units))
-    join, chosen, reason = _joined(first, found, code)
+    join, chosen, reason = _joined(first, analysed, code)
     traffic = counters.traffic(launches)
     cycles = ratio(
         counters.total(launches, (counters.CYCLES,)), counters.total(launches, (counters.WARPS,))
@@ -162,33 +191,17 @@ def arch_of(launch: ProfiledLaunch) -> str | None:
     return f"sm_{digits}" if digits.isascii() and digits.isdecimal() else None
 
 
-def _known(launch: ProfiledLaunch, units: Sequence[UnitReport]) -> Iterator[_Found]:
-    """The kernels of an analysis that a launch may be of, those of its architecture first."""
-    arch = arch_of(launch)
-    known = [_Found(unit, kernel) for unit in units for kernel in unit.kernels]
-    exact = [one for one in known if stable_name(one.kernel.name) == stable_name(launch.kernel)]
-    if not exact:
-        spelled = _plain(short_name(demangle(launch.kernel)))
-        exact = [one for one in known if spelled in _spelled(one.kernel)]
-    yield from sorted(exact, key=lambda one: _number(one.unit.arch) != _number(arch))
-
-
-def _spelled(kernel: KernelReport) -> set[str]:
-    return {_plain(one) for one in spellings(kernel.name, kernel.demangled)}
-
-
-def _plain(name: str) -> str:
-    return name.replace(" ", "")
-
-
 def _number(arch: str | None) -> str:
     return "".join(char for char in arch or "" if char.isdigit())
 
 
 def _joined(
-    launch: ProfiledLaunch, found: Sequence[_Found], code: _Code | None
+    launch: ProfiledLaunch, analysed: _Analysed, code: _Code | None
 ) -> tuple[JoinKind, _Found | None, str | None]:
     """How a kernel is joined, with what, and why not by instruction."""
+    if not analysed:
+        return "none", None, "nothing was analysed: name the kernels' source with --source"
+    found = analysed.of(launch)
     if not found:
         return "none", None, "the analysis has no kernel of this name"
     names = {one.kernel.name for one in found}

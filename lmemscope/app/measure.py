@@ -17,7 +17,7 @@ from lmemscope.analysis.measuring import arch_of, measured_kernels
 from lmemscope.app.gathered import gathered
 from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
-from lmemscope.errors import FormatError, InputError, LmemscopeError
+from lmemscope.errors import FormatError, InputError, LmemscopeError, ToolMissingError
 from lmemscope.files import open_regular, read_input
 from lmemscope.formats import ncu_csv
 from lmemscope.formats.demangle import demangle
@@ -38,6 +38,10 @@ _MOST = 5000
 _NONE = Profile(())
 _REPORT_ENDING = ".ncu-rep"
 _ELF = b"\x7fELF"
+_READERS = (
+    "install Nsight Compute, or pip install 'lmemscope[ncu]'; or write CSV where it is installed: "
+    "ncu --import FILE.ncu-rep --csv --page raw, and the same with --page source"
+)
 _WORD = re.compile(r"[A-Za-z_0-9]+")
 _OWN_TEMPORARY = "lmemscope-tmp-"
 
@@ -184,11 +188,20 @@ def _saved_report(path: str, named: str | None) -> Taken:
             pass
     except OSError as error:
         raise _unreadable(path, error) from error
-    if named is None and not ncu.is_there() and ncu_report.is_there():
-        profile = ncu_report.read(path)
-        return Taken(profile, ncu_report.tool())
-    program = ncu.find(named)
-    return _read_report(program, path, ncu.tool(program))
+    has_package = named is None and ncu_report.is_there()
+    try:
+        program = ncu.find(named)
+        return _read_report(program, path, ncu.tool(program))
+    except ToolMissingError as error:
+        if has_package or named is not None:
+            problem: LmemscopeError = error
+        else:
+            raise ToolMissingError("ncu", f"nothing here reads {path}", hint=_READERS) from error
+    except InputError as error:
+        problem = error
+    if not has_package:
+        raise problem
+    return Taken(ncu_report.read(path), ncu_report.tool())
 
 
 def _csv(paths: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +23,11 @@ from lmemscope.config.settings import Configuration
 from lmemscope.errors import UsageError
 from lmemscope.exporters.formats import Presentation, formats_of
 from lmemscope.model import Checked
+
+if TYPE_CHECKING:
+    from lmemscope.app.baseline_file import BaselineFile
+    from lmemscope.app.gate import Asked
+    from lmemscope.model import Baseline
 
 FORMATS = formats_of(Checked)
 
@@ -95,14 +101,9 @@ def command(
       lmemscope check --measured measured.json --max-local-share 5%
     """
     from lmemscope.app.baseline_file import baseline_for
-    from lmemscope.app.gate import Asked, judge, measured_alone, settings_as, with_measurement
+    from lmemscope.app.gate import Asked, with_measurement
 
-    if (measured is None) != (most is None):
-        raise UsageError(
-            "usage",
-            "--measured and --max-local-share need each other",
-            hint="write --measured measured.json --max-local-share 5%",
-        )
+    _refuse_alone(measured, most)
     if measured is None or paths or packages:
         paths = with_packages(paths, packages)
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
@@ -113,19 +114,38 @@ def command(
     if file is not None and (update or ratchet):
         Sink.open(file.path, "baseline")
     asked = Asked(revision, allow_incomplete, trust_configuration, update, ratchet, typed())
-    written = None
-    if paths:
-        with working(settings_as(known, configuration.settings)) as session:
-            checked, written = judge(paths, session, configuration, file, known, asked)
-    else:
-        checked = measured_alone(allow_incomplete=allow_incomplete)
+    checked, written = _judged(paths, configuration, file, known, asked)
     if measured is not None and most is not None:
-        kernels = configuration.settings.kernels
-        checked = with_measurement(checked, measured, most, kernels)
+        checked = with_measurement(checked, measured, most, configuration.settings.kernels)
     if file is not None and written is not None:
         Sink(file.path, "baseline").write(file.text(written))
     _write(checked, sink, verbose=verbose)
     raise SystemExit(checked.result.exit_code)
+
+
+def _refuse_alone(measured: str | None, most: float | None) -> None:
+    if (measured is None) != (most is None):
+        raise UsageError(
+            "usage",
+            "--measured and --max-local-share need each other",
+            hint="write --measured measured.json --max-local-share 5%",
+        )
+
+
+def _judged(
+    paths: tuple[str, ...],
+    configuration: Configuration,
+    file: BaselineFile | None,
+    known: Baseline | None,
+    asked: Asked,
+) -> tuple[Checked, Baseline | None]:
+    """The gate's answer to the paths; without any, to nothing."""
+    from lmemscope.app.gate import judge, measured_alone, settings_as
+
+    if not paths:
+        return measured_alone(allow_incomplete=asked.allow_incomplete), None
+    with working(settings_as(known, configuration.settings)) as session:
+        return judge(paths, session, configuration, file, known, asked)
 
 
 def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:

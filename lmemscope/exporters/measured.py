@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, LiteralString
 
 from lmemscope.exporters.layout import short_name
-from lmemscope.model import MeasuredKernel, MeasuredShare, Measurement, count
+from lmemscope.model import MeasuredKernel, MeasuredShare, Measurement, count, listed
 
 COLUMNS: Final[tuple[LiteralString, ...]] = (
     *("cause", "variable", "line", "moved:", "of L1 traffic:", "sectors/request:", "predicted:"),
@@ -15,6 +15,8 @@ COLUMNS: Final[tuple[LiteralString, ...]] = (
 """Of the table of a kernel's shares; those with a colon hold numbers."""
 
 UNKNOWN = "-"
+_NAMED = 8
+"""Kernels without local memory that are named."""
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("B", 1.0))
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
@@ -111,7 +113,7 @@ def summary(found: Measurement) -> str:
 def clean(found: Measurement) -> str | None:
     """The kernels without local memory, in a sentence."""
     names = [short_name(one.demangled) for one in found.kernels if not uses_local_memory(one)]
-    return f"No local memory was accessed in {', '.join(names)}" if names else None
+    return f"No local memory was accessed in {listed(names, _NAMED)}" if names else None
 
 
 def measured_by(found: Measurement) -> str:

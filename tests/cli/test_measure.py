@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from lmemscope.tools import ncu_report
 from tests.support.profiles import RECORDINGS, fake_ncu, written
 from tests.support.program import DATA, Finished, run_program, start_program
 
@@ -113,6 +114,25 @@ def test_without_ncu_and_gpu_the_way_out_is_said(tmp_path: Path) -> None:
     assert done.code == 3
     assert "ncu was not found, and there is no GPU here" in done.err
     assert "--import" in done.err
+
+
+def test_without_any_reader_of_a_profile_the_ways_out_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "app.ncu-rep"
+    path.write_bytes(b"NVR")
+    monkeypatch.setattr(ncu_report, "is_there", lambda: False)
+    done = run_program("measure", "--import", str(path), PATH="/nowhere", CUDA_HOME="/nowhere")
+    assert done.code == 3
+    assert "nothing here reads" in done.err
+    assert "lmemscope[ncu]" in done.err
+    assert "--page source" in " ".join(done.err.split())
+
+
+def test_a_program_alone_names_no_variable(tmp_path: Path) -> None:
+    done = run_program("measure", *written(tmp_path, "spill", "raw", "sass"))
+    assert done.code == 0
+    assert "nothing was analysed: name the kernels' source with --source" in done.out
 
 
 @pytest.mark.parametrize(
