@@ -59,6 +59,7 @@ docs/usage
 docs/binaries
 docs/fix
 docs/rewrites
+docs/measure
 docs/ci
 docs/build-logs
 docs/linked

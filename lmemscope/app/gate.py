@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from lmemscope import __version__
 from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
 from lmemscope.app.gate_configuration import say_of
 from lmemscope.app.gate_inputs import inputs_of, with_stale
@@ -17,8 +18,9 @@ from lmemscope.app.gathered import filtered, gathered
 from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Configuration, Settings
 from lmemscope.discover.locate import is_saved
-from lmemscope.gate import baseline, compare
-from lmemscope.model import Baseline, Checked, Written
+from lmemscope.exporters import measured_document
+from lmemscope.gate import baseline, compare, measured
+from lmemscope.model import Baseline, Checked, GateResult, Report, Written
 from lmemscope.rules.clean_kernels import with_clean
 
 if TYPE_CHECKING:
@@ -157,3 +159,26 @@ def judge(
         return checked, None
     changed_ = baseline.without(known, result.gone) if update else known
     return checked, baseline.ratcheted(changed_, result.better) if ratchet else changed_
+
+
+def measured_alone(*, allow_incomplete: bool) -> Checked:
+    """An answer to nothing, for `with_measurement` to add to."""
+    none = GateResult("passed", allow_incomplete, (), (), (), (), (), (), ())
+    return Checked(Report(version=__version__, toolchain={}, units=()), none)
+
+
+def with_measurement(checked: Checked, path: str, most: float, kernels: Sequence[str]) -> Checked:
+    """The answer with what `lmemscope measure` has saved.
+
+    Args:
+        checked: the answer to the rest.
+        path: of the JSON document.
+        most: the largest share of local memory, from 0 to 1.
+        kernels: globs over the kernels that are asked about.
+
+    Raises:
+        InputError, UsageError: it is no such document.
+    """
+    found = measured_document.SAVED.load(path)
+    result = measured.with_measured(checked.result, found, path, most, kernels)
+    return replace(checked, result=result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,17 @@ from lmemscope.commands.options import (
     with_packages,
 )
 from lmemscope.commands.output import Sink, append
+from lmemscope.commands.percentage import Percentage
 from lmemscope.commands.running import working
 from lmemscope.config.settings import Configuration
+from lmemscope.errors import UsageError
 from lmemscope.exporters.formats import Presentation, formats_of
 from lmemscope.model import Checked
+
+if TYPE_CHECKING:
+    from lmemscope.app.baseline_file import BaselineFile
+    from lmemscope.app.gate import Asked
+    from lmemscope.model import Baseline
 
 FORMATS = formats_of(Checked)
 
@@ -45,6 +53,19 @@ FORMATS = formats_of(Checked)
     is_flag=True,
     help="With --changed: accept a configuration that is weaker than the revision's.",
 )
+@click.option(
+    "--measured",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also judge a JSON document of `lmemscope measure`; needs --max-local-share.",
+)
+@click.option(
+    "--max-local-share",
+    "most",
+    type=Percentage(),
+    metavar="PERCENT",
+    help="With --measured: fail if more of a kernel's L1 traffic is local memory.",
+)
 @click.option("--update", is_flag=True, help="Remove findings that are gone from the baseline.")
 @click.option("--ratchet", is_flag=True, help="Record improvements in the baseline.")
 @format_options(FORMATS)
@@ -57,6 +78,8 @@ def command(
     new_since: str | None,
     allow_incomplete: bool,
     trust_configuration: bool,
+    measured: str | None,
+    most: float | None,
     update: bool,
     ratchet: bool,
     format_name: str | None,
@@ -82,16 +105,15 @@ def command(
       lmemscope check src/ --new-since origin/main
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
+      lmemscope check --measured measured.json --max-local-share 5%
     """
     from lmemscope.app.baseline_file import baseline_for
-    from lmemscope.app.gate import Asked, judge, settings_as
+    from lmemscope.app.gate import Asked, with_measurement
 
-    if new_since is not None and (revision is not None or update or ratchet):
-        raise click.UsageError(
-            "--new-since implies --changed, and goes with neither --update nor --ratchet: "
-            "what another revision has is in no baseline"
-        )
-    paths = with_packages(paths, packages)
+    _refuse_mixed(new_since, revision, writes=update or ratchet)
+    _refuse_alone(measured, most)
+    if measured is None or paths or packages:
+        paths = with_packages(paths, packages)
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
@@ -102,12 +124,46 @@ def command(
     asked = Asked(
         revision, new_since, allow_incomplete, trust_configuration, update, ratchet, typed()
     )
-    with working(settings_as(known, configuration.settings)) as session:
-        checked, written = judge(paths, session, configuration, file, known, asked)
+    checked, written = _judged(paths, configuration, file, known, asked)
+    if measured is not None and most is not None:
+        checked = with_measurement(checked, measured, most, configuration.settings.kernels)
     if file is not None and written is not None:
         Sink(file.path, "baseline").write(file.text(written))
     _write(checked, sink, verbose=verbose)
     raise SystemExit(checked.result.exit_code)
+
+
+def _refuse_mixed(new_since: str | None, revision: str | None, *, writes: bool) -> None:
+    if new_since is not None and (revision is not None or writes):
+        raise click.UsageError(
+            "--new-since implies --changed, and goes with neither --update nor --ratchet: "
+            "what another revision has is in no baseline"
+        )
+
+
+def _refuse_alone(measured: str | None, most: float | None) -> None:
+    if (measured is None) != (most is None):
+        raise UsageError(
+            "usage",
+            "--measured and --max-local-share need each other",
+            hint="write --measured measured.json --max-local-share 5%",
+        )
+
+
+def _judged(
+    paths: tuple[str, ...],
+    configuration: Configuration,
+    file: BaselineFile | None,
+    known: Baseline | None,
+    asked: Asked,
+) -> tuple[Checked, Baseline | None]:
+    """The gate's answer to the paths; without any, to nothing."""
+    from lmemscope.app.gate import judge, measured_alone, settings_as
+
+    if not paths:
+        return measured_alone(allow_incomplete=asked.allow_incomplete), None
+    with working(settings_as(known, configuration.settings)) as session:
+        return judge(paths, session, configuration, file, known, asked)
 
 
 def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:

@@ -24,6 +24,7 @@ _COMMANDS = {
     "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
     "explain": "Explain a kernel's local memory and what would remove it.",
     "fix": "Try rewrites that remove local memory, each proven by compiling it.",
+    "measure": "Measure local memory on a GPU, by kernel, variable and cause.",
     "report": "Write a full report as Markdown, HTML, JSON or SARIF.",
     "rules": "List the causes, or show the page of one.",
     "schema": "Print the JSON Schema of a document.",

@@ -15,6 +15,7 @@ SCHEMAS = {
     "diff": "lmemscope.model:Difference",
     "fix": "lmemscope.exporters.fix_document:FixDocument",
     "gate": "lmemscope.exporters.gate_document:GateDocument",
+    "measure": "lmemscope.model:Measurement",
     "report": "lmemscope.model:Report",
 }
 """Name and structure of each document; a line here is all that a new one needs."""

@@ -20,6 +20,7 @@ _NO_SPAN = re.compile(r"[`\\]")
 # Mentions, addresses, numbers of issues: GitHub links them in what Markdown has made.
 _LINKED = re.compile(r"@(?=\w)|:(?=//)|\bwww(?=\.)|(?<!&)#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 _LEADING = re.compile(r"^(\s*)([-+=]|:(?=:)|\d+(?=[.)]))")
+_FIGURE = re.compile(r"[0-9A-Za-zµ.%]+(?: [0-9A-Za-zµ.%]+)?")
 _AT_START = re.compile(r"\s*::")
 
 
@@ -49,6 +50,11 @@ def code(foreign: str) -> Markdown:
         spelled = "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in shown)
         return Markdown(f"<code>{spelled}</code>")
     return Markdown(f"`{shown}`")
+
+
+def figure(shown: str) -> Markdown:
+    """A number with its unit, in a cell of a table, where it can be no mark of a list."""
+    return Markdown(shown) if _FIGURE.fullmatch(shown) else text(shown)
 
 
 def constant(markup: LiteralString) -> Markdown:

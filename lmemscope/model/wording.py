@@ -17,7 +17,9 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def plural(items: int, noun: str) -> str:
-    """``kernel`` of one, ``kernels`` and ``entries`` of others."""
+    """``kernel`` of one, ``kernels``, ``entries`` and ``launches`` of others."""
     if items == 1:
         return noun
-    return f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    if noun.endswith("ry"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"

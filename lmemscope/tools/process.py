@@ -18,6 +18,8 @@ from lmemscope.errors import StageTimeoutError, ToolMissingError
 from lmemscope.tools.lifeline import Lifeline
 
 _MOST_ERRORS = 1 << 16
+_ENDING_SECONDS = 30.0
+"""That a program may take to write what it has, once it is told to end."""
 Meanwhile = Callable[[], object]
 """What is called while a tool runs, such as importing what reads its output."""
 
@@ -74,6 +76,30 @@ def run(
     return Completed(tuple(command), process.returncode, text)
 
 
+def record(command: Sequence[str], path: str, *, timeout: float) -> int:
+    """Run a tool to its end, and write what it prints to a file, which may be large.
+
+    Args:
+        command: program and arguments.
+        path: of the file.
+        timeout: seconds; the tool and all that it started are killed after that.
+
+    Returns:
+        Its exit status.
+
+    Raises:
+        ToolMissingError, StageTimeoutError: as `run`.
+    """
+    with open(path, "wb") as stream:
+        how = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "stdout": stream}
+        with _started(command, None, for_tools(), **how) as process:
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                name = Path(command[0]).name
+                raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """What a program that reads and writes bytes left behind; ``output`` is its stdout alone."""
@@ -112,6 +138,35 @@ def capture(
         return Captured(process.returncode, output, errors)
 
 
+def attend(
+    command: Sequence[str], env: Mapping[str, str], *, seconds: float | None = None
+) -> int | None:
+    """Run a program that has this process's standard input, output and errors, to its end.
+
+    Args:
+        command: program and arguments.
+        env: its environment.
+        seconds: after which it is asked to end, by SIGTERM; None for any time.
+
+    Returns:
+        Its exit status, negative for a signal; None where its time was over.
+
+    Raises:
+        ToolMissingError: the program cannot be started.
+    """
+    with _started(command, None, env, stdout=None) as process:
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_ENDING_SECONDS)
+            # What the program has started, and what took no notice.
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return None
+
+
 @contextlib.contextmanager
 def _started(
     command: Sequence[str], cwd: Path | str | None, env: Mapping[str, str], **how: Any
@@ -124,17 +179,15 @@ def _started(
                 list(command),
                 cwd=cwd,
                 env=env,
-                stdout=subprocess.PIPE,
                 start_new_session=True,
                 pass_fds=(own.end,),
-                **how,
+                **{"stdout": subprocess.PIPE, **how},
             )
         except OSError as error:
             message = f"{command[0]} cannot be started: {error}"
             raise ToolMissingError("toolchain", message) from error
         own.tie(process.pid)
-        assert process.stdout is not None
-        with process.stdout:
+        with process.stdout or contextlib.nullcontext():
             try:
                 yield process
             finally:

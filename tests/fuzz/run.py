@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import mmap
 import os
 import random
@@ -118,9 +119,9 @@ def _too_slow(_signal: int, _frame: FrameType | None) -> None:
 
 
 def shares(targets: Sequence[Target], inputs: int) -> dict[str, int]:
-    """How many of all inputs each target gets: by its weight."""
+    """How many of all inputs each target gets: by its weight, and no fewer than are asked for."""
     total = sum(target.weight for target in targets)
-    return {target.name: max(1, round(inputs * target.weight / total)) for target in targets}
+    return {target.name: math.ceil(inputs * target.weight / total) for target in targets}
 
 
 def run(

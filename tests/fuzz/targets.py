@@ -60,7 +60,7 @@ from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.lines import from_disk, quoted_lines, read_lines
 from lmemscope.sources.python import may_hold_kernels, read_programs
 from lmemscope.sources.tokens import tokenise
-from tests.fuzz import containers, links, objects
+from tests.fuzz import containers, links, objects, profiles
 
 HERE = Path(__file__).parent
 SEEDS = HERE / "seeds"
@@ -578,5 +578,7 @@ TARGETS = (
         0.5,
         (b"$in", b"${out}", b"$(FLAGS)", b"rule ", b"build ", b" = ", b"\\\n", b"\t"),
     ),
+    Target("profile", profiles.pages, profiles.read_pages, 1, (b'"', b'","', b"\n==", b"1,000")),
+    Target("measurement", profiles.documents, profiles.read_document, 0.5, _JSON_WORDS),
 )
 """Every target; the order is that of the series, so that a number means the same input."""

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
+from lmemscope.analysis.measuring import measured_kernels
 from lmemscope.exporters import layout, render
 from lmemscope.exporters.formats import Document, formats_of
 from lmemscope.formats.demangle import demangle, short_name
@@ -23,7 +24,10 @@ from lmemscope.model import (
     FixReport,
     Gap,
     KernelFacts,
+    Measurement,
     Policy,
+    Profile,
+    ProfiledLaunch,
     PtxasFacts,
     PtxFacts,
     Report,
@@ -42,6 +46,9 @@ def everything() -> Iterator[Document]:
     yield Checked(report, compare(report, Policy(), None))
     yield difference(Report(version="0", toolchain={}, units=()), report)
     yield FixReport("0", (), (), Chosen((), (), "ring"))
+    launch = ProfiledLaunch("ring", "0", None, None, "0", "9.0", {})
+    kernels = measured_kernels(Profile((launch,)), report.units)
+    yield Measurement(version="0", profiler=None, kernels=kernels)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,372 @@
+"""Profiles: a program that is run under Nsight Compute, or files that it wrote; and their join."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from lmemscope import __version__
+from lmemscope.analysis import counters
+from lmemscope.analysis.measuring import arch_of, measured_kernels
+from lmemscope.app.gathered import gathered
+from lmemscope.app.session import Session
+from lmemscope.config.settings import Settings
+from lmemscope.errors import FormatError, InputError, LmemscopeError, ToolMissingError
+from lmemscope.files import open_regular, read_input
+from lmemscope.formats import ncu_csv
+from lmemscope.formats.demangle import demangle
+from lmemscope.formats.kernel_names import matches
+from lmemscope.model import (
+    Measurement,
+    Profile,
+    ProfiledLaunch,
+    ProfiledSource,
+    Report,
+    Tool,
+    count,
+)
+from lmemscope.tools import ncu, ncu_report
+
+_MOST = 5000
+"""Launches that are profiled in all, whatever there are."""
+_NONE = Profile(())
+_REPORT_ENDING = ".ncu-rep"
+_ELF = b"\x7fELF"
+_READERS = (
+    "install Nsight Compute, or pip install 'lmemscope[ncu]'; or write CSV where it is installed: "
+    "ncu --import FILE.ncu-rep --csv --page raw, and the same with --page source"
+)
+_WORD = re.compile(r"[A-Za-z_0-9]+")
+_OWN_TEMPORARY = "lmemscope-tmp-"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a program is to be run.
+
+    Attributes:
+        command: program and arguments.
+        ncu: the profiler that the user names, or None.
+        skip, count: launches of each kernel that are left out, and profiled after these.
+        seconds: that the program may take; None for any time.
+    """
+
+    command: tuple[str, ...]
+    ncu: str | None = None
+    skip: int = 0
+    count: int = 5
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A profile, and where it comes from.
+
+    Attributes:
+        profile: of the kernels that were asked for.
+        tool: that counted, where known.
+        status: of the program; None where none was run, or its time was over.
+        notes: what a reader should know.
+        problem: why there is no profile; None where there is one.
+    """
+
+    profile: Profile
+    tool: Tool | None = None
+    status: int | None = None
+    notes: tuple[str, ...] = ()
+    problem: LmemscopeError | None = None
+
+    @property
+    def archs(self) -> tuple[str, ...]:
+        """The architectures that kernels ran on, sorted."""
+        return tuple(sorted({a for one in self.profile.launches if (a := arch_of(one))}))
+
+
+def run(asked: Asked, settings: Settings) -> Taken:
+    """Run a program under Nsight Compute.
+
+    Raises:
+        ToolMissingError: there is no ncu, or it cannot be started.
+        InputError: ncu cannot profile the program.
+    """
+    path = ncu.find(asked.ncu)
+    tool = ncu.tool(path)
+    how = ncu.Asked(
+        counters.METRICS,
+        counters.SECTION,
+        _names(settings.kernels),
+        asked.skip,
+        asked.count,
+        _MOST,
+        asked.seconds,
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        ran = ncu.profile(path, asked.command, _environment(), how, directory)
+        if ran.report is None:
+            return Taken(_NONE, tool, ran.status, problem=_nothing(asked, ran, settings))
+        taken = _read_report(path, ran.report, tool)
+    notes = list(taken.notes)
+    if ran.status is None and asked.seconds is not None:
+        notes.append(f"the program was ended after {asked.seconds:g} s; what ran by then counts")
+    launches = taken.profile.launches
+    if len(launches) >= _MOST:
+        notes.append(f"the first {_MOST} launches were profiled, and no more")
+    elif _is_cut(launches, asked):
+        after = f" after the first {asked.skip}" if asked.skip else ""
+        most = count(asked.count, "launch")
+        notes.append(f"up to {most} of each kernel{after} were profiled (--launch-count)")
+    profile = _limited(taken.profile, settings.kernels)
+    if not profile.launches:
+        return Taken(_NONE, tool, ran.status, problem=_nothing(asked, ran, settings))
+    return Taken(profile, tool, ran.status, tuple(notes))
+
+
+def _is_cut(launches: Sequence[ProfiledLaunch], asked: Asked) -> bool:
+    numbers: dict[tuple[str, str | None], int] = {}
+    for one in launches:
+        key = one.kernel, one.process
+        numbers[key] = numbers.get(key, 0) + 1
+    return bool(asked.skip) or any(number >= asked.count for number in numbers.values())
+
+
+def _nothing(asked: Asked, ran: ncu.Ran, settings: Settings) -> InputError:
+    wanted = f" that matches {', '.join(settings.kernels)}" if settings.kernels else ""
+    ended = "was ended at its time limit" if ran.status is None else f"ended with {ran.status}"
+    return InputError(
+        "measure",
+        f"{asked.command[0]} {ended} and launched no kernel{wanted}",
+        hint="name a program that launches kernels; after --launch-skip N there may be none left",
+        log=ran.log or None,
+    )
+
+
+def read(paths: Sequence[str], settings: Settings, ncu_path: str | None) -> Taken:
+    """What Nsight Compute wrote: ``.ncu-rep`` files, or CSV of their raw and source pages.
+
+    Raises:
+        InputError: a file cannot be read, or is none of these.
+        ToolMissingError: nothing here reads a ``.ncu-rep``.
+    """
+    texts: list[str] = []
+    parts: list[Taken] = []
+    for path in paths:
+        if path.endswith(_REPORT_ENDING):
+            parts.append(_saved_report(path, ncu_path))
+        else:
+            texts.append(_text(path, settings))
+    if texts:
+        parts.append(_from_texts(texts, " and ".join(_csv(paths))))
+    launches = tuple(one for part in parts for one in part.profile.launches)
+    sources = tuple(one for part in parts for one in _sources(part.profile))
+    profile = _limited(Profile(launches, sources), settings.kernels)
+    if not profile.launches:
+        named = ", ".join(settings.kernels)
+        raise InputError(
+            "measure",
+            f"{', '.join(paths)} has no launch of a kernel that matches {named}",
+            hint=f"it has {', '.join(sorted({one.kernel for one in launches})[:5])}",
+        )
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    tool = next((part.tool for part in parts if part.tool is not None), None)
+    return Taken(profile, tool, None, notes)
+
+
+def _sources(profile: Profile) -> tuple[ProfiledSource, ...]:
+    """The instructions of each launch; none where the profile has none."""
+    return profile.sources or tuple(ProfiledSource(one.kernel, ()) for one in profile.launches)
+
+
+def _saved_report(path: str, named: str | None) -> Taken:
+    try:
+        with open_regular(path):
+            pass
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    has_package = named is None and ncu_report.is_there()
+    try:
+        program = ncu.find(named)
+        return _read_report(program, path, ncu.tool(program))
+    except ToolMissingError as error:
+        if has_package or named is not None:
+            problem: LmemscopeError = error
+        else:
+            raise ToolMissingError("ncu", f"nothing here reads {path}", hint=_READERS) from error
+    except InputError as error:
+        problem = error
+    if not has_package:
+        raise problem
+    return Taken(ncu_report.read(path), ncu_report.tool())
+
+
+def _csv(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if not path.endswith(_REPORT_ENDING)]
+
+
+def _read_report(path: str, report: str, tool: Tool) -> Taken:
+    with tempfile.TemporaryDirectory() as directory:
+        found = ncu.pages(path, report, directory)
+        if found.source is None:
+            return _from_pages([found.raw], [], report, tool)
+        with open(found.source, encoding="utf-8", errors="replace") as source:
+            if not source.readline().startswith('"'):
+                return _from_pages([found.raw], [], report, tool)
+            source.seek(0)
+            return _from_pages([found.raw], [source], report, tool)
+
+
+def _from_texts(texts: Sequence[str], name: str) -> Taken:
+    try:
+        source = [text for text in texts if ncu_csv.is_source_page(text)]
+    except FormatError as error:
+        raise _no_export(name, error) from error
+    return _from_pages([text for text in texts if text not in source], source, name, None)
+
+
+def _from_pages(
+    pages: Sequence[ncu_csv.Page], source: Sequence[ncu_csv.Page], name: str, tool: Tool | None
+) -> Taken:
+    try:
+        profile, fits = ncu_csv.profile(pages, source, counters.NAMES)
+    except FormatError as error:
+        raise _no_export(name, error) from error
+    notes = () if fits else (f"the source page in {name} does not fit its launches: left out",)
+    return Taken(profile, tool, None, notes)
+
+
+def _no_export(name: str, error: FormatError) -> InputError:
+    return InputError(
+        "import",
+        f"{name} is no export of Nsight Compute: {error.message}",
+        hint=error.hint
+        or "write it with: ncu --import FILE.ncu-rep --csv --page raw > FILE.csv, and the same "
+        "with --page source",
+    )
+
+
+def _text(path: str, settings: Settings) -> str:
+    try:
+        data = read_input(path, settings.max_file_size)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return data.decode(encoding, "replace")
+
+
+def _unreadable(path: str, error: OSError) -> InputError:
+    reason = error.strerror or str(error)
+    return InputError("import", f"{path} cannot be read: {reason}", hint="check the path")
+
+
+def _limited(profile: Profile, globs: Sequence[str]) -> Profile:
+    """The launches of the kernels that globs mean."""
+    kept = [
+        n
+        for n, one in enumerate(profile.launches)
+        if matches(globs, one.kernel, demangle(one.kernel))
+    ]
+    sources = profile.sources
+    return Profile(
+        tuple(profile.launches[n] for n in kept),
+        tuple(sources[n] for n in kept) if sources else (),
+    )
+
+
+def measurement(
+    taken: Taken,
+    asked: Asked | None,
+    paths: Sequence[str],
+    sources: Sequence[str],
+    session: Session,
+) -> tuple[Measurement, tuple[Report, ...]]:
+    """A profile joined with the analysis of some sources, or of the program's own code.
+
+    Args:
+        taken: the profile.
+        asked: what was run, or None.
+        paths: files that were read in its place.
+        sources: inputs or saved reports that say what causes local memory.
+        session: how to analyse them; its settings have the profile's architectures.
+
+    Returns:
+        The document; the report of the sources, if there are any.
+
+    Raises:
+        LmemscopeError: as `gathered`.
+    """
+    report = gathered(sources, session) if sources else None
+    units = report.units if report is not None else ()
+    kernels = measured_kernels(taken.profile, units)
+    program = executable(asked.command[0]) if asked is not None else None
+    if program is not None and any(one.joined != "instructions" for one in kernels):
+        own = gathered([program], session)
+        kernels = measured_kernels(taken.profile, (*units, *own.units))
+    found = Measurement(
+        version=__version__,
+        profiler=taken.tool,
+        command=asked.command if asked is not None else (),
+        exit_status=taken.status,
+        profiles=tuple(paths),
+        kernels=kernels,
+        notes=(*taken.notes, *_without_counters(taken.profile.launches)),
+    )
+    return found, () if report is None else (report,)
+
+
+def _without_counters(launches: Sequence[ProfiledLaunch]) -> tuple[str, ...]:
+    known = counters.traffic(launches)
+    if known.local_sectors is not None and known.sectors is not None:
+        return ()
+    return (
+        "the profile lacks counters of local memory; collect them with: ncu --section "
+        f"{counters.SECTION} --metrics {','.join(counters.METRICS)}",
+    )
+
+
+def settings_for(taken: Taken, settings: Settings) -> Settings:
+    """Settings with the architectures that the kernels ran on, where the user names none."""
+    return settings if settings.archs or not taken.archs else replace(settings, archs=taken.archs)
+
+
+def executable(program: str) -> str | None:
+    """Path of a program that is machine code, and may hold device code; None of a script."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        with open_regular(path) as stream:
+            return path if stream.read(len(_ELF)) == _ELF else None
+    except OSError:
+        return None
+
+
+def _environment() -> Mapping[str, str]:
+    """This process's, with the directory for temporary files that the user has."""
+    found = dict(os.environ)
+    directory = found.get("TMPDIR", "")
+    if os.path.basename(directory).startswith(_OWN_TEMPORARY):
+        found["TMPDIR"] = os.path.dirname(directory)
+    return found
+
+
+def _names(globs: Sequence[str]) -> str:
+    """A regular expression over mangled names, for no fewer kernels than globs mean.
+
+    An identifier stands in a mangled name as it is written; template arguments and parameters do
+    not.
+    """
+    found = []
+    for glob in globs:
+        plain = re.split(r"[<(]", glob.replace("std::", "*"), maxsplit=1)[0]
+        words = _WORD.findall(re.sub(r"\[[^][]*\]", "*", plain.rpartition(" ")[2]))
+        if not words:
+            return ""
+        found.append(".*".join(words))
+    return (
+        "|".join(dict.fromkeys(found)) if len(found) < 2 else f"({'|'.join(dict.fromkeys(found))})"
+    )

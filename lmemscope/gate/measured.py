@@ -1,0 +1,74 @@
+"""A limit on local memory's share of what kernels moved, as measured on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from lmemscope.formats.kernel_names import matches
+from lmemscope.model import (
+    GateFailure,
+    GateResult,
+    MeasuredKernel,
+    Measurement,
+    MissingEvidence,
+    count,
+)
+
+
+def with_measured(
+    result: GateResult, found: Measurement, name: str, most: float, kernels: Sequence[str]
+) -> GateResult:
+    """The gate's answer, with the kernels that move more local memory than they may.
+
+    Args:
+        result: of all the rest.
+        found: the measurement.
+        name: of its file.
+        most: the largest share of a kernel's traffic in L1, from 0 to 1.
+        kernels: globs over those that the gate is asked about; none means all.
+    """
+    asked = [one for one in found.kernels if matches(kernels, one.name, one.demangled)]
+    failures = (*result.failures, *_failures(asked, most))
+    missing = (*result.missing, *_missing(asked, name))
+    note = f"{name}: {count(len(asked), 'measured kernel')} compared with --max-local-share"
+    result = replace(result, failures=failures, missing=missing, notes=(*result.notes, note))
+    if failures:
+        return replace(result, verdict="failed")
+    return result if result.complete else replace(result, verdict="undecided")
+
+
+def _failures(kernels: Sequence[MeasuredKernel], most: float) -> Iterator[GateFailure]:
+    for one in kernels:
+        if one.local_share is None or one.local_share <= most:
+            continue
+        yield GateFailure(
+            kind="limit",
+            input=one.input or "",
+            arch=one.arch or "",
+            kernel=one.demangled,
+            symbol=one.name,
+            expected=f"at most {100 * most:g}% of a kernel's L1 traffic is local memory",
+            found=f"local memory is {100 * one.local_share:.1f}% of its L1 traffic{_largest(one)}",
+            finding=None,
+            location=one.location,
+        )
+
+
+def _largest(kernel: MeasuredKernel) -> str:
+    share = next((one for one in kernel.shares if one.of_traffic), None)
+    if share is None or share.of_traffic is None:
+        return ""
+    named = f"`{share.object}`, {share.cause}" if share.object is not None else share.cause
+    return f"; most of it: {named}, {100 * share.of_traffic:.1f}%"
+
+
+def _missing(kernels: Sequence[MeasuredKernel], name: str) -> Iterator[MissingEvidence]:
+    if not kernels:
+        yield MissingEvidence(None, "measure", f"{name} has no kernel that is asked for")
+    for one in kernels:
+        # A kernel without any access of L1 has no share of it.
+        if one.local_share is None and one.traffic.sectors != 0:
+            reason = f"{name} has no counters of {one.demangled}"
+            yield MissingEvidence(one.input, "measure", reason)
