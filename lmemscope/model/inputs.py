@@ -62,6 +62,17 @@ CUDA = InputKind(
     reads="includes",
     part="source",
 )
+PTX = InputKind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours", part="ptx")
+CUBIN = InputKind(
+    "cubin",
+    (".cubin",),
+    "lmemscope.lowering.cubin",
+    # The ELF magic, and EM_CUDA (190) as e_machine.
+    signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
+    is_device_code=True,
+    reads="neighbours",
+    part="cubin",
+)
 BUILD_LOG = InputKind(
     "build log",
     (".log",),
@@ -90,17 +101,8 @@ INPUT_KINDS: tuple[InputKind, ...] = (
         reads="includes",
         part="source",
     ),
-    InputKind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours", part="ptx"),
-    InputKind(
-        "cubin",
-        (".cubin",),
-        "lmemscope.lowering.cubin",
-        # The ELF magic, and EM_CUDA (190) as e_machine.
-        signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
-        is_device_code=True,
-        reads="neighbours",
-        part="cubin",
-    ),
+    PTX,
+    CUBIN,
     InputKind("Python", (".py",), "lmemscope.lowering.python", reads="imports"),
     BUILD_LOG,
     InputKind(
