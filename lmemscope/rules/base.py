@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lmemscope.formats.kernel_names import stable_name
+from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.model import (
     LANGUAGES,
     Advice,
@@ -399,5 +399,5 @@ def fingerprint(
     text = "\0".join(sizes)
     if location is not None and not sizes:
         text = " ".join(sources.line(location.file, location.line).split())
-    parts = (rule, stable_name(facts.name), name or "", text)
+    parts = (rule, lasting_name(facts.name), name or "", text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
