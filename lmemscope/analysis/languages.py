@@ -9,23 +9,24 @@ from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Artifacts, LanguageName, SourceLocation
 
 _ENDINGS: dict[str, LanguageName] = {
-    ".py": "Python",
-    ".jl": "Julia",
-    ".rs": "Rust",
-    ".mojo": "Mojo",
-    ".🔥": "Mojo",
-    **dict.fromkeys((".f", ".for", ".f90", ".f95", ".f03", ".f08", ".cuf"), "Fortran"),
-    **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh"), "C++"),
+    ".py": "python",
+    ".jl": "julia",
+    ".rs": "rust",
+    ".mojo": "mojo",
+    ".🔥": "mojo",
+    **dict.fromkeys((".f", ".for", ".f90", ".f95", ".f03", ".f08", ".cuf"), "fortran"),
+    **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh"), "cpp"),
 }
 _NAMES: tuple[tuple[re.Pattern[str], LanguageName], ...] = (
-    (re.compile(r"_cuda_kernel_(?:forward|backward)$"), "Warp"),
-    (re.compile(r"^kernel_cutlass_"), "CuTe DSL"),
-    (re.compile(r"^_ZN6cudapy"), "Numba"),
-    (re.compile(r"17h[0-9a-f]{16}E$|^_R"), "Rust"),
-    (re.compile(r"CuDeviceArray|DeviceArrayI"), "Julia"),
+    (re.compile(r"_cuda_kernel_(?:forward|backward)$"), "warp"),
+    (re.compile(r"^kernel_cutlass_"), "cute-dsl"),
+    (re.compile(r"_Kt\d(?:_|$)"), "cutile"),
+    (re.compile(r"^_ZN6cudapy"), "numba"),
+    (re.compile(r"17h[0-9a-f]{16}E$|^_R"), "rust"),
+    (re.compile(r"CuDeviceArray|DeviceArrayI"), "julia"),
 )
 """How compilers name kernels, each as its own source does: Warp's ``codegen.py``, CuTe DSL's
-``dsl.py``, numba-cuda's mangler, and the Rust and CUDA.jl manglings."""
+``dsl.py``, cuTile's ``_name_mangling.py``, the manglings of numba-cuda, Rust and CUDA.jl."""
 
 
 def language_of(
@@ -42,13 +43,13 @@ def language_of(
     if artifacts.language is not None:
         return artifacts.language
     if artifacts.frontend == "numba":
-        return "Numba"
+        return "numba"
     if artifacts.frontend not in ("ptx", "binary"):
-        return "C++"
+        return "cpp"
     named = next((language for sign, language in _NAMES if sign.search(name)), None)
     if named is not None:
         return named
     if location is not None:
         return _ENDINGS.get(os.path.splitext(location.file)[1].lower(), "unknown")
     # NVIDIA's compiler of C++ is libNVVM's front end; LLVM's own back end serves all the others.
-    return "C++" if ptx is None or not ptx.is_of_llvm or name.startswith("_Z") else "unknown"
+    return "cpp" if ptx is None or not ptx.is_of_llvm or name.startswith("_Z") else "unknown"

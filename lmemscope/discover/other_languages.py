@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lmemscope.files import read_input
 from lmemscope.model import Gap, count, kind_of, listed
@@ -39,6 +39,18 @@ _PACKAGES = {
     "helion": "Helion",
     "tvm": "TVM",
 }
+_CACHES = {
+    "Triton": "scan its cache (~/.triton/cache, or TRITON_CACHE_DIR) after a run, or after "
+    "triton.compile with a GPUTarget, which needs no GPU",
+    "Helion": "scan Triton's cache after a run (~/.triton/cache, or TRITON_CACHE_DIR)",
+    "Warp": "scan its cache after a run (~/.cache/warp, or wp.config.kernel_cache_dir), or what "
+    "wp.compile_aot_module writes without a GPU",
+    "CuTe DSL": "scan the directory CUTE_DSL_DUMP_DIR after a run with CUTE_DSL_KEEP=ptx,cubin",
+    "cuTile": "scan a cubin that cuda.tile.compilation.export_kernel writes",
+    "Pallas": "scan the directory of a run with XLA_FLAGS=--xla_dump_to=DIR",
+    "TileLang": "scan its cache after a run (~/.tilelang/cache, or TILELANG_CACHE_DIR)",
+}
+"""What to scan in place of the source, by the package that compiles it."""
 _IMPORT = re.compile(
     rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(_PACKAGES)})\b"
     r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
@@ -80,8 +92,14 @@ def _other_language(path: str, language: str, sign: re.Pattern[bytes]) -> str | 
         return language
 
 
+def instead(languages: Iterable[str]) -> str:
+    """What to scan in place of sources, behind a sentence that says they are not read."""
+    found = dict.fromkeys(one for one in languages if one in _CACHES)
+    return "".join(f"; for {language}, {_CACHES[language]}" for language in found)
+
+
 def left_out(found: Mapping[str, str]) -> Gap:
     """What to say of such files."""
     names = listed([f"{name} ({language})" for name, language in found.items()], _NAMED)
     said = f"kernels that are not read, in {count(len(found), 'file')}: {names}"
-    return Gap("walk", said, "note")
+    return Gap("walk", f"{said}{instead(found.values())}", "note")

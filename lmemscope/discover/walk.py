@@ -35,7 +35,7 @@ from lmemscope.discover.missing import (
     nothing_in,
     unreadable_kind,
 )
-from lmemscope.discover.other_languages import language_of, left_out
+from lmemscope.discover.other_languages import instead, language_of, left_out
 from lmemscope.discover.prebuilt import prebuilt, without_build_products
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
@@ -181,6 +181,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
                 language = language_of(path)
                 if language is not None:
                     reason = f"{path} may hold kernels in {language}, which are not read"
+                    reason += instead([language])
                     result.gaps.append(Gap("read", reason, "evidence", os.path.normpath(path)))
             elif may_be_included(path):
                 result.headers.append(os.path.normpath(path))
@@ -207,7 +208,10 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         result.gaps.append(_left_out(list(result.excluded), globs))
     others = without_build_products(result.others, [found.path for found in result.inputs])
     if others:
-        result.gaps.append(left_out(others))
+        gap = left_out(others)
+        result.gaps.append(gap)
+        if instead(others.values()):
+            result.notes.append(gap.reason)
     if skipped:
         from lmemscope.discover.skipped import account
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lmemscope.errors import CompileError, InputError, ToolMissingError
-from lmemscope.formats.cubin import Cubin
+from lmemscope.errors import CompileError, FormatError, InputError, ToolMissingError
+from lmemscope.formats.cubin import Cubin, number_of
+from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.tool_note import ptxas_arguments
 from lmemscope.lowering import jit_cache
 from lmemscope.lowering.embedded_ptx import assembled
@@ -68,9 +69,12 @@ def _with_ptx(
     """With the PTX beside a cubin that holds none, and what ptxas makes of it for its target."""
     arguments = ptxas_words(ptxas_arguments(cubin.elf) or ()).kept
     try:
-        unit = replace(artifacts.unit, arch=cubin.arch)
+        # The cubin may not say whether it is for sm_90 or sm_90a.
+        target = PtxModule(ptx).target
+        same = target is not None and number_of(target) == number_of(cubin.arch)
+        unit = replace(artifacts.unit, arch=target if target and same else cubin.arch)
         made = assembled(unit, ptx, arguments, cache_directory)
-    except (CompileError, ToolMissingError) as error:
+    except (CompileError, FormatError, ToolMissingError) as error:
         reason = f"the PTX beside the cubin is not used: {error.message}"
         return replace(artifacts, gaps=(Gap("ptx", reason),))
     return replace(artifacts, ptx=ptx, ptxas_log=made.log, tools=(made.tool,), assembled=made.cubin)

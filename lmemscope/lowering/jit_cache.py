@@ -6,6 +6,7 @@ Layouts, as measured:
   compilation with ``NAME.cubin``, ``NAME.ptx``, ``NAME.json`` and intermediate forms.
 - Warp 1.19: ``wp_MODULE_HASH.sm90.cubin`` or ``.ptx`` for all kernels of a module, beside
   ``wp_MODULE_HASH.cu``, from which it was compiled, and ``wp_MODULE_HASH.meta``.
+- DeepGEMM: ``kernel.NAME.DIGEST/kernel.cubin`` beside the ``kernel.cu`` that it is of.
 - Others: ``NAME.ptx`` beside ``NAME.cubin``.
 """
 
@@ -19,12 +20,12 @@ from dataclasses import dataclass
 
 from lmemscope.files import read_beside, read_input
 from lmemscope.model import LanguageName
-from lmemscope.model.inputs import CUBIN, PTX
+from lmemscope.model.inputs import CUBIN, PTX, digest_in
 
 _PTX, _CUBIN = PTX.endings[0], CUBIN.endings[0]
 
 _SHOWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "triton_version")
-_ENTRY = re.compile(rb"^[ \t]*(?:\.visible[ \t]+)?\.entry[ \t]+([\w$]+)", re.MULTILINE)
+_ENTRY = re.compile(rb"^[ \t]*(?:\.(?:visible|weak)[ \t]+)?\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _METADATA = ".meta"
 """Ending of what Warp writes beside each module, of the source's name."""
 
@@ -58,7 +59,7 @@ def beside(cubin: str) -> Neighbours:
     if not isinstance(metadata, dict) or "num_warps" not in metadata:
         return Neighbours(ptx=ptx)
     options = tuple(f"{name}={metadata[name]}" for name in _SHOWN if metadata.get(name) is not None)
-    return Neighbours(options, ptx, "Triton")
+    return Neighbours(options, ptx, "triton")
 
 
 def is_read_with_cubin(ptx: str, names: Collection[str]) -> bool:
@@ -83,11 +84,13 @@ def is_read_with_cubin(ptx: str, names: Collection[str]) -> bool:
 
 
 def is_generated(source: str, names: Collection[str]) -> bool:
-    """Whether a CUDA source is what Warp compiled the modules beside it from.
+    """Whether a CUDA source is what a cache's code beside it was compiled from.
 
     Args:
         source: its path.
         names: of all files in its directory, in lower case.
     """
     stem = os.path.splitext(os.path.basename(source).lower())[0]
+    if digest_in(source) and f"{stem}{_CUBIN}" in names:
+        return True
     return f"{stem}{_METADATA}" in names and any(name.startswith(f"{stem}.sm") for name in names)

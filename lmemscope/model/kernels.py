@@ -129,7 +129,7 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     footprint: Footprint | None = always(None)
     shared_variables: tuple[SharedVariable, ...] | None = None
     has_floats: bool | None = None
-    language: LanguageName = "C++"
+    language: LanguageName = "cpp"
 
     def __post_init__(self) -> None:
         """Make the figures that follow from others."""

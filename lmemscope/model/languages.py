@@ -11,18 +11,18 @@ from typing import Literal
 from msgspec import Struct
 
 LanguageName = Literal[
-    "C++",
-    "Numba",
-    "Triton",
-    "Warp",
-    "cuTile",
-    "CuTe DSL",
-    "Python",
-    "Julia",
-    "Rust",
-    "Mojo",
-    "Fortran",
-    "Halide",
+    "cpp",
+    "numba",
+    "triton",
+    "warp",
+    "cutile",
+    "cute-dsl",
+    "python",
+    "julia",
+    "rust",
+    "mojo",
+    "fortran",
+    "halide",
     "unknown",
 ]
 
@@ -64,8 +64,8 @@ class Language(Struct, frozen=True):
 
 
 LANGUAGES: dict[LanguageName, Language] = {
-    "C++": Language(is_cpp=True, prints="printf or assert", lines="-lineinfo"),
-    "Numba": Language(
+    "cpp": Language(is_cpp=True, prints="printf or assert", lines="-lineinfo"),
+    "numba": Language(
         limit="`max_registers`",
         block="the launch's threads per block",
         bounds="`launch_bounds`",
@@ -77,7 +77,7 @@ LANGUAGES: dict[LanguageName, Language] = {
         debug="`debug=True`",
         lines="`lineinfo=True` of `@cuda.jit`",
     ),
-    "Triton": Language(
+    "triton": Language(
         limit="`maxnreg`",
         block="`num_warps`",
         spread="raise `num_warps`, or make the block sizes smaller",
@@ -89,7 +89,7 @@ LANGUAGES: dict[LanguageName, Language] = {
         debug="`debug=True` or TRITON_DEBUG",
         lines="unset TRITON_DISABLE_LINE_INFO",
     ),
-    "Warp": Language(
+    "warp": Language(
         limit="`cuda_max_registers`",
         block="`block_dim` of the launch",
         bounds="`launch_bounds`",
@@ -103,12 +103,12 @@ LANGUAGES: dict[LanguageName, Language] = {
         debug='`mode="debug"`',
         lines="`wp.config.lineinfo = True` and `wp.config.line_directives = True`",
     ),
-    "cuTile": Language(
+    "cutile": Language(
         spread="make the tiles smaller, or lower `occupancy`",
         prints="`ct.printf` or `ct.assert_`",
         table="load it from an array",
     ),
-    "CuTe DSL": Language(
+    "cute-dsl": Language(
         block="`block` of the launch",
         spread="make the tiles smaller, or launch more threads",
         unroll="use `cutlass.range_constexpr`",
@@ -117,8 +117,8 @@ LANGUAGES: dict[LanguageName, Language] = {
         fast_math="pass `fastmath=True` to the function",
         lines="CUTE_DSL_LINEINFO=1",
     ),
-    "Python": Language(),
-    "Julia": Language(
+    "python": Language(),
+    "julia": Language(
         limit="`maxregs` of `@cuda`",
         block="`threads` of `@cuda`",
         bounds="`minthreads`, `maxthreads` and `blocks_per_sm` of `@cuda`",
@@ -131,7 +131,7 @@ LANGUAGES: dict[LanguageName, Language] = {
         debug="`julia -g2`",
         lines="`julia -g1`",
     ),
-    "Rust": Language(
+    "rust": Language(
         unroll="index with constants, or by iterators over arrays of constant length",
         inline="put `#[inline(always)]` before the function",
         table="use a `static`",
@@ -139,13 +139,13 @@ LANGUAGES: dict[LanguageName, Language] = {
         debug="`-C debuginfo=2`",
         lines='`-C debuginfo="line-tables-only"`',
     ),
-    "Mojo": Language(
+    "mojo": Language(
         block="`block_dim` of the launch",
         unroll="use `@parameter for`",
         inline="put `@always_inline` before the function",
         table="pass it as a buffer",
     ),
-    "Fortran": Language(
+    "fortran": Language(
         limit="`-gpu=maxregcount:N`",
         block="the launch's threads per block",
         bounds="`launch_bounds`",
@@ -157,7 +157,7 @@ LANGUAGES: dict[LanguageName, Language] = {
         debug="`-g -gpu=debug`",
         lines="`-gpu=lineinfo`",
     ),
-    "Halide": Language(
+    "halide": Language(
         block="the schedule's `gpu_threads`",
         spread="split into smaller tiles in the schedule",
         unroll="`unroll` it in the schedule",
@@ -166,4 +166,4 @@ LANGUAGES: dict[LanguageName, Language] = {
     ),
     "unknown": Language(),
 }
-"""By name. ``Python`` is a compiler from Python that nothing names, ``unknown`` any other."""
+"""By name. ``python`` is a compiler from Python that nothing names, ``unknown`` any other."""
