@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from lmemscope.files import read_input
 from lmemscope.model import Gap, count, kind_of, listed
+from lmemscope.sources.jit_packages import compiler_of, instead
 from lmemscope.sources.python import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}
@@ -30,33 +31,6 @@ _LANGUAGES = {
     ".rs": ("Rust", re.compile(rb"#\[(?:\w+::)?kernel\b|\bextern[ \t]+\"ptx-kernel\"")),
 }
 """By the ending in lower case: the language, and what a file with kernels holds."""
-_PACKAGES = {
-    "triton": "Triton",
-    "warp": "Warp",
-    "taichi": "Taichi",
-    "tilelang": "TileLang",
-    "cutlass": "CuTe DSL",
-    "helion": "Helion",
-    "tvm": "TVM",
-}
-_CACHES = {
-    "Triton": "scan its cache (~/.triton/cache, or TRITON_CACHE_DIR) after a run, or after "
-    "triton.compile with a GPUTarget, which needs no GPU",
-    "Helion": "scan Triton's cache after a run (~/.triton/cache, or TRITON_CACHE_DIR)",
-    "Warp": "scan its cache after a run (~/.cache/warp, or wp.config.kernel_cache_dir), or what "
-    "wp.compile_aot_module writes without a GPU",
-    "CuTe DSL": "scan the directory CUTE_DSL_DUMP_DIR after a run with CUTE_DSL_KEEP=ptx,cubin",
-    "cuTile": "scan a cubin that cuda.tile.compilation.export_kernel writes",
-    "Pallas": "scan the directory of a run with XLA_FLAGS=--xla_dump_to=DIR",
-    "TileLang": "scan its cache after a run (~/.tilelang/cache, or TILELANG_CACHE_DIR)",
-}
-"""What to scan in place of the source, by the package that compiles it."""
-_IMPORT = re.compile(
-    rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(_PACKAGES)})\b"
-    r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
-    re.MULTILINE,
-)
-_OF_WORDS = {"pallas": "Pallas", "cuda": "cuTile"}
 _LIKE_CUDA = re.compile(r"\.cuh?(?:da|[^a-z]|$)", re.IGNORECASE)
 _NAMED = 5
 
@@ -78,10 +52,9 @@ def language_of(path: str) -> str | None:
         data = read_input(path)
     except OSError:
         return other
-    imported = _IMPORT.search(data)
-    if imported is not None:
-        word = next(filter(None, imported.groups())).decode()
-        return other or _PACKAGES.get(word) or _OF_WORDS[word]
+    compiler = compiler_of(data)
+    if compiler is not None:
+        return other or compiler
     return other if other is not None and may_hold_kernels(data) else None
 
 
@@ -90,12 +63,6 @@ def _other_language(path: str, language: str, sign: re.Pattern[bytes]) -> str | 
         return language if sign.search(read_input(path)) is not None else None
     except OSError:
         return language
-
-
-def instead(languages: Iterable[str]) -> str:
-    """What to scan in place of sources, behind a sentence that says they are not read."""
-    found = dict.fromkeys(one for one in languages if one in _CACHES)
-    return "".join(f"; for {language}, {_CACHES[language]}" for language in found)
 
 
 def left_out(found: Mapping[str, str]) -> Gap:

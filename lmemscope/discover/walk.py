@@ -35,7 +35,7 @@ from lmemscope.discover.missing import (
     nothing_in,
     unreadable_kind,
 )
-from lmemscope.discover.other_languages import instead, language_of, left_out
+from lmemscope.discover.other_languages import language_of, left_out
 from lmemscope.discover.prebuilt import prebuilt, without_build_products
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
@@ -49,6 +49,7 @@ from lmemscope.model import (
     listed,
 )
 from lmemscope.routes import binary_kind, is_device_code, kind_of_content, route_of
+from lmemscope.sources.jit_packages import instead
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings

@@ -69,6 +69,7 @@ LANGUAGES: dict[LanguageName, Language] = {
         limit="`max_registers`",
         block="the launch's threads per block",
         bounds="`launch_bounds`",
+        unroll="give its loops constant trip counts",
         inline="pass `forceinline=True` to the `@cuda.jit` of the device function",
         shared="`cuda.shared.array`, with an index for the thread",
         table="use `cuda.const.array_like` of a NumPy array outside the kernel",
@@ -132,7 +133,7 @@ LANGUAGES: dict[LanguageName, Language] = {
         lines="`julia -g1`",
     ),
     "rust": Language(
-        unroll="index with constants, or by iterators over arrays of constant length",
+        unroll="use iterators over arrays of constant length",
         inline="put `#[inline(always)]` before the function",
         table="use a `static`",
         prints="a panic or `vprintf`",
