@@ -20,10 +20,10 @@ _ENDINGS: dict[str, LanguageName] = {
 _NAMES: tuple[tuple[re.Pattern[str], LanguageName], ...] = (
     (re.compile(r"_cuda_kernel_(?:forward|backward)$"), "warp"),
     (re.compile(r"^kernel_cutlass_"), "cute-dsl"),
-    (re.compile(r"_Kt\d(?:_|$)"), "cutile"),
+    (re.compile(r"^(?!_Z).*_Kt\d(?:_|$)"), "cutile"),
     (re.compile(r"^_ZN6cudapy"), "numba"),
-    (re.compile(r"17h[0-9a-f]{16}E$|^_R"), "rust"),
-    (re.compile(r"CuDeviceArray|DeviceArrayI"), "julia"),
+    (re.compile(r"17h[0-9a-f]{16}E$|^_RN"), "rust"),
+    (re.compile(r"CuDeviceArray"), "julia"),
 )
 """How compilers name kernels, each as its own source does: Warp's ``codegen.py``, CuTe DSL's
 ``dsl.py``, cuTile's ``_name_mangling.py``, the manglings of numba-cuda, Rust and CUDA.jl."""

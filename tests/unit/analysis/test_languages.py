@@ -40,6 +40,8 @@ def asked(
         ("add_", "add.cuf", "fortran"),
         ("_Z3addPfi", "add.cu", "cpp"),
         ("_Z3addPfi", None, "cpp"),
+        ("_Z3add11DeviceArrayIfE", "add.cu", "cpp"),
+        ("_Z3sumPKt1_", None, "cpp"),
         ("add", None, "unknown"),
         ("add", "add.zig", "unknown"),
     ],
