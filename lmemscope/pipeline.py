@@ -9,7 +9,7 @@ from typing import Any
 
 from lmemscope.analysis import headers
 from lmemscope.analysis.explanation import explain_facts, needs_names
-from lmemscope.analysis.facts import gather_facts
+from lmemscope.analysis.facts import gather_facts, unknown_spills
 from lmemscope.analysis.launches import unseen, with_launches
 from lmemscope.analysis.layers import parse
 from lmemscope.analysis.local_cost import with_costs
@@ -58,6 +58,7 @@ def report_of(
     else:
         names, others = select(sorted(layers.cubin.records), wanted.kernels)
     facts = gather_facts(layers, names)
+    unknown = unknown_spills(layers, facts)
     if layers.flow is not None:
         layers.flow.shape(shapes_in_sight(facts, sources))
     # Without names, so that a trial's work, which has none, compares with the original's.
@@ -84,7 +85,7 @@ def report_of(
         arch=layers.cubin.arch or unit.arch,
         options=artifacts.options,
         failure=None,
-        gaps=(*layers.gaps, *unnamed, *unquoted),
+        gaps=(*layers.gaps, *unknown, *unnamed, *unquoted),
         kernels=kernels,
         tools=artifacts.tools,
         unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),

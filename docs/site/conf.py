@@ -57,6 +57,7 @@ CONTENTS = """
 
 docs/usage
 docs/binaries
+docs/inputs
 docs/fix
 docs/rewrites
 docs/measure

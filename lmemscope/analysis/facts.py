@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from lmemscope.analysis.headers import written_at
+from lmemscope.analysis.languages import language_of
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.origin import OriginKind
 from lmemscope.analysis.ptx.flow import generic_local_accesses
@@ -21,6 +22,7 @@ from lmemscope.model import (
     CubinFacts,
     Disagreement,
     FunctionFacts,
+    Gap,
     KernelFacts,
     LineUse,
     PtxasFacts,
@@ -31,6 +33,7 @@ from lmemscope.model import (
     SiteSplit,
     SourceLocation,
     Sources,
+    listed,
     reader_line,
 )
 
@@ -54,6 +57,20 @@ def gather_facts(layers: Layers, names: Iterable[str] | None = None) -> tuple[Ke
     gatherer = _Gatherer(layers)
     wanted = layers.cubin.records if names is None else names
     return tuple(gatherer.kernel(layers.cubin.function(name)) for name in sorted(wanted))
+
+
+def unknown_spills(layers: Layers, facts: Iterable[KernelFacts]) -> tuple[Gap, ...]:
+    """A gap for kernels of a cubin whose spill figures neither a report nor its marks tell."""
+    if layers.artifacts.frontend != "binary" or layers.artifacts.ptxas_log is not None:
+        return ()
+    names = [one.demangled for one in facts if None in (one.spill_stores, one.spill_loads)]
+    if not names:
+        return ()
+    reason = (
+        f"spill figures of {listed(names)} are not known: the cubin has no report of ptxas, and "
+        "without line information its LDL and STL do not tell spills from variables"
+    )
+    return (Gap("ptxas", reason, "evidence"),)
 
 
 class _Gatherer:
@@ -114,6 +131,7 @@ class _Gatherer:
             shared_variables=(
                 None if shown is None or is_linked else shown.shared_of(function.name)
             ),
+            language=language_of(self._layers.artifacts, self._layers.ptx, function.name, location),
             has_floats=shown.has_floats(reached) if shown is not None and reached else None,
         )
 

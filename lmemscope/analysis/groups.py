@@ -37,6 +37,7 @@ from lmemscope.model import (
     traits_of,
     verdict_kind,
 )
+from lmemscope.model.inputs import digest_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class Group:
         file: where the template is defined, as far as line information tells; else ``input``.
         archs: sorted, older ones first.
         kernels: worst first.
-        instances: how many there are, each counted once for all architectures and files.
+        instances: how many there are, each counted once for all architectures and files; each entry
+            of a compiler's cache is one.
         causes: the costliest first; empty where no local memory is.
         verdict: the worst kernel's.
         cost: modelled cycles per warp, of each kernel; None where no kernel's are known.
@@ -283,7 +285,7 @@ def _group(rows: list[Row]) -> Group:
         file=_file(rows[0]),
         archs=tuple(sorted({unit.arch for unit, _ in rows}, key=arch_order)),
         kernels=tuple(rows),
-        instances=len({stable_name(one.name) for one in facts}),
+        instances=len({(stable_name(k.facts.name), digest_in(u.input)) for u, k in rows}),
         causes=_causes(facts),
         verdict=worst.verdict,
         cost=_span(round(one.cost) if one.cost is not None else None for one in facts),

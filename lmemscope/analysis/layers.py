@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from lmemscope.analysis.languages import language_of
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -16,7 +17,7 @@ from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
-from lmemscope.model import Artifacts, Disagreement, DisplayPaths, Gap
+from lmemscope.model import LANGUAGES, Artifacts, Disagreement, DisplayPaths, Gap
 
 
 class Layers(Struct, frozen=True):
@@ -75,14 +76,8 @@ def parse(
     text = artifacts.ptx
     if text is None:
         text = cubin.ptx
-        if text is None:
-            gaps.append(
-                Gap(
-                    "ptx",
-                    "the cubin carries no PTX text: it was compiled without -lineinfo",
-                    "evidence",
-                )
-            )
+        if text is None and not all(map(cubin.is_clean, cubin.records.values())):
+            gaps.append(_no_ptx(artifacts, cubin))
     check_templates(artifacts, cubin, gaps)
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
     if not cubin.records:
@@ -101,6 +96,14 @@ def parse(
     return Layers(
         artifacts, paths, module, log, cubin, tuple(gaps), flow, origins, lines, differences
     )
+
+
+def _no_ptx(artifacts: Artifacts, cubin: Cubin) -> Gap:
+    """That a cubin has no PTX text, and the setting of its language that adds it."""
+    name = next(iter(cubin.records), "")
+    setting = LANGUAGES[language_of(artifacts, None, name, None)].lines
+    reason = "the cubin carries no PTX text: it was compiled without line information"
+    return Gap("ptx", f"{reason} ({setting})", "evidence")
 
 
 def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from lmemscope.analysis.origin import Origin, Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.cubin import Cubin, CubinFunction
@@ -46,8 +48,10 @@ class Lines:
         return self._paths.shown(table[0].chain[-1].location) if table else None
 
     def home(self, kernel: str) -> str | None:
-        """The file that defines a kernel, or None where PTX does not tell."""
+        """The file that defines a kernel, or None where nothing tells."""
         found = self._defined_in_ptx(kernel)
+        if found is None and kernel in self._cubin.records:
+            found = self.definition(self._cubin.function(kernel))
         return found.file if found is not None else None
 
     def of_site(self, kernel: CubinFunction, body: CubinFunction, site: Site) -> Chain:
@@ -119,7 +123,29 @@ class Lines:
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""
         flow = self._flow
-        return self.shown_chain(flow.ptx.chain(instruction)) if flow is not None else ()
+        if flow is None:
+            return ()
+        if instruction.loc is None and not self._has_locs:
+            return self._by_ptx_line.get(instruction.line, ())
+        return self.shown_chain(flow.ptx.chain(instruction))
+
+    @cached_property
+    def _has_locs(self) -> bool:
+        """Whether the PTX says its source lines: the text that a cubin carries does not."""
+        functions = self._flow.ptx.functions if self._flow is not None else ()
+        return any(function.first_loc is not None for function in functions)
+
+    @cached_property
+    def _by_ptx_line(self) -> dict[int, Chain]:
+        """Source lines of PTX lines, as the first machine instruction of each has them."""
+        found: dict[int, Chain] = {}
+        for section, table in self._cubin.ptx_lines.items():
+            source = self._cubin.source_lines.get(section, [])
+            for entry in table:
+                there = line_at(source, entry.pc) if entry.line not in found else None
+                if there is not None:
+                    found[entry.line] = self.shown_chain(there.chain)
+        return found
 
     def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
         """A chain of machine code with the calls around it that compilers left out or mistook.
@@ -173,7 +199,7 @@ class Lines:
 
     def _is_without_lines(self, function: str) -> bool:
         found = self._flow.ptx.function(function) if self._flow is not None else None
-        return found is not None and found.first_loc is None
+        return found is not None and found.first_loc is None and self._has_locs
 
     def _circle(self, function: str) -> tuple[str, ...]:
         """A function with those that call it and that it calls, all by way of such without lines.

@@ -53,6 +53,9 @@ class Saves:
         if reported is not None and (reported.spill_stores or reported.spill_loads):
             said = Evidence("reported-spill", bytes=reported.spill_stores)
             return ProvenCause("register-spill", (said, where))
+        spilled = self._spilled(body) if reported is None else None
+        if spilled is not None:
+            return ProvenCause("register-spill", (spilled, where))
         if calls.reached or calls.indirect:
             return ProvenCause("call-frame", (where, Evidence("calls-without-spill")))
         return ProvenCause("unattributed", (where,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -39,7 +40,10 @@ def compared(
         name, name2 = paths if side is old else reversed(paths)
         raise filtered(name, side.filters, other.filters, name2)
     old, new = with_clean(old), with_clean(new)
-    found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
+    roots = ("", "")
+    if len(paths) == 2 and revisions is None and all(map(os.path.isdir, paths)):
+        roots = (paths[0], paths[1])
+    found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input, roots=roots)
     return old, new, found
 
 

@@ -24,6 +24,7 @@ from lmemscope.model import (
     kind_of,
     listed,
 )
+from lmemscope.sources.jit_packages import instead
 
 _NAMED = 5
 
@@ -150,7 +151,8 @@ class _Merged:
 
     def _of_unread(self) -> Gap:
         names = [f"{path} ({form})" for path, form in self._unread.items()]
-        return Gap("unread", f"members that are not read: {listed(names, _NAMED)}", "note")
+        said = f"members that are not read: {listed(names, _NAMED)}"
+        return Gap("unread", f"{said}{instead(self._unread.values())}", "note")
 
     def _others(self) -> str:
         # Most binaries have code for what is asked for, and need none of this.

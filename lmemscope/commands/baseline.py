@@ -41,9 +41,18 @@ def _archs(report: Report, settings: Settings, default: str) -> str:
 @click.command(name="baseline")
 @path_argument("paths", nargs=-1, metavar="PATH...")
 @output_option(f"Write to FILE.  [default: {DEFAULT_BASELINE}]")
+@click.option(
+    "--allow-incomplete",
+    is_flag=True,
+    help="Also record the evidence that is missing now, for `check` to accept.",
+)
 @configured_options
 def command(
-    paths: tuple[str, ...], target: str | None, configuration: Configuration, color: str
+    paths: tuple[str, ...],
+    target: str | None,
+    allow_incomplete: bool,
+    configuration: Configuration,
+    color: str,
 ) -> None:
     """Write a baseline: the findings that `check` accepts from now on.
 
@@ -53,6 +62,7 @@ def command(
     from lmemscope.app.gathered import filtered, gathered
     from lmemscope.discover.plan import DEFAULT_ARCH
     from lmemscope.gate import baseline
+    from lmemscope.gate.evidence import acceptable
     from lmemscope.model import count
 
     path = target or configuration.baseline or DEFAULT_BASELINE
@@ -73,14 +83,18 @@ def command(
     if is_saved(paths[0]) and report.filters:
         raise filtered(paths[0], report.filters, (), "a baseline")
     made = baseline.from_report(
-        report, archs=_compiled_for(report) if settings.archs else (), default_arch=DEFAULT_ARCH
+        report,
+        archs=_compiled_for(report) if settings.archs else (),
+        default_arch=DEFAULT_ARCH,
+        gaps=acceptable(report, configuration.policy) if allow_incomplete else (),
     )
     sink.write(file.text(made))
     known = count(len(made.findings), "known finding")
+    known += f", {count(len(made.gaps), 'known gap')}" if made.gaps else ""
     say(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
     if above is not None and above.found and path == DEFAULT_BASELINE:
         say(f"note: from here `check` takes this baseline now, and no more {above.path}")
     for note in report.notes:
         say(f"note: {note}")
     say_failures(report)
-    raise SystemExit(exit_code(report))
+    raise SystemExit(0 if allow_incomplete else exit_code(report))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from lmemscope.files import read_input
 from lmemscope.model import Gap, count, kind_of, listed
+from lmemscope.sources.jit_packages import compiler_of, instead
 from lmemscope.sources.python import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}
@@ -30,21 +31,6 @@ _LANGUAGES = {
     ".rs": ("Rust", re.compile(rb"#\[(?:\w+::)?kernel\b|\bextern[ \t]+\"ptx-kernel\"")),
 }
 """By the ending in lower case: the language, and what a file with kernels holds."""
-_PACKAGES = {
-    "triton": "Triton",
-    "warp": "Warp",
-    "taichi": "Taichi",
-    "tilelang": "TileLang",
-    "cutlass": "CuTe DSL",
-    "helion": "Helion",
-    "tvm": "TVM",
-}
-_IMPORT = re.compile(
-    rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(_PACKAGES)})\b"
-    r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
-    re.MULTILINE,
-)
-_OF_WORDS = {"pallas": "Pallas", "cuda": "cuTile"}
 _LIKE_CUDA = re.compile(r"\.cuh?(?:da|[^a-z]|$)", re.IGNORECASE)
 _NAMED = 5
 
@@ -66,10 +52,9 @@ def language_of(path: str) -> str | None:
         data = read_input(path)
     except OSError:
         return other
-    imported = _IMPORT.search(data)
-    if imported is not None:
-        word = next(filter(None, imported.groups())).decode()
-        return other or _PACKAGES.get(word) or _OF_WORDS[word]
+    compiler = compiler_of(data)
+    if compiler is not None:
+        return other or compiler
     return other if other is not None and may_hold_kernels(data) else None
 
 
@@ -84,4 +69,4 @@ def left_out(found: Mapping[str, str]) -> Gap:
     """What to say of such files."""
     names = listed([f"{name} ({language})" for name, language in found.items()], _NAMED)
     said = f"kernels that are not read, in {count(len(found), 'file')}: {names}"
-    return Gap("walk", said, "note")
+    return Gap("walk", f"{said}{instead(found.values())}", "note")

@@ -50,6 +50,7 @@ from lmemscope.model import (
     listed,
 )
 from lmemscope.routes import binary_kind, is_device_code, kind_of_content, route_of
+from lmemscope.sources.jit_packages import instead
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -182,6 +183,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
                 language = language_of(path)
                 if language is not None:
                     reason = f"{path} may hold kernels in {language}, which are not read"
+                    reason += instead([language])
                     result.gaps.append(Gap("read", reason, "evidence", os.path.normpath(path)))
             elif may_be_included(path):
                 result.headers.append(os.path.normpath(path))
@@ -208,7 +210,10 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         result.gaps.append(_left_out(list(result.excluded), globs))
     others = without_build_products(result.others, [found.path for found in result.inputs])
     if others:
-        result.gaps.append(left_out(others))
+        gap = left_out(others)
+        result.gaps.append(gap)
+        if instead(others.values()):
+            result.notes.append(gap.reason)
     if skipped:
         from lmemscope.discover.skipped import account
 

@@ -77,9 +77,13 @@ class Explainer:
         head = f"{name}{layout.times(group)}  {where}  {archs}"
         lines: list[Part] = [self._styled(head, "bold")]
         lines += self._wrapped(figures([one.facts for _, one in group.kernels]), "  ")
+        settings = ", ".join(layout.settings_of(unit))
         if len(group.kernels) > 1:
             shown = f"{short_name(facts.demangled)} on {unit.arch}"
+            shown += f" with {settings}" if settings else ""
             lines += self._wrapped(f"Shown below: {shown}, the costliest.", "  ", hanging="  ")
+        elif settings:
+            lines += self._wrapped(f"Compiled with {settings}.", "  ")
         uses = facts.counted or facts.frame or facts.lines
         if not uses and not kernel.findings:
             lines += ["", "  No local memory. Nothing to explain."]

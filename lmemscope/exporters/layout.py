@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
@@ -35,6 +36,7 @@ from lmemscope.model import (
     is_library,
     verdict_kind,
 )
+from lmemscope.model.inputs import digest_in
 
 _SCOPED = 44
 _SHORT_NAME = 60
@@ -347,12 +349,18 @@ def distinct(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+_SETTING = re.compile(r"num_\w+=\d+|maxnreg=\d+")
+_DIGEST = 6
+"""Letters of a digest that a reader is shown."""
+
+
 def names_of(entries: Sequence[Group]) -> list[str]:
     """A name for each entry of a table, with how many instances it stands for: ``k<4> ×3``.
 
     Terminal, page and Markdown call a group alike. It is its template, and an only instance with
     its arguments; groups of one template have the arguments of the worst instance, and the route
-    where it tells two entries apart.
+    where it tells two entries apart. Instances of a cache have the settings that tell them apart,
+    else the beginning of their digests.
     """
     titles = titles_of(entries, None)
     return [f"{title}{times(entry)}" for title, entry in zip(titles, entries, strict=True)]
@@ -374,6 +382,12 @@ def titles_of(entries: Sequence[Group], width: int | None = _SHORT_NAME) -> list
                 found[index] += told[place]
             elif len(set(names)) > 1:
                 found[index] = names[place]
+    for tell in (_settings, _digest):
+        for alike in _alike(found):
+            every = [tell(entries[index]) for index in alike]
+            for index, own in zip(alike, every, strict=True):
+                told = [one for one in own if any(one not in others for others in every)]
+                found[index] += f" ({', '.join(told)})" if told else ""
     for alike in _alike(found):
         routes_ = [", ".join(distinct(u.frontend for u, _ in entries[n].kernels)) for n in alike]
         if len(set(routes_)) > 1:
@@ -397,6 +411,23 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 def _worst(entry: Group) -> str:
     return short_name(entry.kernels[0][1].facts.demangled)
+
+
+def settings_of(unit: UnitReport) -> tuple[str, ...]:
+    """What its just-in-time compiler was asked for, as ``num_warps=4``; of others nothing."""
+    if unit.frontend != "binary":
+        return ()
+    return tuple(option for option in unit.options if _SETTING.fullmatch(option) is not None)
+
+
+def _settings(entry: Group) -> tuple[str, ...]:
+    return settings_of(entry.kernels[0][0])
+
+
+def _digest(entry: Group) -> tuple[str, ...]:
+    if entry.instances > 1:
+        return ()
+    return (digest_in(entry.kernels[0][0].input)[:_DIGEST],)
 
 
 def _title(entry: Group, width: int | None) -> str:

@@ -109,6 +109,17 @@ def stable_name(name: str) -> str:
     return "".join([*kept, name[position:]])
 
 
+_WARP = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)")
+
+
+def lasting_name(name: str) -> str:
+    """A stable name that an edit of the kernel keeps: Warp calls kernels by a digest of the text.
+
+    Several instances of a generic kernel have one.
+    """
+    return _WARP.sub("", stable_name(name))
+
+
 def _without_static_units(name: str) -> str:
     """The name without the unit in ``__nv_static_<length>_<unit>_``, as older front ends write."""
     found = _STATIC.match(name)

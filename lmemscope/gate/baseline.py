@@ -10,7 +10,15 @@ from msgspec.structs import asdict, replace
 from lmemscope.errors import UsageError
 from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import CAUSES, Baseline, BaselineEntry, Finding, Improvement, Report
+from lmemscope.model import (
+    CAUSES,
+    Baseline,
+    BaselineEntry,
+    Finding,
+    Improvement,
+    MissingEvidence,
+    Report,
+)
 from lmemscope.rules.base import FINGERPRINTS
 
 SCHEMA: Final = "lmemscope.baseline/1"
@@ -35,7 +43,11 @@ SAVED = documents.Saved(
 
 
 def from_report(
-    report: Report, *, archs: Sequence[str] = (), default_arch: str | None = None
+    report: Report,
+    *,
+    archs: Sequence[str] = (),
+    default_arch: str | None = None,
+    gaps: Sequence[MissingEvidence] = (),
 ) -> Baseline:
     """The baseline that accepts a report as it is.
 
@@ -43,6 +55,7 @@ def from_report(
         report: with causes.
         archs: that were asked for.
         default_arch: where neither a user nor a build decided.
+        gaps: missing evidence to accept.
     """
     entries = [
         BaselineEntry(
@@ -67,6 +80,7 @@ def from_report(
         default_arch=default_arch,
         filters=report.filters,
         findings=tuple(sorted(entries, key=order)),
+        gaps=tuple(sorted(gaps, key=lambda gap: (gap.input or "", gap.stage, gap.reason))),
     )
 
 
@@ -79,12 +93,18 @@ def render(baseline: Baseline) -> str:
     """The file's text: JSON with one entry per line, so that a diff shows what changed."""
     fields = asdict(baseline) | {"toolchain": dict(sorted(baseline.toolchain.items()))}
     del fields["findings"]
+    del fields["gaps"]
     if not baseline.filters:
         del fields["filters"]
     head = "".join(f'  "{name}": {codec.ascii_line(field)},\n' for name, field in fields.items())
-    lines = [codec.ascii_line(entry) for entry in sorted(baseline.findings, key=order)]
-    body = "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
-    return f'{{\n{head}  "findings": [{body}]\n}}\n'
+    found = _listed(sorted(baseline.findings, key=order))
+    gaps = f',\n  "gaps": {_listed(baseline.gaps)}' if baseline.gaps else ""
+    return f'{{\n{head}  "findings": {found}{gaps}\n}}\n'
+
+
+def _listed(items: Sequence[BaselineEntry] | Sequence[MissingEvidence]) -> str:
+    lines = [codec.ascii_line(item) for item in items]
+    return "[\n    " + ",\n    ".join(lines) + "\n  ]" if lines else "[]"
 
 
 def load(path: str) -> Baseline:

@@ -21,7 +21,7 @@ from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.accounting import NO_INPUTS, Accounts, Inputs, account
 from lmemscope.gate.comments import doubtful, holds_for
-from lmemscope.gate.evidence import Evidence, weigh
+from lmemscope.gate.evidence import Evidence, said_of_known, unaccepted, weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
 from lmemscope.gate.limits import (
@@ -126,7 +126,8 @@ def compare(
     evidence = weigh(
         report, policy, partial=bool(unchanged), only_sources=inputs.only_sources and not kernels
     )
-    return gate.result(answer, accounts, evidence, allow_incomplete)
+    gaps = baseline.gaps if baseline is not None else ()
+    return gate.result(answer, accounts, evidence, gaps, allow_incomplete)
 
 
 class _Gate:
@@ -196,9 +197,14 @@ class _Gate:
         return open_items, settled
 
     def result(
-        self, answer: Answer, accounts: Accounts, evidence: Evidence, allow_incomplete: bool
+        self,
+        answer: Answer,
+        accounts: Accounts,
+        evidence: Evidence,
+        known_gaps: Sequence[MissingEvidence],
+        allow_incomplete: bool,
     ) -> GateResult:
-        """All that was found, and what the baseline says of what was left open."""
+        """All that was found, and what the baseline says of what was left open, or of gaps."""
         for item in answer.known:
             self._accept(item, f"known in {self._known_in}")
         for item, entry in answer.worse:
@@ -211,7 +217,10 @@ class _Gate:
                 continue
             expected = f"no local memory beyond {self._known_in} and allowances"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
-        missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *accounts.missing)))
+        left = unaccepted(evidence.missing, known_gaps)
+        accepted = len(evidence.missing) - len(left)
+        known = (said_of_known(accepted),) if accepted else ()
+        missing = tuple(dict.fromkeys((*left, *self._unknown, *accounts.missing)))
         gaps = {gap.reason for gap in self._report.gaps}
         notes = (note for note in self._report.notes if note not in gaps)
         return GateResult(
@@ -223,7 +232,7 @@ class _Gate:
             gone=answer.gone,
             unused=(*self._unused(), *self._idle_limits()),
             missing=missing,
-            notes=(*notes, *answer.notes, *evidence.notes, *self._leniencies()),
+            notes=(*notes, *known, *answer.notes, *evidence.notes, *self._leniencies()),
             accounts=accounts.entries,
         )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.formats.kernel_names import stable_name
+from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.model import (
     Change,
     Difference,
@@ -16,6 +19,7 @@ from lmemscope.model import (
     Report,
     ToolChange,
 )
+from lmemscope.model.inputs import without_hashes
 
 FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")
 
@@ -24,11 +28,20 @@ FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "st
 class _Side:
     input: str
     arch: str
+    options: tuple[str, ...]
     kernel: KernelReport
 
 
+_Key: TypeAlias = tuple[str, str, str, str]
+
+
 def difference(
-    old: Report, new: Report, *, ignore_arch: bool = False, ignore_input: bool = False
+    old: Report,
+    new: Report,
+    *,
+    ignore_arch: bool = False,
+    ignore_input: bool = False,
+    roots: tuple[str, str] = ("", ""),
 ) -> Difference:
     """What differs between two reports.
 
@@ -36,14 +49,16 @@ def difference(
         old, new: the two sides.
         ignore_arch: match kernels of different architectures.
         ignore_input: match kernels of two files by name, and by what tells units of one file apart.
+        roots: directories that the two sides are of: inputs are matched by their places below.
     """
-    before = _sides(old, ignore_arch, ignore_input)
-    after = _sides(new, ignore_arch, ignore_input)
+    before = _sides(old, ignore_arch, ignore_input, roots[0])
+    after = _sides(new, ignore_arch, ignore_input, roots[1])
     found = []
     for key in sorted({*before, *after}):
-        one = _compare(before.get(key), after.get(key))
-        if one is not None:
-            found.append(one)
+        for one, other in _paired(before.get(key, []), after.get(key, [])):
+            compared = _compare(one, other)
+            if compared is not None:
+                found.append(compared)
     order = ("added", "worse", "changed", "better", "removed")
     found.sort(key=lambda d: (order.index(d.change), d.input, d.kernel, d.arch))
     return Difference(_toolchain_changes(old, new), tuple(found))
@@ -61,18 +76,66 @@ def _toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
 
 
 def _sides(
-    report: Report, ignore_arch: bool, ignore_input: bool
-) -> dict[tuple[str, str, str, str], _Side]:
-    return {
-        (
-            InputId.parse(unit.input).variant if ignore_input else unit.input,
-            stable_name(kernel.facts.name),
-            "" if ignore_arch else unit.arch,
-            unit.frontend if unit.frontend in ("nvrtc", "nvcc") and _both(report) else "",
-        ): _Side(unit.input, unit.arch, kernel)
-        for unit in report.units
-        for kernel in unit.kernels
-    }
+    report: Report, ignore_arch: bool, ignore_input: bool, root: str
+) -> dict[_Key, list[_Side]]:
+    """Kernels by what they are matched by; a cache holds several instances of one kernel."""
+    found: dict[_Key, list[_Side]] = defaultdict(list)
+    both = _both(report)
+    for unit in report.units:
+        below = os.path.relpath(unit.input, root) if root else unit.input
+        place = InputId.parse(unit.input).variant if ignore_input else without_hashes(below)
+        route = unit.frontend if unit.frontend in ("nvrtc", "nvcc") and both else ""
+        for kernel in unit.kernels:
+            key = (place, lasting_name(kernel.name), "" if ignore_arch else unit.arch, route)
+            found[key].append(_Side(unit.input, unit.arch, unit.options, kernel))
+    return found
+
+
+def _paired(
+    before: Sequence[_Side], after: Sequence[_Side]
+) -> Iterator[tuple[_Side | None, _Side | None]]:
+    """Instances of one kernel of both sides, what is most alike first; then those of one side.
+
+    A digest in the name of the directory tells the same instance, the compiler's options one that
+    was compiled anew. Of several that nothing tells apart, those with the most similar code pair.
+    """
+    rest, others = list(before), list(after)
+    for alike in (_name, _options, _any):
+        near = sorted(
+            (_distance(one, other), number, place)
+            for number, one in enumerate(rest)
+            for place, other in enumerate(others)
+            if alike(one) == alike(other)
+        )
+        taken: tuple[set[int], set[int]] = (set(), set())
+        for _, number, place in near:
+            if number not in taken[0] and place not in taken[1]:
+                taken[0].add(number)
+                taken[1].add(place)
+                yield rest[number], others[place]
+        rest = [one for number, one in enumerate(rest) if number not in taken[0]]
+        others = [one for place, one in enumerate(others) if place not in taken[1]]
+    yield from ((one, None) for one in rest)
+    yield from ((None, other) for other in others)
+
+
+def _name(side: _Side) -> object:
+    return os.path.basename(os.path.dirname(side.input)), side.kernel.name
+
+
+def _options(side: _Side) -> object:
+    return side.options
+
+
+def _any(side: _Side) -> object:
+    return None
+
+
+def _distance(one: _Side, other: _Side) -> int:
+    """How much the code of two kernels differs, in bytes."""
+    facts = (one.kernel.cubin, other.kernel.cubin)
+    sizes = [fact.code_bytes for fact in facts if fact is not None and fact.code_bytes is not None]
+    return abs(sizes[0] - sizes[1]) if len(sizes) > 1 else 0
 
 
 def _both(report: Report) -> bool:

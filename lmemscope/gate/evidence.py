@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.gate.linked import lacks as of_links
 from lmemscope.gate.linked import linked_figures
-from lmemscope.model import GapKind, MissingEvidence, Policy, Report
+from lmemscope.model import GapKind, MissingEvidence, Policy, Report, count
+from lmemscope.model.inputs import without_hashes
 
 _NO_KERNEL = MissingEvidence(None, "check", "no kernel was checked")
 _THROUGH_POINTER = (
     "through a pointer what no function here defines: another translation unit may define it"
 )
+_DIRECTORIES = re.compile(r"(?<![\w./])/(?:[^\s/:]+/)+")
 _NO_KERNEL_NAMED = (
     "the named files define no kernel; sources that include a changed header are checked with "
     "--changed"
@@ -64,6 +67,37 @@ def weigh(
     elif not partial and not checked:
         missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
+
+
+def acceptable(report: Report, policy: Policy) -> tuple[MissingEvidence, ...]:
+    """The missing evidence of a report's inputs, which a baseline can hold.
+
+    Args:
+        report: with causes.
+        policy: of the project.
+    """
+    return tuple(one for one in weigh(report, policy).missing if one != _NO_KERNEL)
+
+
+def unaccepted(
+    missing: Iterable[MissingEvidence], known: Iterable[MissingEvidence]
+) -> tuple[MissingEvidence, ...]:
+    """What of missing evidence a baseline does not accept.
+
+    Digests in names do not count, nor the directories of files that a compiler names.
+    """
+    accepted = {_piece(one) for one in known}
+    return tuple(one for one in missing if _piece(one) not in accepted)
+
+
+def said_of_known(found: int) -> str:
+    """That a baseline accepts missing evidence."""
+    return f"{count(found, 'known gap')} accepted by the baseline"
+
+
+def _piece(one: MissingEvidence) -> tuple[str, str, str]:
+    reason = _DIRECTORIES.sub("", without_hashes(one.reason))
+    return without_hashes(one.input or ""), one.stage, reason
 
 
 def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from lmemscope.formats.kernel_names import matches
+from lmemscope.formats.kernel_names import lasting_name, matches
 from lmemscope.gate.baseline import toolchain_of
 from lmemscope.gate.matching import Item, match
 from lmemscope.model import Baseline, BaselineEntry, Improvement, Report
+from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
 
 
@@ -79,9 +80,9 @@ def ask(
     better: list[Improvement] = []
     moved: dict[tuple[str, str], None] = {}
     for item, entry in found.known:
-        if entry.kernel != item.name:
+        if lasting_name(entry.kernel) != lasting_name(item.name):
             notes.append(f"{entry.kernel} is treated as renamed to {item.name}")
-        if entry.input != item.unit.input:
+        if without_hashes(entry.input) != without_hashes(item.unit.input):
             moved[entry.input, item.unit.input] = None
         bytes_ = item.finding.bytes
         if bytes_ > _most(entry, drift, bool(changed)):
@@ -93,12 +94,14 @@ def ask(
     notes += (f"{old} is treated as moved to {new}" for old, new in moved)
     others = replace(baseline, findings=tuple(found.left))
     left = match(report, settled, others, by_cause=bool(changed), movable=movable).left
-    seen = {(unit.input, unit.arch) for unit in report.units if unit.failure is None}
+    seen = {
+        (without_hashes(unit.input), unit.arch) for unit in report.units if unit.failure is None
+    }
     left_over = sorted(
         (
             entry
             for entry in left
-            if ((entry.input, entry.arch) in seen or entry.input in gone)
+            if ((without_hashes(entry.input), entry.arch) in seen or entry.input in gone)
             and matches(kernels, entry.kernel, entry.kernel)
         ),
         key=str,

@@ -2,7 +2,8 @@
 
 Both are compared as multisets, so that a second array beside a known one is seen. What says most
 is compared first: the fingerprint in the same file, then in a file that was moved, then the other
-fields: an edited line, a renamed kernel, another toolchain.
+fields: an edited line, a renamed kernel, another toolchain. Digests in names, which change with
+each edit, do not count.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from msgspec import Struct
 
 from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
+from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
 
 
@@ -69,54 +72,62 @@ def match(
     """
     matcher = _Matcher(items, baseline.findings)
     kernels = {
-        (unit.input, unit.arch, short_name(kernel.facts.demangled))
+        (without_hashes(unit.input), unit.arch, lasting_name(short_name(kernel.facts.demangled)))
         for unit in report.units
         for kernel in unit.kernels
     }
     if baseline.fingerprints == FINGERPRINTS:
         matcher.pair(
-            lambda i: (i.unit.arch, i.finding.fingerprint, i.unit.input),
-            lambda e: (e.arch, e.fingerprint, e.input),
+            lambda i: (i.unit.arch, i.finding.fingerprint, without_hashes(i.unit.input)),
+            lambda e: (e.arch, e.fingerprint, without_hashes(e.input)),
         )
         matcher.pair(
             lambda i: (i.unit.arch, i.finding.fingerprint),
             lambda e: (e.arch, e.fingerprint) if e.input in movable else None,
         )
         matcher.pair(
-            lambda i: (*_place(i), i.name, i.finding.object, i.finding.bytes),
-            lambda e: (
-                (e.input, e.arch, e.cause, e.kernel, e.object, e.bytes) if _is_sized(e) else None
-            ),
+            lambda i: (*_place(i), _kernel(i), i.finding.object, i.finding.bytes),
+            lambda e: (*_known(e), e.object, e.bytes) if _is_sized(e) else None,
         )
         # The same variable, made larger or smaller: worse or better, and neither new nor gone.
         matcher.pair(
-            lambda i: (*_place(i), i.name, i.finding.object),
-            lambda e: None if e.object is None else (e.input, e.arch, e.cause, e.kernel, e.object),
+            lambda i: (*_place(i), _kernel(i), i.finding.object),
+            lambda e: None if e.object is None else (*_known(e), e.object),
         )
     else:
         matcher.pair(
-            lambda i: (*_place(i), i.name, i.finding.object),
-            lambda e: (e.input, e.arch, e.cause, e.kernel, e.object),
+            lambda i: (*_place(i), _kernel(i), i.finding.object),
+            lambda e: (*_known(e), e.object),
         )
         matcher.pair(
-            lambda i: (i.unit.arch, i.finding.cause, i.name, i.finding.object),
-            lambda e: (e.arch, e.cause, e.kernel, e.object) if e.input in movable else None,
+            lambda i: (i.unit.arch, i.finding.cause, _kernel(i), i.finding.object),
+            lambda e: (*_known(e)[1:], e.object) if e.input in movable else None,
         )
     matcher.pair(
         lambda i: (*_place(i), i.finding.object, i.finding.bytes),
         lambda e: (
             None
-            if (e.input, e.arch, e.kernel) in kernels or not _is_sized(e)
-            else (e.input, e.arch, e.cause, e.object, e.bytes)
+            if (without_hashes(e.input), e.arch, lasting_name(e.kernel)) in kernels
+            or not _is_sized(e)
+            else (*_known(e)[:-1], e.object, e.bytes)
         ),
     )
     if by_cause:
-        matcher.pair(lambda i: (*_place(i), i.name), lambda e: (e.input, e.arch, e.cause, e.kernel))
+        matcher.pair(lambda i: (*_place(i), _kernel(i)), _known)
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
 
 
 def _place(item: Item) -> tuple[Hashable, ...]:
-    return item.unit.input, item.unit.arch, item.finding.cause
+    return without_hashes(item.unit.input), item.unit.arch, item.finding.cause
+
+
+def _kernel(item: Item) -> str:
+    return lasting_name(item.name)
+
+
+def _known(entry: BaselineEntry) -> tuple[Hashable, ...]:
+    """Place and kernel of an entry, as `_place` and `_kernel` give those of an item."""
+    return without_hashes(entry.input), entry.arch, entry.cause, lasting_name(entry.kernel)
 
 
 def _is_sized(entry: BaselineEntry) -> bool:

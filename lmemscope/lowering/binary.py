@@ -24,6 +24,7 @@ from lmemscope.formats.fatbin import Budget, Entry, reserve, unpack
 from lmemscope.formats.ptx_cut import PtxParts
 from lmemscope.model import ALL_IMAGES, Artifacts, Share, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion
+from lmemscope.sources.jit_packages import compiler_of
 from lmemscope.sources.python import may_hold_kernels
 
 
@@ -185,4 +186,5 @@ def _unread(file: Images) -> str | None:
     kind = kind_of(file.path)
     if kind is None or kind.name != "Python":
         return kind.name if kind is not None else None
-    return "kernels in Python" if may_hold_kernels(bytes(file.text)) else None
+    text = bytes(file.text)
+    return compiler_of(text) or ("kernels in Python" if may_hold_kernels(text) else None)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lmemscope.errors import InputError
-from lmemscope.formats.cubin import Cubin
-from lmemscope.lowering import triton_cache
+from lmemscope.errors import CompileError, FormatError, InputError, ToolMissingError
+from lmemscope.formats.cubin import Cubin, number_of
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.tool_note import ptxas_arguments
+from lmemscope.lowering import jit_cache
+from lmemscope.lowering.embedded_ptx import assembled
 from lmemscope.lowering.reading import read_bytes
 from lmemscope.model import Artifacts, Gap, Unit
 from lmemscope.routes import Along, Asked, Expansion
+from lmemscope.sources.tool_words import ptxas_words
 
 _ELF_MAGIC = b"\x7fELF"
 
@@ -27,12 +31,13 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
 
 
 def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
-    """Read the file; nothing is compiled, so nothing is kept.
+    """Read the file, and where it has no line information the PTX beside it, which is assembled.
 
     Raises:
         InputError: it cannot be read, or is no ELF file.
+        FormatError: it is no cubin.
     """
-    del along, cache_directory
+    del along
     data = read_bytes(unit)
     if not data.startswith(_ELF_MAGIC):
         raise InputError(
@@ -40,15 +45,36 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
             f"{unit.input} is not a cubin: it does not begin with the ELF magic",
             hint="extract one with: cuobjdump -xelf all FILE",
         )
-    reason = "a cubin carries no report; spill figures of ptxas are not known"
-    found = triton_cache.beside(unit.path)
-    return Artifacts(
+    cubin, found = Cubin(data), jit_cache.beside(unit.path)
+    artifacts = Artifacts(
         unit=unit,
         frontend="binary",
-        options=found.options if found is not None else (),
-        ptx=found.ptx if found is not None and not Cubin(data).ptx else None,
+        options=found.options,
+        ptx=None,
         ptxas_log=None,
         cubin=data,
         tools=(),
-        gaps=(Gap("ptxas", reason, "evidence"),),
+        language=found.language,
     )
+    if cubin.ptx is not None or found.ptx is None:
+        return artifacts
+    if all(map(cubin.is_clean, cubin.records.values())):
+        return replace(artifacts, ptx=found.ptx)
+    return _with_ptx(artifacts, found.ptx, cubin, cache_directory)
+
+
+def _with_ptx(
+    artifacts: Artifacts, ptx: bytes, cubin: Cubin, cache_directory: str | None
+) -> Artifacts:
+    """With the PTX beside a cubin that holds none, and what ptxas makes of it for its target."""
+    arguments = ptxas_words(ptxas_arguments(cubin.elf) or ()).kept
+    try:
+        # The cubin may not say whether it is for sm_90 or sm_90a.
+        target = PtxModule(ptx).target
+        same = target is not None and number_of(target) == number_of(cubin.arch)
+        unit = replace(artifacts.unit, arch=target if target and same else cubin.arch)
+        made = assembled(unit, ptx, arguments, cache_directory)
+    except (CompileError, FormatError, ToolMissingError) as error:
+        reason = f"the PTX beside the cubin is not used: {error.message}"
+        return replace(artifacts, gaps=(Gap("ptx", reason),))
+    return replace(artifacts, ptx=ptx, ptxas_log=made.log, tools=(made.tool,), assembled=made.cubin)

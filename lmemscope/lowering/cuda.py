@@ -6,15 +6,18 @@ are imported there.
 
 from __future__ import annotations
 
+from lmemscope.lowering import jit_cache
 from lmemscope.model import Artifacts, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Every source, but no header: it is compiled with what includes it."""
-    del beside
+    """Every source, but no header: it is compiled with what includes it.
+
+    Nor what Warp generated, whose modules lie beside it.
+    """
     kind = kind_of(path)
-    return kind is None or not kind.is_header
+    return (kind is None or not kind.is_header) and not jit_cache.is_generated(path, beside)
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from msgspec.structs import replace
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 from lmemscope.errors import CompileError
 from lmemscope.files import open_regular
 from lmemscope.formats.ptx_scan import code_of
+from lmemscope.lowering import jit_cache
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.relocatable import launching_gap
@@ -27,9 +27,8 @@ _HEAD = 65536
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Whether a directory stands for it: not in a Triton cache, whose cubins are read with it."""
-    stem = os.path.splitext(os.path.basename(path).lower())[0]
-    return not {f"{stem}.cubin", f"{stem}.json"} <= beside
+    """Whether a directory stands for it: not where it is read with a cubin."""
+    return not jit_cache.is_read_with_cubin(path, beside)
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:

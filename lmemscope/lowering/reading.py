@@ -32,7 +32,8 @@ def read_text(unit: Unit, what: str) -> str:
     Raises:
         InputError: it cannot be read, is binary, or is text that no CUDA compiler takes.
     """
-    data = read_bytes(unit)
+    # Warp writes what NVRTC gives it, with the NUL behind the text.
+    data = read_bytes(unit).removesuffix(b"\0")
     wide = wide_encoding(data)
     if wide is not None:
         raise InputError(

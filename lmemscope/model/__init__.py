@@ -131,6 +131,7 @@ from lmemscope.model.judgement import (
     Verdict,
 )
 from lmemscope.model.kernels import KernelFacts, KernelReport, Sources
+from lmemscope.model.languages import LANGUAGES, Language, LanguageName
 from lmemscope.model.launches import (
     UNKNOWN_DIMENSIONS,
     Dimensions,
@@ -228,6 +229,7 @@ __all__ = [
     "DEVICES",
     "INPUT_ENDINGS",
     "INPUT_KINDS",
+    "LANGUAGES",
     "NOT_GIVEN",
     "NULL",
     "PIPES",
@@ -316,6 +318,8 @@ __all__ = [
     "KernelFacts",
     "KernelKind",
     "KernelReport",
+    "Language",
+    "LanguageName",
     "Launch",
     "LaunchBounds",
     "LaunchEvidence",

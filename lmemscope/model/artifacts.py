@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from lmemscope.model.cuda_source import CudaSource
+from lmemscope.model.languages import LanguageName
 from lmemscope.model.request import Frontend, Gap, Tool, Unit
 
 
@@ -73,6 +74,7 @@ class Artifacts(Struct, frozen=True):
         variables: what the front end knows of variables, where no debug compilation can tell.
         assembled: where ``cubin`` was not made here and has no line tables, what ptxas makes of
             ``ptx``, with its report in ``ptxas_log``; else None.
+        language: of the source, where what lies beside the input says it; else None.
     """
 
     unit: Unit
@@ -90,3 +92,4 @@ class Artifacts(Struct, frozen=True):
     program: str | None = None
     variables: tuple[Variable, ...] | None = None
     assembled: bytes | None = None
+    language: LanguageName | None = None

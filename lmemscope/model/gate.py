@@ -185,6 +185,26 @@ class Policy(Struct, frozen=True):
     ] = "error"
 
 
+class MissingEvidence(Struct, frozen=True):
+    """What the gate needs to know and does not.
+
+    Attributes:
+        input: of the unit, or None where it is the whole run.
+        stage: of the analysis.
+        reason: for a person.
+    """
+
+    input: str | None
+    stage: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        where = "" if self.input is None else f"{self.input}: "
+        return f"{where}[{self.stage}] {self.reason}"
+
+
 class BaselineEntry(Struct, frozen=True):
     """A known finding; ``bytes`` as in the finding."""
 
@@ -209,6 +229,7 @@ class Baseline(Struct, frozen=True, kw_only=True):
         default_arch: what inputs were compiled for that neither a user nor a build decided.
         filters: options that kept findings out, as they are typed.
         findings: what `check` accepts; equal ones count.
+        gaps: missing evidence that `check` accepts; absent where there is none.
     """
 
     schema: Literal["lmemscope.baseline/1"]
@@ -218,6 +239,7 @@ class Baseline(Struct, frozen=True, kw_only=True):
     default_arch: str | None = None
     filters: tuple[str, ...] = ()
     findings: tuple[BaselineEntry, ...]
+    gaps: tuple[MissingEvidence, ...] = ()
 
 
 class Improvement(Struct, frozen=True):
@@ -274,26 +296,6 @@ class Accepted(Struct, frozen=True):
     finding: Finding
     by: str
     in_source: bool = False
-
-
-class MissingEvidence(Struct, frozen=True):
-    """What the gate needs to know and does not.
-
-    Attributes:
-        input: of the unit, or None where it is the whole run.
-        stage: of the analysis.
-        reason: for a person.
-    """
-
-    input: str | None
-    stage: str
-    reason: str
-
-    @property
-    def text(self) -> str:
-        """In one line."""
-        where = "" if self.input is None else f"{self.input}: "
-        return f"{where}[{self.stage}] {self.reason}"
 
 
 class Account(Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -62,6 +63,17 @@ CUDA = InputKind(
     reads="includes",
     part="source",
 )
+PTX = InputKind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours", part="ptx")
+CUBIN = InputKind(
+    "cubin",
+    (".cubin",),
+    "lmemscope.lowering.cubin",
+    # The ELF magic, and EM_CUDA (190) as e_machine.
+    signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
+    is_device_code=True,
+    reads="neighbours",
+    part="cubin",
+)
 BUILD_LOG = InputKind(
     "build log",
     (".log",),
@@ -90,17 +102,8 @@ INPUT_KINDS: tuple[InputKind, ...] = (
         reads="includes",
         part="source",
     ),
-    InputKind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours", part="ptx"),
-    InputKind(
-        "cubin",
-        (".cubin",),
-        "lmemscope.lowering.cubin",
-        # The ELF magic, and EM_CUDA (190) as e_machine.
-        signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
-        is_device_code=True,
-        reads="neighbours",
-        part="cubin",
-    ),
+    PTX,
+    CUBIN,
     InputKind("Python", (".py",), "lmemscope.lowering.python", reads="imports"),
     BUILD_LOG,
     InputKind(
@@ -189,6 +192,29 @@ class InputId(Struct, frozen=True):
             return cls(name)
         end = next((at for at in ends if _ending(name[:at]) in INPUT_ENDINGS), ends[0])
         return cls(name[:end], name[end + 1 : -1])
+
+
+_HASHED = re.compile(
+    r"(?<![0-9A-Za-z])(?:[A-Z2-7]{52}|[0-9a-f]{32,64})(?![0-9A-Za-z])"
+    r"|(?<=_)[0-9a-f]{7}(?=(?:\.sm\d{1,3})?\.(?:cubin|ptx)\b)"
+)
+"""Triton's directories (base 32 of SHA-256; hexadecimal before 3.0), those of other compilers with
+a digest, and the end of the names of Warp's modules."""
+
+
+def without_hashes(name: str) -> str:
+    """An input's name without the digests by which caches call what they hold.
+
+    A kernel that was edited, or compiled by another version, has another digest. ``c/<52
+    letters>/k.cubin`` gives ``c/*/k.cubin``.
+    """
+    return _HASHED.sub("*", name)
+
+
+def digest_in(name: str) -> str:
+    """The digest by which a cache calls an input, or an empty string: it tells instances apart."""
+    found = _HASHED.search(name)
+    return found.group() if found is not None else ""
 
 
 def respelled(value: T, spell: Callable[[str], str]) -> T:

@@ -25,6 +25,7 @@ from lmemscope.model.facts import (
     spills_of,
 )
 from lmemscope.model.judgement import Finding, Quotes, Verdict
+from lmemscope.model.languages import LanguageName
 from lmemscope.model.launches import Launch
 from lmemscope.model.request import KernelKind, SourceLocation
 from lmemscope.model.sites import SassSites, known_sum
@@ -87,6 +88,7 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
         footprint: device memory that the driver reserves for it; None where no GPU was named.
         shared_variables: in shared memory, those of the kernel's own body first; None where ptxas
             does not decide their places, or nothing shows them. No document holds them.
+        language: of its source. No document holds it: findings say what follows.
         has_floats: whether it may compute with floating-point numbers; None where nothing tells.
             No document holds it.
     """
@@ -127,6 +129,7 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     footprint: Footprint | None = always(None)
     shared_variables: tuple[SharedVariable, ...] | None = None
     has_floats: bool | None = None
+    language: LanguageName = "cpp"
 
     def __post_init__(self) -> None:
         """Make the figures that follow from others."""
@@ -229,7 +232,7 @@ class KernelReport(KernelFacts, frozen=True, kw_only=True):
         work: what a warp of it does.
     """
 
-    UNWRITTEN: ClassVar = ("work", "shared_variables", "has_floats")
+    UNWRITTEN: ClassVar = ("work", "shared_variables", "has_floats", "language")
 
     verdict: Verdict
     work: Work | None = None

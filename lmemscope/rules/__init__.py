@@ -23,6 +23,7 @@ from lmemscope.model import (
 from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.device_launch import handed
 from lmemscope.rules.inlining import not_called, only_linked
+from lmemscope.rules.other_languages import advice_in
 
 
 def _rule_of(cause: Cause) -> Rule:
@@ -71,7 +72,9 @@ def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Findi
         ]
         case = Case(facts, share, found, accesses, sources, generic)
         finding = _BY_CAUSE[share.cause].judge(case)
-        if _is_librarys(case, finding):
+        if not case.language.is_cpp:
+            finding = replace(finding, advice=advice_in(case.language, case))
+        elif _is_librarys(case, finding):
             finding = replace(finding, advice=(_NOT_YOURS,))
         elif _is_never_run(case):
             finding = replace(finding, advice=(not_called(case.facts),))

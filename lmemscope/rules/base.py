@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lmemscope.formats.kernel_names import stable_name
+from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.model import (
+    LANGUAGES,
     Advice,
     Cause,
     CauseShare,
@@ -23,6 +24,7 @@ from lmemscope.model import (
     Finding,
     IndexFacts,
     KernelFacts,
+    Language,
     LocalAccess,
     LocalObject,
     Severity,
@@ -73,6 +75,11 @@ class Case(Struct, frozen=True):
     accesses: Sequence[LocalAccess]
     sources: SourceText
     generic: Sequence[LocalAccess] = ()
+
+    @property
+    def language(self) -> Language:
+        """What the kernel is written in."""
+        return LANGUAGES[self.facts.language]
 
     @property
     def index(self) -> IndexFacts | None:
@@ -322,7 +329,7 @@ class Rule(Struct, frozen=True):
             related=tuple(dict.fromkeys(p for p in related if p is not None and p != location)),
             index=case.index if _is_indexed(self.cause, found) else None,
             message=f"{self.message(case)}{_choice(case)}",
-            advice=self.advice(case),
+            advice=self.advice(case) if case.language.is_cpp else (),
             evidence=(),
             evidence_facts=_evidence(case),
             fingerprint=fingerprint(
@@ -392,5 +399,5 @@ def fingerprint(
     text = "\0".join(sizes)
     if location is not None and not sizes:
         text = " ".join(sources.line(location.file, location.line).split())
-    parts = (rule, stable_name(facts.name), name or "", text)
+    parts = (rule, lasting_name(facts.name), name or "", text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -176,13 +177,24 @@ def listed(items: list[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
+_NUMBERED = re.compile(r"parameter \d+")
+"""The name of a parameter that nothing calls otherwise."""
+
+
+def _quoted(name: str) -> str:
+    return name if _NUMBERED.fullmatch(name) else f"`{name}`"
+
+
 def _source(source: IndexSource) -> str:
     if source.kind == "parameter":
-        return f"the parameter `{source.name}`" if source.name else "a parameter"
+        if source.name is None:
+            return "a parameter"
+        numbered = _NUMBERED.fullmatch(source.name)
+        return source.name if numbered else f"the parameter `{source.name}`"
     if source.kind in ("thread-id", "block-id"):
         return source.name or source.kind
     if source.kind == "memory":
-        return f"values loaded from `{source.name}`" if source.name else "values loaded from memory"
+        return f"values loaded from {_quoted(source.name) if source.name else 'memory'}"
     if source.kind == "call":
         return f"the result of `{source.name}`" if source.name else "the result of a call"
     if source.kind == "copy":

@@ -55,6 +55,8 @@ def message(case: Case) -> str:
     if owner is not None and owner.function is None:
         return f"{case.described}, a copy of a parameter, is on each thread's stack{indexed}"
     of = f" of {owner.function}" if owner is not None else ""
+    if case.object is not None and case.object.name is None:
+        return f"a {case.object.size}-byte parameter{of} is copied to each thread's stack{indexed}"
     return f"the parameter {case.described}{of} is copied to each thread's stack{indexed}"
 
 

@@ -44,21 +44,21 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """How many bytes of the frame hold arguments, and which where they have none of their own."""
-    size = case.share.frame_bytes
+    size, prints = case.share.frame_bytes, case.language.prints
     if not size and case.object is not None and case.object.function in only_linked(case.facts):
         return (
-            "arguments of printf or assert are in the frame of a function that is linked because "
+            f"arguments of {prints} are in the frame of a function that is linked because "
             "its address is taken, and that the kernel does not call"
         )
     if not size and case.object is not None and case.object.function == case.facts.name:
         size = case.object.size
         return (
-            f"{size} bytes hold the arguments of printf or assert, in a stack slot shared with a "
+            f"{size} bytes hold the arguments of {prints}, in a stack slot shared with a "
             "variable: they do not enlarge the frame"
         )
     if not size:
-        return "arguments of printf or assert are in the frame of a called function"
-    return f"{size} bytes hold the arguments of printf or assert"
+        return f"arguments of {prints} are in the frame of a called function"
+    return f"{size} bytes hold the arguments of {prints}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lmemscope.model import KernelFacts
+from lmemscope.model import LANGUAGES, KernelFacts
 
 REGISTERS_PER_PARTITION = 16384
 PARTITIONS = 4
@@ -69,13 +69,15 @@ def cap_of(facts: KernelFacts) -> Cap:
         )
         if told and allowed < HARDWARE_CAP:
             minimum = f", {bounds.min_blocks}" if bounds.min_blocks else ""
-            text = f"__launch_bounds__({bounds.max_threads}{minimum})"
+            text = f"__launch_bounds__({bounds.max_threads}{minimum}) leaves"
+            if not LANGUAGES[facts.language].is_cpp:
+                text = f"blocks of {bounds.max_threads} threads leave"
             if _leaves_room(allowed, used):
-                return _own_choice(facts, f"chosen by ptxas; {text} leaves {allowed}")
+                return _own_choice(facts, f"chosen by ptxas; {text} {allowed}")
             return Cap(
                 "launch-bounds",
                 allowed,
-                f"{text} leaves {allowed} per thread",
+                f"{text} {allowed} per thread",
                 *_looser(bounds.max_threads, blocks, allowed),
             )
     if cap is not None and cap < HARDWARE_CAP:

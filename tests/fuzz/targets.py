@@ -48,8 +48,8 @@ from lmemscope.formats.sass import (
 )
 from lmemscope.gate import baseline, compare, difference
 from lmemscope.lowering.analysed import known_report
+from lmemscope.lowering.jit_cache import beside
 from lmemscope.lowering.store import Outputs, Slot
-from lmemscope.lowering.triton_cache import beside
 from lmemscope.model import Artifacts, KernelReport, Policy, Unit, Wanted
 from lmemscope.rules import find
 from lmemscope.rules.reported import find_reported

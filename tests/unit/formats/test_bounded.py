@@ -30,7 +30,7 @@ from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_tokens import integer
 from lmemscope.formats.ptxas_log import parse_ptxas_log
 from lmemscope.formats.sass import parse_json, parse_text
-from lmemscope.lowering import triton_cache
+from lmemscope.lowering import jit_cache
 from lmemscope.lowering.python import expand
 from lmemscope.model import CudaSource, Unit
 from lmemscope.routes import Asked
@@ -334,7 +334,7 @@ def test_listings() -> None:
 
 def test_metadata_that_is_nested_too_deeply(tmp_path: Path) -> None:
     (tmp_path / "k.json").write_text("[" * 100_000)
-    assert triton_cache.beside(str(tmp_path / "k.cubin")) is None
+    assert jit_cache.beside(str(tmp_path / "k.cubin")) == jit_cache.Neighbours()
 
 
 def python_file(directory: Path, text: str) -> str:

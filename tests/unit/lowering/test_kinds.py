@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.errors import InputError
+from lmemscope.lowering.reading import read_text
 from lmemscope.model import INPUT_KINDS, InputId, InputKind, Unit, kind_of, kind_of_binary
 from lmemscope.routes import Asked, Route, kind_of_content, kind_of_unit, per_arch, route_of
 from tests.support.program import ROOT
@@ -111,6 +113,51 @@ def test_a_directory_does_not_stand_for_headers_and_triton_leftovers() -> None:
         "other.ptx": True,
         "k.cubin": True,
     }
+
+
+def _walked(path: Path) -> bool:
+    kind = kind_of(str(path))
+    assert kind is not None
+    beside = frozenset(one.name.lower() for one in path.parent.iterdir())
+    return route_of(kind).is_walked(str(path), beside)
+
+
+def test_ptx_is_read_with_a_cubin_that_has_its_kernels(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_bytes(b".visible .entry scale(.param .u64 p)")
+    (tmp_path / "k.cubin").write_bytes(b"\x7fELF\0.text.scale\0")
+    assert not _walked(tmp_path / "k.ptx")
+    (tmp_path / "k.cubin").write_bytes(b"\x7fELF\0.text.scale_by\0")
+    assert _walked(tmp_path / "k.ptx")
+
+
+@pytest.mark.parametrize("ending", ["cubin", "ptx"])
+def test_what_warp_compiled_a_module_from_is_not_compiled_again(
+    tmp_path: Path, ending: str
+) -> None:
+    source = tmp_path / "wp_sim_381736d.cu"
+    for name in (source.name, f"wp_sim_381736d.sm90.{ending}"):
+        (tmp_path / name).touch()
+    assert _walked(source)
+    (tmp_path / "wp_sim_381736d.meta").touch()
+    assert not _walked(source)
+
+
+def test_a_source_in_a_cache_is_not_compiled_beside_its_cubin(tmp_path: Path) -> None:
+    for name in ("0123456789abcdef0123456789abcdef", "mine"):
+        (tmp_path / f"kernel.{name}").mkdir()
+        for file in ("kernel.cu", "kernel.cubin"):
+            (tmp_path / f"kernel.{name}" / file).touch()
+    assert not _walked(tmp_path / "kernel.0123456789abcdef0123456789abcdef" / "kernel.cu")
+    assert _walked(tmp_path / "kernel.mine" / "kernel.cu"), "it may be older than its source"
+
+
+def test_ptx_may_end_with_the_nul_of_a_c_string(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_bytes(b".version 8.0\n\0")
+    assert read_text(Unit("k.ptx", str(path), "auto", ""), "PTX") == ".version 8.0\n"
+    path.write_bytes(b".version\0 8.0\n")
+    with pytest.raises(InputError, match="binary"):
+        read_text(Unit("k.ptx", str(path), "auto", ""), "PTX")
 
 
 UNIT = Unit("a.cu", "/a.cu", "auto", "")

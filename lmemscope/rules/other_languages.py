@@ -1,0 +1,129 @@
+"""Advice for kernels that are not written in C++, by cause, in the words of their language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lmemscope.model import Advice, Cause, Language
+from lmemscope.rules.base import Case
+from lmemscope.rules.register_cap import cap_of
+
+
+def advice_in(language: Language, case: Case) -> tuple[Advice, ...]:
+    """What removes a cause where the source is not C++; each text names what the language has.
+
+    Args:
+        language: of the kernel's source.
+        case: to advise on.
+    """
+    return tuple(Advice(text) for text in _BY_CAUSE[case.share.cause](language, case))
+
+
+def _registers(language: Language, case: Case) -> tuple[str, ...]:
+    cap = cap_of(case.facts)
+    found = []
+    if cap.kind == "option":
+        where = language.limit or "the compiler's register limit"
+        found.append(f"Raise or drop {where}: occupancy decreases.")
+    if cap.kind == "launch-bounds" and language.block is not None:
+        found.append(
+            f"A block's registers fill a multiprocessor: fewer threads ({language.block}) leave "
+            "each of them more, if each then does no more work."
+        )
+    if cap.kind == "allocator" and language.bounds is not None:
+        found.append(f"Promise one block per multiprocessor with {language.bounds}.")
+    if language.spread is not None and cap.kind != "option":
+        found.append(f"Give each thread less of the tile: {language.spread}.")
+    elif cap.kind != "option":
+        found.append("Keep fewer values live: smaller tiles, less unrolling, recomputation.")
+    if language.smem_spilling is not None:
+        found.append(
+            f"Or spill to shared memory with {language.smem_spilling} (CUDA 13 and newer)."
+        )
+    return tuple(found)
+
+
+def _calls(language: Language, case: Case) -> tuple[str, ...]:
+    del case
+    return (
+        f"Avoid the call: {language.inline}; use a loop instead of recursion, and a branch instead "
+        "of a call through a pointer.",
+    )
+
+
+def _indexed(language: Language, case: Case) -> tuple[str, ...]:
+    constant = f"Index it with constants only: {language.unroll}, or compare and select."
+    if language.shared is None:
+        return (constant,)
+    return (constant, f"Or keep it in shared memory: {language.shared}.")
+
+
+def _rolled(language: Language, case: Case) -> tuple[str, ...]:
+    return (
+        f"Unroll every loop that indexes it: {language.unroll}. Trip counts must be constants.",
+    )
+
+
+def _large(language: Language, case: Case) -> tuple[str, ...]:
+    del case
+    where = f", or keep it in shared memory: {language.shared}" if language.shared else ""
+    return (f"Make it smaller, process it in parts{where}.",)
+
+
+def _address(language: Language, case: Case) -> tuple[str, ...]:
+    return (
+        f"Do not hand on its address: pass and return values, or "
+        f"{language.inline} where it goes to one.",
+    )
+
+
+def _parameter(language: Language, case: Case) -> tuple[str, ...]:
+    del language
+    return ("Pass it as an array in device memory, or index it with constants.",)
+
+
+def _table(language: Language, case: Case) -> tuple[str, ...]:
+    return (f"Do not build it in each thread: {language.table}.",)
+
+
+def _printing(language: Language, case: Case) -> tuple[str, ...]:
+    del case
+    return (
+        "Leave it if the message is rare: nothing is stored unless it is printed. Otherwise "
+        f"compile {language.prints} only in debug builds.",
+    )
+
+
+def _slow_path(language: Language, case: Case) -> tuple[str, ...]:
+    del case
+    found = ["Only large arguments take the slow path. Reduce them first where they can be large."]
+    if language.fast_math is not None:
+        found.append(f"If less accuracy will do: {language.fast_math}.")
+    return tuple(found)
+
+
+def _fixed(text: str) -> Callable[[Language, Case], tuple[str, ...]]:
+    return lambda language, case: (text,)
+
+
+_BY_CAUSE: dict[Cause, Callable[[Language, Case], tuple[str, ...]]] = {
+    "register-spill": _registers,
+    "callee-save": _calls,
+    "call-frame": _calls,
+    "dynamic-index": _indexed,
+    "rolled-loop": _rolled,
+    "large-array": _large,
+    "address-taken": _address,
+    "param-copy": _parameter,
+    "const-table": _table,
+    "volatile": _fixed("Do not access it as volatile."),
+    "printf-args": _printing,
+    "math-slow-path": _slow_path,
+    "alloca": _fixed("Give the array a constant size, or allocate it outside the kernel."),
+    "device-launch": _fixed("No change needed. Never pass the address of a local variable on."),
+    "debug-build": lambda language, _: (f"Compile without {language.debug}.",),
+    "promoted": _fixed("Nothing to do."),
+    "unattributed": lambda language, _: (
+        f"Compile with line information, so that accesses can be traced: {language.lines}.",
+    ),
+}

@@ -1,0 +1,51 @@
+"""Python packages that compile kernels themselves, such as Triton and Warp: which one a file uses,
+and what to scan in place of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_PACKAGES = {
+    "triton": "Triton",
+    "warp": "Warp",
+    "taichi": "Taichi",
+    "tilelang": "TileLang",
+    "cutlass": "CuTe DSL",
+    "helion": "Helion",
+    "tvm": "TVM",
+}
+_CACHES = {
+    "Triton": "scan its cache (~/.triton/cache, or TRITON_CACHE_DIR) after a run, or after "
+    "triton.compile with a GPUTarget, which needs no GPU",
+    "Helion": "scan Triton's cache after a run (~/.triton/cache, or TRITON_CACHE_DIR)",
+    "Warp": "scan its cache after a run (~/.cache/warp, or wp.config.kernel_cache_dir), or what "
+    "wp.compile_aot_module writes without a GPU",
+    "CuTe DSL": "scan the directory CUTE_DSL_DUMP_DIR after a run with CUTE_DSL_KEEP=ptx,cubin",
+    "cuTile": "scan a cubin that cuda.tile.compilation.export_kernel writes",
+    "Pallas": "scan the directory of a run with XLA_FLAGS=--xla_dump_to=DIR",
+    "TileLang": "scan its cache after a run (~/.tilelang/cache, or TILELANG_CACHE_DIR)",
+}
+"""What to scan in place of the source, by the package that compiles it."""
+_IMPORT = re.compile(
+    rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(_PACKAGES)})\b"
+    r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
+    re.MULTILINE,
+)
+_OF_WORDS = {"pallas": "Pallas", "cuda": "cuTile"}
+
+
+def compiler_of(text: bytes) -> str | None:
+    """The package that compiles a Python file's kernels, by its imports; None for most files."""
+    imported = _IMPORT.search(text)
+    if imported is None:
+        return None
+    word = next(filter(None, imported.groups())).decode()
+    return _PACKAGES.get(word) or _OF_WORDS[word]
+
+
+def instead(languages: Iterable[str]) -> str:
+    """What to scan in place of sources, behind a sentence that says they are not read."""
+    found = dict.fromkeys(one for one in languages if one in _CACHES)
+    return "".join(f"; for {language}, {_CACHES[language]}" for language in found)
