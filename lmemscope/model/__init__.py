@@ -157,6 +157,7 @@ from lmemscope.model.link import (
     PathStep,
     UnknownStack,
 )
+from lmemscope.model.occupancy import BlockSource, Limiter, Occupancy
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.reports import (
     CleanKernel,
@@ -231,6 +232,7 @@ __all__ = [
     "Artifacts",
     "Baseline",
     "BaselineEntry",
+    "BlockSource",
     "BuiltObject",
     "CallChain",
     "CallFacts",
@@ -305,6 +307,7 @@ __all__ = [
     "LaunchStream",
     "LeftOut",
     "Limit",
+    "Limiter",
     "LineUse",
     "Link",
     "LinkDisagreement",
@@ -322,6 +325,7 @@ __all__ = [
     "MissingEvidence",
     "Moved",
     "ObjectState",
+    "Occupancy",
     "Order",
     "PathStep",
     "Pipe",

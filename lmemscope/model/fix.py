@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from lmemscope.model.occupancy import BlockSource, Limiter
 from lmemscope.model.request import Failure, SourceLocation, Tool
 from lmemscope.model.sites import known_sum
 from lmemscope.model.work import Cost
@@ -103,8 +104,9 @@ class Figures(Struct, frozen=True):
         shared: static shared memory in bytes per block.
         ldl, stl: sites of local loads and stores.
         code_bytes: of machine code, inlined functions included.
-        occupancy: warps that a multiprocessor holds, of those that it could, for the kernel's
-            block.
+        occupancy: warps that a multiprocessor holds, of those that it could.
+        block, block_from, limited_by: the block that this is of, and what limits it, as in
+            `Occupancy`; absent in earlier documents.
     """
 
     registers: int | None
@@ -116,6 +118,9 @@ class Figures(Struct, frozen=True):
     stl: int | None
     code_bytes: int | None
     occupancy: float | None
+    block: int | None = None
+    block_from: BlockSource | None = None
+    limited_by: tuple[Limiter, ...] = ()
 
     @property
     def sites(self) -> int | None:
