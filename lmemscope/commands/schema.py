@@ -16,6 +16,7 @@ SCHEMAS = {
     "fix": "lmemscope.exporters.fix_document:FixDocument",
     "gate": "lmemscope.exporters.gate_document:GateDocument",
     "report": "lmemscope.model:Report",
+    "tune": "lmemscope.model:TuneReport",
 }
 """Name and structure of each document; a line here is all that a new one needs."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from lmemscope.model import WHOLE, Checked, Difference, FixReport, Report, View
+from lmemscope.model import WHOLE, Checked, Difference, FixReport, Report, TuneReport, View
 
 Explaining = Callable[[str, str], str | None]
 """From an input and a pattern to a command."""
@@ -44,7 +44,7 @@ class Presentation:
     explaining: Explaining = explain_file
 
 
-Document = Report | Checked | Difference | FixReport
+Document = Report | Checked | Difference | FixReport | TuneReport
 """What a command writes."""
 
 
@@ -80,6 +80,7 @@ FORMATS: tuple[Format, ...] = (
             Report: "terminal:render",
             Difference: "difference:text",
             FixReport: "fix_table:render",
+            TuneReport: "tune_text:render",
         },
     ),
     Format("text", (".txt",), {Checked: "gate_text:render"}),
@@ -92,6 +93,7 @@ FORMATS: tuple[Format, ...] = (
             Checked: "gate_document:render",
             Difference: "difference:json",
             FixReport: "fix_document:render",
+            TuneReport: "tune_text:json",
         },
     ),
     Format(
@@ -101,10 +103,11 @@ FORMATS: tuple[Format, ...] = (
             Report: "markdown:render",
             Checked: "gate_markdown:render",
             Difference: "difference:markdown",
+            TuneReport: "tune_text:markdown",
         },
     ),
     Format("sarif", (".sarif",), {Report: "sarif:render", Checked: "sarif:render"}),
-    Format("html", (".html",), {Report: "html:render"}),
+    Format("html", (".html",), {Report: "html:render", TuneReport: "tune_html:render"}),
     Format("github", (), {Checked: "github:render"}),
     Format("junit", (".xml",), {Checked: "junit:render"}),
 )

@@ -46,11 +46,11 @@ def render(report: Report, how: Presentation) -> str:
     causes = totals(using)
     style, script = shipped("style.css"), shipped("script.js")
     page: str = (
-        _templates()
+        templates()
         .get_template("page.html")
         .render(
             report=report,
-            policy=_policy(style, script),
+            policy=policy_of(style, script),
             style=style,
             script=script,
             compiled_for=layout.by_number(unit.arch for unit in report.units if unit.kernels),
@@ -75,7 +75,8 @@ def render(report: Report, how: Presentation) -> str:
 
 
 @functools.cache
-def _templates() -> Environment:
+def templates() -> Environment:
+    """The templates of pages, with what they may call."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
@@ -108,7 +109,7 @@ def _template(name: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _policy(style: Html, script: Html) -> str:
+def policy_of(style: Html, script: Html) -> str:
     """A second line behind the escaping: no script and no sheet but our own, and no request."""
     allowed = (
         "default-src 'none'",

@@ -29,6 +29,20 @@ class PtxParts:
         self.names = frozenset(one.name for one, _ in self._functions)
         """Mangled names of the functions that it defines."""
 
+    @property
+    def kernels(self) -> dict[str, str]:
+        """The headers of the kernels by their names, from ``.entry`` to the body, comments too."""
+        return {
+            one.name: self._code[one.begin : one.brace].decode("utf-8", "replace")
+            for one, _ in self._functions
+            if one.kind == "entry"
+        }
+
+    def with_first(self, name: str, statement: bytes) -> bytes:
+        """The text with a statement at the beginning of a function's body, on the brace's line."""
+        brace = next(one.brace for one, _ in self._functions if one.name == name)
+        return self._text[: brace + 1] + statement + self._text[brace + 1 :]
+
     def cut(self, names: Collection[str]) -> bytes:
         """The text without the functions that some do not reach.
 

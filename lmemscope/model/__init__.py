@@ -200,6 +200,7 @@ from lmemscope.model.request import (
 )
 from lmemscope.model.sites import SassSites, SiteClass
 from lmemscope.model.source_text import DisplayPaths, SourceText
+from lmemscope.model.tune import TunedKernel, TunePoint, TuneReport
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
 from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
@@ -359,6 +360,9 @@ __all__ = [
     "Trial",
     "TrialVerdict",
     "TriedUnit",
+    "TunePoint",
+    "TuneReport",
+    "TunedKernel",
     "Uniformity",
     "Unit",
     "UnitReport",
