@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from lmemscope.model import TunePoint
-from lmemscope.model.fix import NOTICED
+from lmemscope.model.fix import CLEARLY, NOTICED
 
 _SPILLED_CODE = 0.5
 """Words that spills move, per instruction of the whole kernel, from which they have exploded: no
@@ -27,8 +27,10 @@ def marked(points: Sequence[TunePoint]) -> tuple[tuple[TunePoint, ...], str]:
     """Points with the Pareto points and the knee marked, and why that is the knee.
 
     The knee is the point with the least modelled cost; of those whose costs cannot be told apart
-    when a kernel is timed, the one with the most registers. Points that spill to shared memory are
-    compared and never chosen, since the model does not count what that costs.
+    when a kernel is timed, the one with the most registers. One that spills more than the natural
+    registers has to be modelled 1.5 times as fast as what does not, for the model may be off by so
+    much. Points that spill to shared memory are compared and never chosen, since the model does not
+    count what that costs.
 
     Args:
         points: of one kernel, the natural one first, then by falling registers.
@@ -42,11 +44,19 @@ def marked(points: Sequence[TunePoint]) -> tuple[tuple[TunePoint, ...], str]:
 
 
 def _knee(points: Sequence[TunePoint]) -> TunePoint | None:
+    best = _cheapest(points)
+    natural = points[0].spills or 0
+    careful = _cheapest([one for one in points if (one.spills or 0) <= natural])
+    if best is None or careful is None:
+        return best
+    is_clear = (careful.cost or 0.0) >= CLEARLY * (best.cost or 0.0)
+    return best if is_clear else careful
+
+
+def _cheapest(points: Sequence[TunePoint]) -> TunePoint | None:
     costs = [one.cost for one in points if one.cost is not None]
-    if not costs:
-        return None
-    near = min(costs) * NOTICED
-    return next(one for one in points if one.cost is not None and one.cost <= near)
+    near = min(costs, default=0.0) * NOTICED
+    return next((one for one in points if one.cost is not None and one.cost <= near), None)
 
 
 def _is_pareto(point: TunePoint, points: Sequence[TunePoint]) -> bool:
@@ -78,7 +88,7 @@ def _reason(points: Sequence[TunePoint], knee: TunePoint | None) -> str:
         if all(one.occupancy == 0 for one in points):
             return "no block of this size fits a multiprocessor"
         return "the model has no cost for this kernel: choose among the Pareto points"
-    parts = [*_won(points[0], knee), *_lost(points, knee)]
+    parts = [*_won(points[0], knee), *_lost(points, knee), *_doubted(points, knee)]
     if knee is points[0] and not parts:
         return "fewer registers are not modelled to be faster"
     return "; ".join(parts) or "the least modelled cost"
@@ -112,6 +122,14 @@ def _lost(points: Sequence[TunePoint], knee: TunePoint) -> Iterator[str]:
         yield f"at {dearer.cap} the frames of the resident threads exceed the L1 cache: {slower}"
     elif (dearer.spills or 0) > (knee.spills or 0):
         yield f"at {dearer.cap} spills of {dearer.spills} bytes make {slower}"
+
+
+def _doubted(points: Sequence[TunePoint], knee: TunePoint) -> Iterator[str]:
+    """What is modelled faster, and not enough so."""
+    best = _cheapest(points)
+    if best is not None and best.cost and knee.cost and knee.cost > NOTICED * best.cost:
+        faster = f"{knee.cost / best.cost:.2g} times as fast"
+        yield f"spilling at {best.cap} is modelled {faster}, which is within the model's error"
 
 
 def _is_dearer(point: TunePoint, knee: TunePoint) -> bool:

@@ -12,8 +12,9 @@ from lmemscope.exporters.escape_markdown import block as fenced
 from lmemscope.exporters.escape_markdown import document as markdown_document
 from lmemscope.exporters.escape_markdown import line as marked_line
 from lmemscope.exporters.escape_terminal import Part, line, styled, wrapped
+from lmemscope.exporters.figures_text import cut_name
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.layout import number, pair, short_name
+from lmemscope.exporters.layout import number, pair, short_name, short_path
 from lmemscope.exporters.occupancy_text import block_said, percent
 from lmemscope.exporters.text_table import padded
 from lmemscope.model import TunedKernel, TunePoint, TuneReport, count, listed
@@ -22,6 +23,8 @@ from lmemscope.model.fix import NOTICED
 _WIDTH = 100
 _OCCUPANCY_BAR, _COST_BAR = 10, 12
 _KNEE, _PARETO = "◆", "•"
+_NAME, _FEW = 60, 5
+"""Columns of a kernel's name, and kernels that are all shown in full."""
 _HEAD = ("", "cap", "regs", "spill st/ld", "frame", "shared", "block", "occupancy", "", "cost", "")
 _RIGHT = (1, 2, 3, 4, 5, 6, 7, 9)
 _SHARED, _BLOCK = _HEAD.index("shared"), _HEAD.index("block")
@@ -32,7 +35,8 @@ def render(report: TuneReport, how: Presentation) -> str:
     """For a terminal or a pipe."""
     columns = min(how.width or _WIDTH, 120)
     parts: list[Part] = []
-    for kernel in report.kernels:
+    full = _in_full(report.kernels)
+    for kernel in full:
         head, *below = head_of(kernel)
         parts += (styled(one, "1", on=how.color) for one in wrapped(head, columns))
         parts += (part for one in below for part in wrapped(one, columns))
@@ -42,9 +46,32 @@ def render(report: TuneReport, how: Presentation) -> str:
         parts += ["", *wrapped(said_of(kernel), columns), ""]
     if report.kernels:
         parts.append(styled(LEGEND, "2", on=how.color))
+    brief = [one for one in report.kernels if one not in full]
+    if brief:
+        said = f"{count(len(brief), 'kernel')} without a better cap (::KERNEL shows one in full):"
+        parts += ["", *wrapped(said, columns)]
+        parts += [line("  ", part) for one in brief for part in wrapped(_brief(one), columns - 2)]
     for note in notes_of(report):
         parts += wrapped(note, columns, later="  ")
     return escape_terminal.document(parts)
+
+
+def _in_full(kernels: Sequence[TunedKernel]) -> Sequence[TunedKernel]:
+    """Of many kernels those with a limit of their own or a better cap, and the first."""
+    if len(kernels) <= _FEW:
+        return kernels
+    return [
+        one
+        for number, one in enumerate(kernels)
+        if number == 0 or one.own is not None or one.knee != one.natural
+    ]
+
+
+def _brief(kernel: TunedKernel) -> str:
+    natural = kernel.points[0]
+    held = "" if natural.occupancy is None else f", occupancy {percent(natural.occupancy)}%"
+    name = cut_name(short_name(kernel.demangled), _NAME)
+    return f"{name}  {kernel.arch}: {count(kernel.natural, 'register')}{held}"
 
 
 def markdown(report: TuneReport, how: Presentation) -> str:
@@ -73,9 +100,10 @@ def json(report: TuneReport, how: Presentation) -> str:
 def head_of(kernel: TunedKernel) -> Iterator[str]:
     """What a frontier is of, and for which blocks."""
     place = kernel.location
-    where = f"{place.file}:{place.line}" if place is not None else kernel.input
+    where = f"{short_path(place.file)}:{place.line}" if place is not None else kernel.input
     registers = count(kernel.natural, "register")
-    yield f"{short_name(kernel.demangled)}  {where}  {kernel.arch}: {registers} without a cap"
+    name = cut_name(short_name(kernel.demangled), _NAME)
+    yield f"{name}  {where}  {kernel.arch}: {registers} without a cap"
     block = kernel.points[0].block
     if kernel.block_from == "best":
         yield "Occupancy is that of the best block size at each cap."
@@ -90,7 +118,9 @@ def rows_of(kernel: TunedKernel) -> list[str]:
     """The table's lines, the head first."""
     points = _points(kernel)
     costs = [one.cost for one in points if one.cost]
-    least, most = min(costs, default=1.0), max(costs, default=1.0)
+    least = min(costs, default=1.0)
+    # A bar is full at twice the least cost, or more: small differences look small.
+    most = max(2 * least, *costs)
     cells = [_HEAD, *(_row(kernel, one, least, most) for one in points)]
     shown = _columns(kernel, cells[1:])
     right = [place for place, n in enumerate(shown) if n in _RIGHT]
@@ -173,8 +203,6 @@ def _row(kernel: TunedKernel, one: TunePoint, least: float, most: float) -> tupl
 def _logarithmic(value: float, least: float, most: float) -> float:
     """Where a cost is between the least, which has a short bar, and the most."""
     short = 1 / _COST_BAR
-    if most <= least:
-        return short
     return short + (1 - short) * math.log(value / least) / math.log(most / least)
 
 

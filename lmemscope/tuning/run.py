@@ -16,6 +16,7 @@ from lmemscope.app.plan import make_plan
 from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.formats.demangle import short_name
 from lmemscope.lowering import store
 from lmemscope.model import (
     FailedInput,
@@ -85,7 +86,7 @@ def tune(path: str, session: Session, asked: Asked) -> Tuned:
     sweeps = [_Sweeps(one, asked) for each in surveys for one in each.kernels]
     while any([*_swept(sweeps, session, asked)]):
         pass
-    failures += [(one.kernel.unit.name, one.error) for one in sweeps if one.error is not None]
+    failures += _kernel_failures(sweeps)
     if session.store is not None:
         store.trim(session.store)
     notes = [one.reason if isinstance(one, Gap) else one for one in planned.left_out]
@@ -229,6 +230,8 @@ class _Sweeps:
         points, reason = marked([self.points[one] for one in both])
         best = next((one for one in points if one.is_knee), None)
         own = self.points.get(OWN)
+        if own == natural:
+            own = None
         return TunedKernel(
             input=self.kernel.unit.name,
             arch=self.kernel.unit.arch,
@@ -270,6 +273,21 @@ def _swept(sweeps: Sequence[_Sweeps], session: Session, asked: Asked) -> Iterato
         except LmemscopeError as error:
             one.error = error
         yield True
+
+
+def _kernel_failures(sweeps: Iterable[_Sweeps]) -> Iterator[tuple[str, LmemscopeError]]:
+    """What went wrong with kernels; of those that fail alike the first, with how many there are."""
+    alike: dict[tuple[str, str, str], list[_Sweeps]] = {}
+    for one in sweeps:
+        if one.error is not None:
+            key = one.kernel.unit.name, one.kernel.unit.arch, one.error.message
+            alike.setdefault(key, []).append(one)
+    for (name, _, message), group in alike.items():
+        error = group[0].error
+        if error is not None:
+            others = f" and {count(len(group) - 1, 'other kernel')}" if len(group) > 1 else ""
+            error.message = f"{short_name(group[0].kernel.demangled)}{others}: {message}"
+            yield name, error
 
 
 def _worst_first(kernel: TunedKernel) -> tuple[object, ...]:

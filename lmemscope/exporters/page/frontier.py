@@ -10,7 +10,9 @@ from lmemscope.exporters.occupancy_text import percent
 from lmemscope.model import TunedKernel, TunePoint
 
 WIDTH, HEIGHT = 640, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 40, 12, 28
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 48, 12, 28
+_LETTER = 6
+"""Width of a digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ def drawing(kernel: TunedKernel) -> Drawing | None:
     registers = [one.registers or 0 for one in points]
     across = _Scale(min(registers), max(registers), _LEFT, WIDTH - _RIGHT)
     costs = [math.log(one.cost) for one in known if one.cost]
-    upwards = _Scale(min(costs, default=0), max(costs, default=1), HEIGHT - _BOTTOM, _TOP)
+    # Small differences look small: the top is twice the least cost, or more.
+    top = max([min(costs, default=0.0) + math.log(2), *costs])
+    upwards = _Scale(min(costs, default=0.0), top, HEIGHT - _BOTTOM, _TOP)
     share = _Scale(0, 1, HEIGHT - _BOTTOM, _TOP)
     least = min((one.cost for one in known if one.cost), default=1.0)
     marks = [
@@ -79,14 +83,17 @@ def drawing(kernel: TunedKernel) -> Drawing | None:
     ]
     held = [(across(p.registers or 0), share(p.occupancy or 0.0)) for p in points]
     told = [Mark(x, y, "occupancy", _told(p)) for (x, y), p in zip(held, points, strict=True)]
-    labels = [Label(across(value), HEIGHT - 8, str(value)) for value in sorted({*registers})]
-    ends = [(_LEFT - 34, min(costs, default=0)), (_LEFT - 34, max(costs, default=0))]
+    labels: list[Label] = []
+    for value in sorted({*registers}, reverse=True):
+        x = across(value) - _LETTER * len(str(value)) / 2
+        if not labels or labels[-1].x - x > 4 * _LETTER:
+            labels.append(Label(x, HEIGHT - 8, str(value)))
     labels += [
-        Label(x, upwards(value) + 4, f"× {math.exp(value) / least:.2g}")
-        for x, value in dict.fromkeys(ends)
+        Label(0, upwards(value) + 4, f"× {math.exp(value) / least:.2g}")
+        for value in (math.log(least), top)
         if known
     ]
-    labels += [Label(WIDTH - _RIGHT + 6, share(v) + 4, f"{percent(v)}%") for v in (0.0, 0.5, 1.0)]
+    labels += [Label(WIDTH - _RIGHT + 12, share(v) + 4, f"{percent(v)}%") for v in (0.0, 0.5, 1.0)]
     return Drawing(
         f"Modelled cost and occupancy of {kernel.demangled} by registers",
         _line((mark.x, mark.y) for mark in marks),

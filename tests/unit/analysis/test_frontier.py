@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from lmemscope.analysis.frontier import has_exploded, marked
 from lmemscope.model import TunePoint
 
@@ -41,6 +43,20 @@ def test_the_knee_is_the_cheapest_and_of_equals_that_with_most_registers() -> No
     assert caps(points, "is_knee") == [80]
     points, _ = marked([point(None, cost=100), point(80, cost=99)])
     assert caps(points, "is_knee") == [None]
+
+
+def test_spills_are_taken_for_warps_only_where_the_model_is_sure() -> None:
+    doubtful = [point(None, 0, 0.25, 140), point(80, 40, 0.5, 100)]
+    points, why = marked(doubtful)
+    assert caps(points, "is_knee") == [None]
+    assert why == (
+        "spilling at 80 is modelled 1.4 times as fast, which is within the model's error"
+    )
+    points, _ = marked([replace(doubtful[0], cost=151.0), doubtful[1]])
+    assert caps(points, "is_knee") == [80]
+    # A block that does not fit without a cap leaves no choice.
+    points, _ = marked([point(None, 0, 0.0, None), point(80, 40, 0.5, 100)])
+    assert caps(points, "is_knee") == [80]
 
 
 def test_pareto_points_have_fewest_spills_or_most_warps() -> None:
