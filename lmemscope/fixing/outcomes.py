@@ -10,7 +10,8 @@ from lmemscope.fixing.attempts import Attempt, Outcome
 from lmemscope.fixing.effect import Classes
 from lmemscope.fixing.fit import fitted
 from lmemscope.fixing.grids import Grids, grid_of
-from lmemscope.fixing.judge import NOTHING, Judged, figures, harm, judge, refusal
+from lmemscope.fixing.judge import NOTHING, Judged, harm, judge, refusal
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.fixing.lost import is_parted, missing_effects
 from lmemscope.model import Figures, KernelReport, Trial, Unit
 from lmemscope.model.fix import NOTICED

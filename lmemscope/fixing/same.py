@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid
 from lmemscope.files import read_input
-from lmemscope.fixing.judge import figures
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
     Figures,

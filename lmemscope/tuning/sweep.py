@@ -19,7 +19,7 @@ from lmemscope.analysis.work import PtxWork
 from lmemscope.app.worker import lower_unit, ours
 from lmemscope.discover.project import Projects
 from lmemscope.errors import CompileError, LmemscopeError
-from lmemscope.fixing.judge import figures
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import select

@@ -9,7 +9,8 @@ from lmemscope import rules
 from lmemscope.analysis.cost import Grid
 from lmemscope.fixing.attempts import has_equals
 from lmemscope.fixing.effect import Classes
-from lmemscope.fixing.judge import NOTHING, figures, frees, harm, judge, refusal
+from lmemscope.fixing.judge import NOTHING, frees, harm, judge, refusal
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.model import (
     Cause,
     CauseShare,
