@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 from lmemscope import environment
 
-_TEMPORARY = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix", "diff"})
+_TEMPORARY = frozenset(
+    {"scan", "dump", "explain", "check", "baseline", "report", "fix", "diff", "tune"}
+)
 _HELP = frozenset({"-h", "--help"})
 _EXIT_INTERNAL = _EXIT_UNWRITTEN = 3
 _DEBUG = "LMEMSCOPE_DEBUG"

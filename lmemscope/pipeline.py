@@ -22,7 +22,7 @@ from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.disassembly import quoted
 from lmemscope.model import CUDA, Artifacts, Gap, KernelReport, UnitReport, Wanted, kind_of
 from lmemscope.rules import find
-from lmemscope.rules.launched import shapes_in_sight
+from lmemscope.rules.launched import occupancies, shapes_in_sight
 from lmemscope.rules.verdict import judge
 from lmemscope.sources.lines import from_disk, quoted_lines
 
@@ -72,6 +72,8 @@ def report_of(
     facts = with_costs(layers, facts)
     work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)
+    arch = layers.cubin.arch or unit.arch
+    facts = occupancies(facts, arch, sources)
     quotes, unquoted = quoted(layers, facts, wanted.quotes)
     kernels = tuple(
         KernelReport.of(
@@ -82,7 +84,7 @@ def report_of(
     report = UnitReport(
         input=unit.name,
         frontend=artifacts.frontend,
-        arch=layers.cubin.arch or unit.arch,
+        arch=arch,
         options=artifacts.options,
         failure=None,
         gaps=(*layers.gaps, *unknown, *unnamed, *unquoted),

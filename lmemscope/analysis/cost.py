@@ -15,8 +15,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from lmemscope.analysis.occupancy import Multiprocessor, multiprocessor, resident_warps
-from lmemscope.model import PIPES, STALLS, Cost, KernelFacts, KernelReport, Pipe, Stall, Work
+from lmemscope.analysis.occupancy import multiprocessor, resident_warps
+from lmemscope.model import (
+    PIPES,
+    STALLS,
+    BlockSource,
+    Cost,
+    KernelFacts,
+    KernelReport,
+    Pipe,
+    Stall,
+    Work,
+)
 
 _WARP, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
 
@@ -98,10 +108,12 @@ class Grid:
     Attributes:
         threads: of a block.
         blocks: of the grid; None where that is not known: they are taken to fill the GPU.
+        source: what says the threads.
     """
 
     threads: int
     blocks: int | None = None
+    source: BlockSource = "default"
 
 
 def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
@@ -144,13 +156,14 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
     """
     limits, machine = multiprocessor(arch), _machine(arch)
     warps = resident_warps(arch, grid.threads, registers, shared)
-    if limits is None or machine is None or not warps:
+    if limits is None or limits.l1 is None or machine is None or not warps:
         return None
     blocks = warps // math.ceil(grid.threads / _WARP)
     if grid.blocks is not None:
         blocks = min(blocks, math.ceil(grid.blocks / machine.count))
         warps = blocks * math.ceil(grid.threads / _WARP)
-    l1_missed, l2_missed = _misses(work.frame, warps, blocks * shared, limits, machine)
+    cache = limits.l1 - limits.reserved - blocks * shared
+    l1_missed, l2_missed = _misses(work.frame, warps, cache, machine)
     # A warp has one scheduler and its pipes: fewer warps than schedulers leave the others idle.
     issue = _issue(work, machine) * max(1.0, _SCHEDULERS / warps)
     stored = work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR
@@ -159,7 +172,7 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
     beyond_l2 = work.local_sectors * l1_missed * l2_missed * _SECTOR
     local = _memory(loaded, stored + missed / machine.l2, beyond_l2, machine)
     sectors = work.streamed_sectors + work.repeated_sectors
-    again = _read_again(work, warps, blocks * shared, limits)
+    again = _read_again(work, warps, cache)
     beyond = work.streamed_sectors + again * work.repeated_sectors
     lines = loaded + work.shared_wavefronts + work.cached_lines
     memory = _memory(
@@ -198,24 +211,21 @@ def _machine(arch: str) -> Machine | None:
     return _MACHINES.get(int(digits)) if digits else None
 
 
-def _misses(
-    frame: int, warps: int, shared: int, limits: Multiprocessor, machine: Machine
-) -> tuple[float, float]:
-    """Which part of local accesses misses L1, and which part of these L2.
+def _misses(frame: int, warps: int, cache: int, machine: Machine) -> tuple[float, float]:
+    """Which part of local accesses misses L1, of so many bytes, and which part of these L2.
 
     Each thread goes through its frame before it comes back to a line of it.
     """
     size = float(frame * warps * _WARP)
-    l1 = max(limits.l1 - shared - limits.reserved, _LINE)
-    return _missed(size, l1), _missed(size, machine.l2_bytes)
+    return _missed(size, max(cache, _LINE)), _missed(size, machine.l2_bytes)
 
 
-def _read_again(work: Work, warps: int, shared: int, limits: Multiprocessor) -> float:
+def _read_again(work: Work, warps: int, cache: int) -> float:
     """Which part of what is read again from global memory has left L1 by then.
 
     Between two reads of an address the resident warps may have read all that they read once.
     """
-    l1 = max(limits.l1 - shared - limits.reserved - work.frame * warps * _WARP, _LINE)
+    l1 = max(cache - work.frame * warps * _WARP, _LINE)
     return _missed(work.streamed_sectors * _SECTOR * warps, l1)
 
 

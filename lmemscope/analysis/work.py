@@ -8,6 +8,7 @@ executed as often as before.
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -100,36 +101,69 @@ def work_of(
             Those of two kernels compare where both take the same.
         arrays: its objects with their types, as far as these are known.
     """
-    flow = layers.flow
-    dataflow = flow.dataflow(facts.name) if flow is not None else None
-    objects = flow.objects(facts.name) if flow is not None else None
-    if flow is None or dataflow is None or objects is None:
-        return None
-    if largest is None:
-        largest = _largest(objects, facts.name, arrays)
-    dataflow.bound(largest)
-    calls = call_counts(flow, facts.name, Dataflow.weight)
-    counted = _Counted()
-    lanes: dict[int, float] = {}
-    accesses = facts.accesses
-    in_registers = promoted(flow, calls, accesses)
-    rare = frozenset(one.ptx_line for one in accesses if one.cause == "math-slow-path")
-    for name, often in calls.items():
-        dataflow = flow.dataflow(name)
-        if dataflow is not None:
-            divergence = Divergence(dataflow)
-            counted.function(dataflow, divergence, often, in_registers, rare)
-            for line, indices in dataflow.by_line.items():
-                lanes[line] = max(map(divergence.active, indices))
-    frame = frame_of(facts)
-    counted.local(accesses, line_weights(flow, calls, Dataflow.weight), lanes, frame, facts.objects)
-    work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
-    return replace(
-        work,
-        largest=tuple(sorted(largest.items())),
-        parted_shuffles=parted_shuffles(flow, facts.name),
-        effects=effects(flow, facts.name),
-    )
+    counted = PtxWork.of(layers, facts, largest, arrays)
+    return counted.with_accesses(facts) if counted is not None else None
+
+
+class PtxWork:
+    """What a warp of a kernel does by its PTX, whatever machine code ptxas makes of that.
+
+    ptxas keeps the same variables in registers under each register cap: counted once, it serves all
+    of them.
+
+    Args:
+        flow: of the module.
+        facts: of the kernel, with its accesses.
+        largest: numbers that its parameters are taken to be.
+    """
+
+    def __init__(self, flow: ModuleFlow, facts: KernelFacts, largest: Mapping[str, int]) -> None:
+        calls = call_counts(flow, facts.name, Dataflow.weight)
+        self._counted, self._lanes = _Counted(), dict[int, float]()
+        in_registers = promoted(flow, calls, facts.accesses)
+        rare = frozenset(one.ptx_line for one in facts.accesses if one.cause == "math-slow-path")
+        for name, often in calls.items():
+            dataflow = flow.dataflow(name)
+            if dataflow is not None:
+                divergence = Divergence(dataflow)
+                self._counted.function(dataflow, divergence, often, in_registers, rare)
+                for line, indices in dataflow.by_line.items():
+                    self._lanes[line] = max(map(divergence.active, indices))
+        self._weights = line_weights(flow, calls, Dataflow.weight)
+        self._largest = tuple(sorted(largest.items()))
+        self._parted_shuffles = parted_shuffles(flow, facts.name)
+        self._effects = effects(flow, facts.name)
+
+    @classmethod
+    def of(
+        cls,
+        layers: Layers,
+        facts: KernelFacts,
+        largest: Mapping[str, int] | None = None,
+        arrays: Iterable[LocalObject] = (),
+    ) -> PtxWork | None:
+        """Of a kernel; None without PTX. Arguments as of `work_of`."""
+        flow = layers.flow
+        dataflow = flow.dataflow(facts.name) if flow is not None else None
+        objects = flow.objects(facts.name) if flow is not None else None
+        if flow is None or dataflow is None or objects is None:
+            return None
+        if largest is None:
+            largest = _largest(objects, facts.name, arrays)
+        dataflow.bound(largest)
+        return cls(flow, facts, largest)
+
+    def with_accesses(self, facts: KernelFacts) -> Work:
+        """All of it, with the accesses of local memory in machine code of the PTX."""
+        counted, frame = copy.deepcopy(self._counted), frame_of(facts)
+        counted.local(facts.accesses, self._weights, self._lanes, frame, facts.objects)
+        work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
+        return replace(
+            work,
+            largest=self._largest,
+            parted_shuffles=self._parted_shuffles,
+            effects=self._effects,
+        )
 
 
 def local_work(

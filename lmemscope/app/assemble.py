@@ -94,7 +94,7 @@ def assemble(
             frontend="auto",
             arch="",
             options=(),
-            failure=_failure(error),
+            failure=failure_of(error),
             gaps=(),
             kernels=(),
         )
@@ -129,7 +129,7 @@ def results_of(
             error.message = f"{unit.input}: {error.message}"
         return (_failed(unit, error),)
     except Exception as error:  # noqa: BLE001 - a mistake of ours, and of this unit alone
-        why = _failure(InternalError.of(error))
+        why = failure_of(InternalError.of(error))
         return (
             UnitReport(
                 input=unit.name,
@@ -157,7 +157,7 @@ def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
         frontend=unit.frontend,
         arch=unit.arch,
         options=(),
-        failure=_failure(error),
+        failure=failure_of(error),
         launches=launches,
         gaps=(),
         kernels=(),
@@ -276,6 +276,7 @@ def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[
             yield f"no kernel matches {glob}{known}"
 
 
-def _failure(error: LmemscopeError) -> Failure:
+def failure_of(error: LmemscopeError) -> Failure:
+    """An error as a report holds it."""
     kind: GapKind = "uninstantiated" if isinstance(error, UncompiledError) else "evidence"
     return Failure(error.stage, error.message, error.hint, error.command, error.log, kind)

@@ -28,6 +28,7 @@ _COMMANDS = {
     "report": "Write a full report as Markdown, HTML, JSON or SARIF.",
     "rules": "List the causes, or show the page of one.",
     "schema": "Print the JSON Schema of a document.",
+    "tune": "Show what each register cap costs in spills and gains in occupancy.",
     "scan": "Show which kernels use local memory, as a table or a report.",
 }
 """Name and one-line help of each command; the module of the same name holds it."""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from lmemscope.analysis.occupancy import LARGEST_BLOCK
 from lmemscope.config.kinds import Place
 from lmemscope.config.options import LIMIT, OPTIONS, Row
 from lmemscope.model.option import Group
@@ -20,8 +21,6 @@ _UNSAID = frozenset({ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP})
 _TYPED = f"{__name__}.typed"
 _PATHS = frozenset({"FILE", "DIR"})
 """Stand-ins for values that a shell completes as paths."""
-_MOST_THREADS = 1024
-"""Of a block, on every architecture: CUDA C++ Programming Guide, "Compute Capabilities"."""
 
 _COLOR = click.option(
     "--color",
@@ -54,11 +53,13 @@ def output_option(
     return click.option(*names, metavar="FILE", required=required, type=click.Path(), help=help_)
 
 
-block_option = click.option(
-    "--block",
-    type=click.IntRange(1, _MOST_THREADS),
-    metavar="N",
-    help="Assume at most N threads per block where neither launches nor __launch_bounds__ say it.",
+def block_option_saying(help_: str) -> Callable[[Function], Function]:
+    """Add ``--block``; it arrives as ``block``."""
+    return click.option("--block", type=click.IntRange(1, LARGEST_BLOCK), metavar="N", help=help_)
+
+
+block_option = block_option_saying(
+    "Assume at most N threads per block where neither launches nor __launch_bounds__ say it."
 )
 
 

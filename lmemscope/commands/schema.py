@@ -17,6 +17,7 @@ SCHEMAS = {
     "gate": "lmemscope.exporters.gate_document:GateDocument",
     "measure": "lmemscope.model:Measurement",
     "report": "lmemscope.model:Report",
+    "tune": "lmemscope.model:TuneReport",
 }
 """Name and structure of each document; a line here is all that a new one needs."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape_terminal import Part
+from lmemscope.exporters.occupancy_text import occupancies_said
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import CallFacts, KernelFacts
 
@@ -45,6 +46,9 @@ def figures(kernels: Sequence[KernelFacts]) -> str:
         ldl = layout.span([one.load_sites for one in sites])
         stl = layout.span([one.store_sites for one in sites])
         parts.append(f"{ldl} LDL and {stl} STL instructions")
+    held = occupancies_said(kernels)
+    if held is not None:
+        parts.append(held)
     if not all(one.stack_known for one in kernels):
         parts.append("stack depth not statically known")
     return ", ".join(parts) + "." + _calls(kernels[0].calls)

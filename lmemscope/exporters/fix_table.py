@@ -10,6 +10,7 @@ from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import short_name
+from lmemscope.exporters.occupancy_text import block_said, percent
 from lmemscope.exporters.proven import factor
 from lmemscope.exporters.text_table import padded
 from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
@@ -127,10 +128,21 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
         trial = group.trials[number - 1]
         parts.append(styled(made, _COLORS[trial.verdict], on=color))
         parts += _notes(trial, group, columns)
+    parts += _block(group.trials, columns)
     reason = leave_reason(group.trials)
     if reason is not None:
         parts += wrapped(f"Leaving it as it is costs little: {reason}.", columns, "  ", "  ")
     return parts
+
+
+def _block(trials: Sequence[Trial], columns: int) -> Iterator[Shown]:
+    """Where a rewriting changes the occupancy: the block that it is of, and what limits it now."""
+    first = trials[0].before
+    made = (one.after.occupancy for one in trials if one.after is not None)
+    is_changed = any(held != first.occupancy for held in made)
+    if is_changed and first.block is not None and first.block_from is not None:
+        said = block_said(first.block, first.block_from)
+        yield from wrapped(f"Warps: occupancy of {said}.", columns, "  ", "    ")
 
 
 def _declined(group: _Group, declined: Sequence[DeclinedRewrite], columns: int) -> Iterator[Shown]:
@@ -232,7 +244,7 @@ def _change(
 
 
 def _percent(share: float | None) -> int | None:
-    return None if share is None else round(100 * share)
+    return None if share is None else percent(share)
 
 
 def _nothing(one: Untried) -> str:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from lmemscope.model import WHOLE, Checked, Difference, FixReport, Measurement, Report, View
+from lmemscope.model import (
+    WHOLE,
+    Checked,
+    Difference,
+    FixReport,
+    Measurement,
+    Report,
+    TuneReport,
+    View,
+)
 
 Explaining = Callable[[str, str], str | None]
 """From an input and a pattern to a command."""
@@ -44,7 +53,7 @@ class Presentation:
     explaining: Explaining = explain_file
 
 
-Document = Report | Checked | Difference | FixReport | Measurement
+Document = Report | Checked | Difference | FixReport | Measurement | TuneReport
 """What a command writes."""
 
 
@@ -81,6 +90,7 @@ FORMATS: tuple[Format, ...] = (
             Difference: "difference:text",
             FixReport: "fix_table:render",
             Measurement: "measured_table:render",
+            TuneReport: "tune_text:render",
         },
     ),
     Format("text", (".txt",), {Checked: "gate_text:render"}),
@@ -94,6 +104,7 @@ FORMATS: tuple[Format, ...] = (
             Difference: "difference:json",
             FixReport: "fix_document:render",
             Measurement: "measured_document:render",
+            TuneReport: "tune_text:json",
         },
     ),
     Format(
@@ -104,10 +115,19 @@ FORMATS: tuple[Format, ...] = (
             Checked: "gate_markdown:render",
             Difference: "difference:markdown",
             Measurement: "measured_markdown:render",
+            TuneReport: "tune_text:markdown",
         },
     ),
     Format("sarif", (".sarif",), {Report: "sarif:render", Checked: "sarif:render"}),
-    Format("html", (".html",), {Report: "html:render", Measurement: "measured_html:render"}),
+    Format(
+        "html",
+        (".html",),
+        {
+            Report: "html:render",
+            Measurement: "measured_html:render",
+            TuneReport: "tune_html:render",
+        },
+    ),
     Format("github", (), {Checked: "github:render"}),
     Format(
         "pr-comment",

@@ -76,7 +76,7 @@ def render(report: Report, how: Presentation) -> str:
 
 @functools.cache
 def templates() -> Environment:
-    """Where a page's templates come from; what they write is escaped."""
+    """The templates of pages, with what they may call."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(

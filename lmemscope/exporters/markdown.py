@@ -25,6 +25,7 @@ from lmemscope.exporters.escape_markdown import (
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_markdown import linked_programs
+from lmemscope.exporters.occupancy_text import occupancy_said
 from lmemscope.model import (
     Advice,
     Failure,
@@ -207,6 +208,8 @@ def _figures(facts: KernelFacts) -> str:
         figures.append(f"LDL/STL {layout.pair(facts.sass.load_sites, facts.sass.store_sites)}")
     if facts.ptx is not None and facts.ptx.local_bytes:
         figures.append(f"PTX .local {facts.ptx.local_bytes} B")
+    if facts.occupancy is not None:
+        figures.append(occupancy_said(facts.occupancy))
     return ", ".join(figures)
 
 

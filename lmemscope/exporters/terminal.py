@@ -17,6 +17,7 @@ from lmemscope.exporters.escape import visible
 from lmemscope.exporters.escape_terminal import Part, document, line, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_lines import linked_programs
+from lmemscope.exporters.occupancy_text import low_occupancy
 from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.text_table import BETWEEN, Paragraph, broken, padded
 from lmemscope.model import (
@@ -207,7 +208,8 @@ def _verdict(entry: Group) -> str:
     """The verdict with its lines; of kernels that differ in it, causes and variables."""
     if len({kernel.verdict.text for _, kernel in entry.kernels}) > 1:
         return causes_of(entry)
-    return f"{entry.verdict.text}{doubt(entry)}"
+    low = low_occupancy([kernel for _, kernel in entry.kernels]) if entry.uses_memory else ""
+    return f"{entry.verdict.text}{low}{doubt(entry)}"
 
 
 def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:

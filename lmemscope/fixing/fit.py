@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from lmemscope.analysis.occupancy import resident_warps
+from lmemscope.analysis.occupancy import LARGEST_BLOCK, resident_warps
 from lmemscope.fixing.attempts import Attempt
 from lmemscope.fixing.moved import moved_shared
 from lmemscope.formats.demangle import plain_name, short_name
@@ -22,7 +22,7 @@ from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import KernelFacts, Rewriting, SourceText, UnitReport, count
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
-from lmemscope.rules.launched import LARGEST_BLOCK, every_block, files_of, sizes_in_sight
+from lmemscope.rules.launched import every_block, files_of, sizes_in_sight
 from lmemscope.rules.launched_elsewhere import launch_sizes
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.lines import from_disk

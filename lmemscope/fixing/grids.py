@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.fixing.targets import Files
-from lmemscope.model import CauseShare, KernelFacts, KernelReport, SiteClass, SourceText, Unit
+from lmemscope.model import KernelFacts, KernelReport, SourceText, Unit
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
-from lmemscope.rules.base import Case
-from lmemscope.rules.launched import Block, block_of
+from lmemscope.rules.launched import Block, block_of_kernel
 from lmemscope.sources.lines import from_disk
-
-_NO_SHARE = CauseShare.of("unattributed", None, 0, SiteClass())
 
 
 class Grids:
@@ -67,18 +64,21 @@ class Grids:
         if unit not in self._sources:
             mentioning = self._files.projects.mentioning
             self._sources[unit] = from_disk(None, unit.input, unit.options, mentioning)
-        found = block_of(Case(facts, _NO_SHARE, None, (), self._sources[unit]))
-        threads = [one.threads for one in (found,) if one is not None]
-        if self._asked is not None:
-            threads.append(self._asked)
-        blocks = found.blocks if found is not None and self._asked is None else None
-        return Grid(max(threads, default=DEFAULT_BLOCK), blocks)
+        found = block_of_kernel(facts, self._sources[unit])
+        asked = self._asked
+        if asked is not None and (found is None or asked > found.threads):
+            return Grid(asked, source="option")
+        if found is None:
+            return Grid(DEFAULT_BLOCK)
+        return Grid(found.threads, found.blocks if asked is None else None, found.source)
 
 
 def grid_of(target: Target | NumbaTarget) -> Grid:
     """The grid that a target's kernels are modelled with."""
     block: Block | None = target.block
-    return Grid(block.threads, block.blocks) if block is not None else Grid(DEFAULT_BLOCK)
+    if block is None:
+        return Grid(DEFAULT_BLOCK)
+    return Grid(block.threads, block.blocks, block.source)
 
 
 def _taken(facts: KernelFacts) -> tuple[int | None, int | None]:

@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from lmemscope.analysis.cost import bounded
-from lmemscope.analysis.occupancy import occupancy
 from lmemscope.exporters.proven import factor
 from lmemscope.fixing.effect import NO_CLASSES, Classes, effect
 from lmemscope.fixing.kernel_totals import frame_bytes, is_less_known, spill_bytes
@@ -140,27 +138,6 @@ def _is_told_apart(facts: KernelFacts, hits: Iterable[Hit]) -> bool:
 
 def _bytes_of(facts: KernelFacts, causes: Collection[Cause]) -> int:
     return sum(one.frame_bytes for one in facts.causes if one.cause in causes)
-
-
-def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
-    """A kernel's figures; frames, spills, sites and code are of all functions in its section."""
-    # ptxas prints no figure where a kernel has none of it.
-    shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else None
-    held = None
-    if facts.registers is not None:
-        held = occupancy(arch, bounded(facts, threads), facts.registers, shared or 0)
-    sites = facts.sass
-    return Figures(
-        registers=facts.registers,
-        stack_frame=frame_bytes(facts) if facts.stack_frame is not None else None,
-        spill_stores=facts.all_spill_stores,
-        spill_loads=facts.all_spill_loads,
-        shared=shared,
-        ldl=sites.load_sites if sites is not None else None,
-        stl=sites.store_sites if sites is not None else None,
-        code_bytes=facts.cubin.code_bytes if facts.cubin is not None else None,
-        occupancy=held,
-    )
 
 
 def refusal(was: Figures, found: Figures, block: int | None, *, is_modelled: bool) -> str | None:

@@ -10,7 +10,8 @@ from lmemscope.fixing.attempts import Attempt, Outcome
 from lmemscope.fixing.effect import Classes
 from lmemscope.fixing.fit import fitted
 from lmemscope.fixing.grids import Grids, grid_of
-from lmemscope.fixing.judge import NOTHING, Judged, figures, harm, judge, refusal
+from lmemscope.fixing.judge import NOTHING, Judged, harm, judge, refusal
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.fixing.lost import is_parted, missing_effects
 from lmemscope.model import Figures, KernelReport, Trial, Unit
 from lmemscope.model.fix import NOTICED
@@ -69,12 +70,11 @@ def _trial(
 ) -> Trial:
     target, arch = attempt.target, unit.arch
     grid = grid_of(target)
-    threads = grid.threads
     after = judged.after if judged is not None else None
     modelled = cost_of(before, arch, grid)
     made = cost_of(after, arch, grid) if after is not None else None
-    was = figures(hit.facts, arch, threads)
-    found = figures(after.facts, arch, threads) if after is not None else None
+    was = figures(hit.facts, arch, grid)
+    found = figures(after.facts, arch, grid) if after is not None else None
     if after is not None and "shuffle" in attempt.rewriting.rewrite and is_parted(after):
         why = "lanes of a warp may part, leave or wait for each other before they come to it"
         judged, found = Judged("failed", None, why), None
@@ -85,7 +85,7 @@ def _trial(
         why = f"the kernel does less than before ({listed(missing)})"
         judged = Judged("worse", after, why)
     if found is not None:
-        block = threads if target.block is not None else None
+        block = grid.threads if target.block is not None else None
         refused = refusal(was, found, block, is_modelled=made is not None)
         judged = Judged("worse", after, refused) if refused is not None else judged
     gained = modelled.total / made.total if modelled is not None and made is not None else None

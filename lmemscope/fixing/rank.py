@@ -10,11 +10,8 @@ from msgspec.structs import replace
 
 from lmemscope.exporters.proven import factor
 from lmemscope.model import Edit, Figures, Trial
-from lmemscope.model.fix import NOTICED
+from lmemscope.model.fix import CLEARLY, NOTICED
 
-_CLEARLY = 1.5
-"""How many times as fast as a safe rewriting an unsafe one has to be modelled, to come before it:
-the model is off by about so much, or by more, of half of the fixes that were timed."""
 _AT_ALL = 1.005
 """How many times as fast an addition has to be modelled: where costs are equal it changes nothing,
 or the form of a loop that NVVM has unrolled by itself. On an H100 two of 27 such were a quarter
@@ -118,7 +115,7 @@ def _order(trial: Trial) -> _Place:
     made = trial.made
     cost = trial.cost_after if trial.cost_after is not None else math.inf
     if trial.rewriting.applicability == "unsafe":
-        cost *= _CLEARLY
+        cost *= CLEARLY
     steps = round(math.log(cost) / math.log(NOTICED)) if 0 < cost < math.inf else cost
     return (
         not (trial.is_offered and trial.is_worth),

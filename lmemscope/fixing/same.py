@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.analysis.cost import DEFAULT_BLOCK
+from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid
 from lmemscope.files import read_input
-from lmemscope.fixing.judge import figures
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
     Figures,
@@ -179,8 +179,9 @@ def _unspoken(unit: UnitReport, saved: FixReport) -> Iterator[str]:
 
 def _is_as_before(before: Figures, kernel: KernelReport, arch: str) -> bool:
     """Whether a kernel is what was tried, as far as figures tell; occupancy is for some block."""
-    now = figures(kernel.facts, arch, DEFAULT_BLOCK)
-    return replace(before, occupancy=None) == replace(now, occupancy=None)
+    now = figures(kernel.facts, arch, Grid(DEFAULT_BLOCK))
+    unset = {"occupancy": None, "block": None, "block_from": None, "limited_by": ()}
+    return replace(before, **unset) == replace(now, **unset)
 
 
 def _patched(trial: Trial) -> list[str]:

@@ -6,12 +6,15 @@ Lines stay where they are, so that line numbers of the result are those of the w
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from lmemscope.formats.ptx_scan import Definition, code_of, definitions
 
 _NAME = re.compile(rb"[A-Za-z_$%][\w$%]*")
 _VALUE = re.compile(rb"=[^;]*")
+_DECLARATION = re.compile(
+    rb"(?>(?:\.(?:visible|weak|common)[ \t]++){0,9})\.func\b(?>(?:[^{;.]++|\.(?!func\b))*);"
+)
 _BRACE = re.compile(rb"[{}]")
 _LINE = re.compile(rb"[^\n]+")
 
@@ -29,6 +32,20 @@ class PtxParts:
         self.names = frozenset(one.name for one, _ in self._functions)
         """Mangled names of the functions that it defines."""
 
+    @property
+    def kernels(self) -> dict[str, str]:
+        """The headers of the kernels by their names, from ``.entry`` to the body, comments too."""
+        return {
+            one.name: self._code[one.begin : one.brace].decode("utf-8", "replace")
+            for one, _ in self._functions
+            if one.kind == "entry"
+        }
+
+    def with_first(self, name: str, statement: bytes) -> bytes:
+        """The text with a statement at the beginning of a function's body, on the brace's line."""
+        brace = next(one.brace for one, _ in self._functions if one.name == name)
+        return self._text[: brace + 1] + statement + self._text[brace + 1 :]
+
     def cut(self, names: Collection[str]) -> bytes:
         """The text without the functions that some do not reach.
 
@@ -36,16 +53,23 @@ class PtxParts:
             names: of the functions to keep; what they name, and what the values of variables
                 name, is kept too.
         """
-        kept = self._reached(names)
+        dropped = self.names - self._reached(names)
+        gone = [(one.begin, end) for one, end in self._functions if one.name in dropped]
         parts, position = [], 0
-        for one, end in self._functions:
-            if one.name not in kept:
-                parts += [
-                    self._text[position : one.begin],
-                    _LINE.sub(b"", self._text[one.begin : end]),
-                ]
-                position = end
+        for begin, end in sorted([*gone, *self._declared(dropped)]):
+            parts += [self._text[position:begin], _LINE.sub(b"", self._text[begin:end])]
+            position = end
         return b"".join([*parts, self._text[position:]])
+
+    def _declared(self, names: Collection[str]) -> Iterator[tuple[int, int]]:
+        """Where functions are declared without a body: ptxas misses that, once it is dropped."""
+        encoded = {name.encode() for name in names}
+        position = 0
+        for begin, end in [*((o.begin, e) for o, e in self._functions), (len(self._code), 0)]:
+            for found in _DECLARATION.finditer(self._code, position, begin):
+                if encoded.intersection(_NAME.findall(found[0])):
+                    yield found.span()
+            position = end
 
     def _reached(self, names: Collection[str]) -> set[str]:
         bounds = {one.name.encode(): (one.begin, end) for one, end in self._functions}

@@ -84,6 +84,7 @@ def assembled(
     arguments: Sequence[str],
     cache_directory: str | None,
     timeout: float | None = None,
+    toolchain: Toolchain | None = None,
 ) -> PtxasResult:
     """Assemble a text with line information, or find what an earlier run made of it.
 
@@ -93,13 +94,14 @@ def assembled(
         arguments: for ptxas, beside the architecture.
         cache_directory: where the store is, or None.
         timeout: seconds that ptxas may take, or None.
+        toolchain: whose ptxas; None for that of the unit's toolkit.
 
     Raises:
         CompileError: ptxas refuses it.
         StageTimeoutError: it takes too long.
         ToolMissingError: there is no ptxas.
     """
-    toolchain = Toolchain(unit.toolkit)
+    toolchain = toolchain or Toolchain(unit.toolkit)
     flags = (f"-arch={unit.arch}", "-v", "-lineinfo", *arguments)
     # Of one ptxas's making, whichever file the text is in.
     digest, tool = hashlib.sha256(text).hexdigest(), toolchain.tool("ptxas")

@@ -173,6 +173,7 @@ from lmemscope.model.measured import (
     Traffic,
     ratio,
 )
+from lmemscope.model.occupancy import BlockSource, Limiter, Occupancy
 from lmemscope.model.places import calling_line, is_foreign, is_library, reader_line
 from lmemscope.model.reports import (
     CleanKernel,
@@ -215,6 +216,7 @@ from lmemscope.model.request import (
 )
 from lmemscope.model.sites import SassSites, SiteClass
 from lmemscope.model.source_text import DisplayPaths, SourceText
+from lmemscope.model.tune import TunedKernel, TunePoint, TuneReport
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
 from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
@@ -249,6 +251,7 @@ __all__ = [
     "Artifacts",
     "Baseline",
     "BaselineEntry",
+    "BlockSource",
     "BuiltObject",
     "CallChain",
     "CallFacts",
@@ -326,6 +329,7 @@ __all__ = [
     "LaunchStream",
     "LeftOut",
     "Limit",
+    "Limiter",
     "LineUse",
     "Link",
     "LinkDisagreement",
@@ -347,6 +351,7 @@ __all__ = [
     "MissingEvidence",
     "Moved",
     "ObjectState",
+    "Occupancy",
     "Order",
     "PathStep",
     "Pipe",
@@ -385,6 +390,9 @@ __all__ = [
     "Trial",
     "TrialVerdict",
     "TriedUnit",
+    "TunePoint",
+    "TuneReport",
+    "TunedKernel",
     "Uniformity",
     "Unit",
     "UnitReport",

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from lmemscope.model.occupancy import BlockSource, Limiter
 from lmemscope.model.request import Failure, SourceLocation, Tool
 from lmemscope.model.sites import known_sum
 from lmemscope.model.work import Cost
@@ -22,6 +23,9 @@ not compile, not in the time that it has, or lacks a kernel. `lmemscope.fixing.e
 
 NOTICED = 1.03
 """Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
+CLEARLY = 1.5
+"""How many times as fast something has to be modelled where it is chosen against better reason: the
+model is off by about so much, or by more, of half of the fixes that were timed."""
 
 
 class Edit(Struct, frozen=True, order=True):
@@ -103,8 +107,9 @@ class Figures(Struct, frozen=True):
         shared: static shared memory in bytes per block.
         ldl, stl: sites of local loads and stores.
         code_bytes: of machine code, inlined functions included.
-        occupancy: warps that a multiprocessor holds, of those that it could, for the kernel's
-            block.
+        occupancy: warps that a multiprocessor holds, of those that it could.
+        block, block_from, limited_by: the block that this is of, and what limits it, as in
+            `Occupancy`; absent in earlier documents.
     """
 
     registers: int | None
@@ -116,6 +121,9 @@ class Figures(Struct, frozen=True):
     stl: int | None
     code_bytes: int | None
     occupancy: float | None
+    block: int | None = None
+    block_from: BlockSource | None = None
+    limited_by: tuple[Limiter, ...] = ()
 
     @property
     def sites(self) -> int | None:

@@ -27,6 +27,7 @@ from lmemscope.model.facts import (
 from lmemscope.model.judgement import Finding, Quotes, Verdict
 from lmemscope.model.languages import LanguageName
 from lmemscope.model.launches import Launch
+from lmemscope.model.occupancy import Occupancy
 from lmemscope.model.request import KernelKind, SourceLocation
 from lmemscope.model.sites import SassSites, known_sum
 from lmemscope.model.work import Work
@@ -86,6 +87,8 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
         disagreements: sources that contradict each other.
         quotes: lines of the artefacts behind the findings; absent where they were not asked for.
         footprint: device memory that the driver reserves for it; None where no GPU was named.
+        occupancy: for the block that a launch in sight or launch bounds say, else the best one;
+            None of functions, and where registers or the architecture's limits are not known.
         shared_variables: in shared memory, those of the kernel's own body first; None where ptxas
             does not decide their places, or nothing shows them. No document holds them.
         language: of its source. No document holds it: findings say what follows.
@@ -127,6 +130,7 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     disagreements: tuple[Disagreement, ...]
     quotes: Quotes | None = None
     footprint: Footprint | None = always(None)
+    occupancy: Occupancy | None = always(None)
     shared_variables: tuple[SharedVariable, ...] | None = None
     has_floats: bool | None = None
     language: LanguageName = "cpp"

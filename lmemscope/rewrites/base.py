@@ -97,7 +97,7 @@ class Target(Struct, frozen=True, dict=True):
         found = [block_of(hit.case) for hit in self.hits]
         known = [block for block in found if block is not None]
         if self.asked_block is not None:
-            known.append(Block(self.asked_block, "--block", is_exact=True))
+            known.append(Block(self.asked_block, "--block", is_exact=True, source="option"))
         elif not known or len(known) != len(found):
             return None
         grids = [block.blocks for block in known if block.blocks is not None]

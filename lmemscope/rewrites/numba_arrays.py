@@ -61,9 +61,9 @@ class NumbaTarget:
         launched = _launched(self.text, self.kernel)
         known = [Block(launched, "launches", is_exact=True)] if launched is not None else []
         if launched is None and self.bounded is not None:
-            known = [Block(self.bounded, "launch_bounds", is_exact=False)]
+            known = [Block(self.bounded, "launch_bounds", is_exact=False, source="launch-bounds")]
         if self.asked_block is not None:
-            known.append(Block(self.asked_block, "--block", is_exact=True))
+            known.append(Block(self.asked_block, "--block", is_exact=True, source="option"))
         return max(known, key=lambda one: one.threads) if known else None
 
     @property

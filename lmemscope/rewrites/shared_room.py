@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lmemscope.analysis.occupancy import LARGEST_BLOCK
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, KernelFacts, ThreadRoom, count
 from lmemscope.rewrites.address_space import check_address_space
@@ -19,7 +20,6 @@ from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.recursion import may_call_itself
 from lmemscope.rewrites.written import declarators, in_file, kernels
-from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.launched_elsewhere import largest_launch
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk

@@ -7,9 +7,19 @@ import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from lmemscope.analysis.block_occupancy import occupancy_of
 from lmemscope.formats.demangle import plain_name, short_name
-from lmemscope.model import KernelFacts, SourceLocation, SourceText, count
+from lmemscope.model import (
+    BlockSource,
+    CauseShare,
+    KernelFacts,
+    SiteClass,
+    SourceLocation,
+    SourceText,
+    count,
+)
 from lmemscope.rules.base import Case
 from lmemscope.rules.block_sizes import (
     arguments_given,
@@ -22,9 +32,8 @@ from lmemscope.rules.block_sizes import (
 from lmemscope.rules.callers import kernels_running
 from lmemscope.rules.launch_reader import WrittenLaunch, launches_in
 
-LARGEST_BLOCK = 1024
-"""Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
 _WARP = 32
+_NO_SHARE = CauseShare.of("unattributed", None, 0, SiteClass())
 
 
 class Block(Struct, frozen=True):
@@ -37,6 +46,7 @@ class Block(Struct, frozen=True):
         is_dynamic: whether a launch asks for shared memory, or may.
         is_of_instance: whether a template's argument decides it: another instance has another.
         blocks: of a grid, at most; None where launches do not say it.
+        source: what says it.
     """
 
     threads: int
@@ -45,6 +55,7 @@ class Block(Struct, frozen=True):
     is_dynamic: bool = True
     is_of_instance: bool = False
     blocks: int | None = None
+    source: BlockSource = "launch"
 
 
 def block_of(case: Case) -> Block | None:
@@ -62,8 +73,31 @@ def block_of(case: Case) -> Block | None:
     if launched is None and bounds is not None and bounds.max_threads:
         text = f"the {count(bounds.max_threads, 'thread')} of __launch_bounds__"
         is_instance = bool(_own_arguments(case))
-        return Block(bounds.max_threads, text, is_exact=False, is_of_instance=is_instance)
+        return Block(
+            bounds.max_threads,
+            text,
+            is_exact=False,
+            is_of_instance=is_instance,
+            source="launch-bounds",
+        )
     return launched
+
+
+def block_of_kernel(facts: KernelFacts, sources: SourceText) -> Block | None:
+    """As `block_of`, of a kernel whatever its findings."""
+    return block_of(Case(facts, _NO_SHARE, None, (), sources))
+
+
+def occupancies(
+    facts: Iterable[KernelFacts], arch: str, sources: SourceText
+) -> tuple[KernelFacts, ...]:
+    """Kernels with their occupancy, for the blocks that the program gives them or the best ones."""
+    made = []
+    for one in facts:
+        block = block_of_kernel(one, sources) if one.kind == "entry" else None
+        known = (block.threads, block.source) if block is not None else None
+        made.append(replace(one, occupancy=occupancy_of(one, arch, known)))
+    return tuple(made)
 
 
 class _Launch(Struct, frozen=True):
@@ -213,7 +247,7 @@ def _of_runners(case: Case) -> Block | None:
     for one in kernels_running(plain_name(case.facts.demangled), home, case.sources):
         block = _launched(case, one.name, ())
         if block is None and one.bound is not None:
-            block = Block(one.bound, "", is_exact=False)
+            block = Block(one.bound, "", is_exact=False, source="launch-bounds")
         if block is None:
             return None
         found.append(block)

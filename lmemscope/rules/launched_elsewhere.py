@@ -15,6 +15,7 @@ from itertools import islice, product
 from math import prod
 from types import MappingProxyType
 
+from lmemscope.analysis.occupancy import LARGEST_BLOCK
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.formats.words import last_word
 from lmemscope.model import SourceLocation, SourceText
@@ -26,7 +27,6 @@ from lmemscope.rules.block_sizes import (
 )
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.launch_reader import Launches, launches_in
-from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.remembered import Remembered
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")

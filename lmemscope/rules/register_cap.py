@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lmemscope.analysis.occupancy import LARGEST_BLOCK
 from lmemscope.model import LANGUAGES, KernelFacts
 
 REGISTERS_PER_PARTITION = 16384
@@ -12,7 +13,6 @@ PARTITIONS = 4
 ALLOCATION_UNIT = 8
 WARP = 32
 HARDWARE_CAP = 255
-_LARGEST_BLOCK = 1024
 """CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications": 64 K
 registers per multiprocessor and 255 per thread for every capability from 7.5 to 12.1; they are
 allocated to warps in units of 256, 8 per thread. A quarter belongs to each of the multiprocessor's
@@ -49,8 +49,8 @@ def spilling_threads(facts: KernelFacts) -> int:
     if bounds is not None and bounds.max_threads:
         return bounds.max_threads
     used = facts.registers or 0
-    fitting = range(_LARGEST_BLOCK, 0, -WARP)
-    return next((one for one in fitting if registers_for(one, 1) >= used), _LARGEST_BLOCK)
+    fitting = range(LARGEST_BLOCK, 0, -WARP)
+    return next((one for one in fitting if registers_for(one, 1) >= used), LARGEST_BLOCK)
 
 
 def cap_of(facts: KernelFacts) -> Cap:

@@ -36,7 +36,7 @@ def test_readme_and_usage_show_options_that_exist() -> None:
     readme = "".join((ROOT / name).read_text() for name in ("README.md", "docs/usage.md"))
     commands = (
         "scan", "dump", "doctor", "explain", "rules", "check", "baseline", "report", "diff", "fix",
-        "measure",
+        "measure", "tune",
     )  # fmt: skip
     known = {c: run_program(c, "--help").out for c in commands}
     shown = "".join(re.findall(r"^```console\n(.*?)^```", readme, re.MULTILINE | re.DOTALL))

@@ -6,9 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope import rules
+from lmemscope.analysis.cost import Grid
 from lmemscope.fixing.attempts import has_equals
 from lmemscope.fixing.effect import Classes
-from lmemscope.fixing.judge import NOTHING, figures, frees, harm, judge, refusal
+from lmemscope.fixing.judge import NOTHING, frees, harm, judge, refusal
+from lmemscope.fixing.kernel_figures import figures
 from lmemscope.model import (
     Cause,
     CauseShare,
@@ -346,10 +348,10 @@ def test_what_functions_of_a_kernel_keep_is_in_its_figures() -> None:
     called = replace(base.ptxas, stack_frame=100, spill_stores=8, spill_loads=8)
     function = FunctionFacts("f", "f", called, SiteClass(2, 2, 8, 8), None)
     with_function = replace(base, callees=(function,))
-    shown = figures(with_function, "sm_90", 256)
+    shown = figures(with_function, "sm_90", Grid(256))
     assert shown.stack_frame == (base.stack_frame or 0) + 100
     assert shown.spill_stores == (base.spill_stores or 0) + 8
-    alone = figures(base, "sm_90", 256)
+    alone = figures(base, "sm_90", Grid(256))
     assert alone.stack_frame == base.stack_frame
 
 

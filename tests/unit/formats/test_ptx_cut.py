@@ -63,3 +63,16 @@ def test_a_name_that_is_defined_twice_keeps_the_text_in_order() -> None:
     assert len(found) < len(twice)
     assert found.count(b"\n") == twice.count(b"\n")
     assert PtxParts(twice).cut(["wanted", "other"]) == twice
+
+
+def test_a_function_that_is_dropped_is_declared_no_longer() -> None:
+    """ptxas would miss its body: "Unresolved extern function"."""
+    before = b".visible .func only_other\n() ;\n.extern .func outside();\n.global .u64 table"
+    declared = TEXT.replace(b".global .u64 table", before)
+    found = PtxParts(declared).cut(["wanted"])
+    assert b"only_other" not in found
+    assert b".visible .func" not in found
+    assert b".extern .func outside();" in found
+    # What stays may be declared first.
+    assert found.count(b"deep(.param .b32 a)") == 2
+    assert found.count(b"\n") == declared.count(b"\n")

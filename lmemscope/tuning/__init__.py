@@ -1,0 +1,1 @@
+"""From one PTX to a kernel's frontier of registers, spills and occupancy."""

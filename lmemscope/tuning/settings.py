@@ -1,0 +1,127 @@
+"""The ways in which one kernel's PTX is assembled, and ptxas's words for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lmemscope.analysis.occupancy import multiprocessor
+from lmemscope.model import CompileOptions
+from lmemscope.rules.register_cap import ALLOCATION_UNIT, HARDWARE_CAP, registers_for
+from lmemscope.tools.ptxas import options_for
+
+_LEAST_CAP = 16
+"""Registers of the lowest cap that any architecture takes: ptxas raises it where that is 24."""
+_UNCAPPED_THREADS = 256
+"""Threads of a block that leave each of them all registers that a thread can have."""
+_DIRECTIVE = re.compile(r"\.(maxntid|reqntid|minnctapersm|maxnreg)\s+([\d\s,]+)")
+_CAP_WORD = re.compile(r"-{1,2}(?:maxrregcount|minnctapersm|maxntid|override-directive-values)\b")
+PRAGMA = b' .pragma "enable_smem_spilling";'
+
+
+class Setting(Struct, frozen=True):
+    """One way to assemble a kernel.
+
+    Attributes:
+        cap: registers per thread at most; None for none.
+        min_blocks: blocks per multiprocessor at least, of ``threads`` threads; None for no bounds.
+        threads: of a block, with ``min_blocks``.
+        smem_spilling: whether registers are spilled to shared memory first.
+        is_own: whether it is as the program compiles the kernel.
+    """
+
+    cap: int | None = None
+    min_blocks: int | None = None
+    threads: int | None = None
+    smem_spilling: bool = False
+    is_own: bool = False
+
+
+NATURAL = Setting()
+OWN = Setting(is_own=True)
+
+
+class Directives(Struct, frozen=True):
+    """What a kernel's PTX says of its blocks and registers.
+
+    Attributes:
+        names: of the directives, with dots.
+        threads: of a block at most, or None.
+        limits: whether they leave a thread fewer registers than it could have.
+    """
+
+    names: tuple[str, ...] = ()
+    threads: int | None = None
+    limits: bool = False
+
+    @classmethod
+    def of(cls, header: str) -> Directives:
+        """From the text between a kernel's name and its body."""
+        found: dict[str, int] = {}
+        for name, values in _DIRECTIVE.findall(header):
+            product = 1
+            for number in values.split(","):
+                product *= int(number) if number.strip().isdigit() else 1
+            found[name] = product
+        threads = found.get("reqntid", found.get("maxntid"))
+        few = threads is not None and threads > _UNCAPPED_THREADS
+        limits = few or "minnctapersm" in found or "maxnreg" in found
+        return cls(tuple(sorted(f".{name}" for name in found)), threads, limits)
+
+
+def words_for(
+    setting: Setting, arch: str, options: CompileOptions, directives: Directives
+) -> tuple[str, ...]:
+    """ptxas's options beside the architecture, the report and line information."""
+    if setting.is_own:
+        return options_for(arch, options)[_GIVEN:]
+    plain = replace(options, maxrregcount=None, ptxas_args=_without_caps(options.ptxas_args))
+    words = [*options_for(arch, plain)[_GIVEN:]]
+    if setting.min_blocks is not None:
+        words += [f"-maxntid={setting.threads}", f"-minnctapersm={setting.min_blocks}"]
+    elif setting.cap is not None:
+        words.append(f"-maxrregcount={setting.cap}")
+    elif directives.limits:
+        words.append(f"-maxrregcount={HARDWARE_CAP}")
+    else:
+        return tuple(words)
+    return (*words, "-override-directive-values") if directives.names else tuple(words)
+
+
+_GIVEN = len(options_for("sm_90", CompileOptions()))
+"""Options that every assembly has: see `lmemscope.lowering.embedded_ptx.assembled`."""
+
+
+def caps_below(natural: int) -> Iterator[Setting]:
+    """The caps that change anything: registers are given to warps by 8 for each thread."""
+    for cap in range((natural - 1) // ALLOCATION_UNIT * ALLOCATION_UNIT, 0, -ALLOCATION_UNIT):
+        if cap >= _LEAST_CAP:
+            yield Setting(cap)
+
+
+def bounds_for(arch: str, threads: int) -> Iterator[Setting]:
+    """Minimum blocks per multiprocessor; of those that leave equal registers the most."""
+    limits = multiprocessor(arch)
+    warps = -(-threads // 32)
+    most = min(limits.blocks, limits.warps // warps) if limits is not None else 0
+    by_registers = {registers_for(threads, blocks): blocks for blocks in range(1, most + 1)}
+    for cap, blocks in by_registers.items():
+        yield Setting(cap, blocks, threads)
+
+
+def _without_caps(words: Sequence[str]) -> tuple[str, ...]:
+    """A user's own words for ptxas, without those that this command varies."""
+    kept: list[str] = []
+    skips = False
+    for word in words:
+        if skips and not word.startswith("-"):
+            skips = False
+            continue
+        found = _CAP_WORD.match(word)
+        skips = found is not None and "=" not in word and "override" not in word
+        if found is None:
+            kept.append(word)
+    return tuple(kept)
