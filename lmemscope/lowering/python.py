@@ -20,6 +20,7 @@ from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
+from lmemscope.sources.cupy_generated import GeneratedKernel, ParameterError
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
     Survey,
@@ -27,10 +28,11 @@ from lmemscope.sources.python import (
     program_of,
     survey,
 )
-from lmemscope.tools import nvrtc, process, ptxas, python_child
+from lmemscope.tools import cupy_templates, nvrtc, process, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
+_DIALECT = "requires at least C++17"
 
 _SHARE = 0.8
 """Of a unit's limit: the child has to end first, or nobody would end it."""
@@ -100,18 +102,75 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
         return _numba(unit, program)
     if program.kind == "jit.rawkernel":
         return _jit(unit, program)
-    if program.source is None:
+    return _cupy(unit, program)
+
+
+def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
+    if program.problem is not None:
         raise InputError(
             "read",
             f"{unit.input}: {program.kind} {program.name} at line {program.line}: "
             f"{program.problem}",
-            hint="make it a literal, or write the source to a .cu file and scan that",
+            hint="make it a literal, or have the file run and its kernels taken as they are made: "
+            "--run-python",
         )
     gaps = (
         *(Gap("cupy", note) for note in program.notes),
         *(Gap("cupy", doubt, "evidence") for doubt in program.doubts),
     )
+    signatures = _signatures(unit, program.name)
+    if program.generated is not None:
+        return _generated(unit, program, program.generated, signatures, gaps)
+    if signatures:
+        raise InputError(
+            "cupy",
+            f"{unit.input}: {program.name} is a {program.kind}: its source has its types, and it "
+            "takes no --signature",
+            hint="instances of templates are asked for by --instantiate",
+        )
+    assert program.source is not None
     return _compiled(unit, program.source, program.options, program.name_expressions, gaps)
+
+
+def _generated(
+    unit: Unit,
+    program: CupyProgram,
+    kernel: GeneratedKernel,
+    signatures: list[str],
+    gaps: tuple[Gap, ...],
+) -> Artifacts:
+    """A kernel that CuPy generates, for the types of a signature, or those it compiles with."""
+    around = cupy_templates.templates()
+    try:
+        assignments = [kernel.of_signature(one) for one in signatures[:1]] or kernel.assignments()
+    except ParameterError as error:
+        raise InputError("cupy", f"{unit.input}: --signature of {program.name}: {error}") from error
+    first: CompileError | None = None
+    tried = 0
+    for chosen in assignments:
+        tried += 1
+        own = (Gap("cupy", chosen.note),) if chosen.note else ()
+        try:
+            source = kernel.program(chosen, around)
+            return _compiled(unit, source, program.options, (), (*gaps, *own))
+        except CompileError as error:
+            first = first or error
+    assert first is not None
+    if tried > 1:
+        first.hint = (
+            f"tried with {tried} assignments of types to {', '.join(kernel.placeholders)}, first "
+            f"float32; say those of a call: --signature '{program.name}(...)'"
+        )
+    raise first
+
+
+def _signatures(unit: Unit, name: str) -> list[str]:
+    """Types of calls of a kernel, as the user gave them, without its name and parentheses."""
+    return [
+        text.partition("(")[2].rpartition(")")[0]
+        for text in unit.options.signatures
+        if text.partition("(")[0].strip() == name
+    ]
 
 
 def _compiled(
@@ -122,9 +181,17 @@ def _compiled(
     gaps: tuple[Gap, ...],
 ) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
-    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, extra=options)
+    # CuPy's own headers come before the toolkit's, which hold another CCCL.
+    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, first=cupy_options(options))
     names = (*name_expressions, *unit.options.instantiate)
-    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
+    try:
+        result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
+    except CompileError as error:
+        if _DIALECT in (error.log or ""):
+            error.hint = (
+                "CuPy refuses it, too: its headers need C++17, and the program names a dialect"
+            )
+        raise
     return Artifacts(
         unit=unit,
         frontend="cupy",
@@ -149,7 +216,7 @@ def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
             f"--signature '{program.name}(float32[:], int32)' with the types of your call",
         )
     answer = _ask_child(unit, "jit.rawkernel", program.name, program.line, [])
-    options = (*cupy_options(()), "-DCUPY_JIT_MODE")
+    options = ("-DCUPY_JIT_MODE",)
     gap = Gap("lines", "lines are those of the CUDA C++ that CuPy makes of the function")
     return _compiled(unit, answer["source"], options, (), (gap,))
 
