@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.lowering import python_runs
 from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
 from lmemscope.routes import Along, Asked, Expansion, per_arch
@@ -28,17 +25,11 @@ from lmemscope.sources.python import (
     program_of,
     survey,
 )
-from lmemscope.tools import cupy_templates, nvrtc, process, ptxas, python_child
+from lmemscope.tools import cupy_templates, nvrtc, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
 _DIALECT = "requires at least C++17"
-
-_SHARE = 0.8
-"""Of a unit's limit: the child has to end first, or nobody would end it."""
-
-_SECONDS = 120.0
-"""What running a user's file may take where no ``--timeout`` says otherwise."""
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -59,6 +50,10 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
     notes = tuple(_unread(unit, surveyed))
+    if unit.options.run_python and programs is not None and surveyed.is_open:
+        made, failure = python_runs.programs_of(unit)
+        programs = tuple((one.name, False) for one in made)
+        notes = (failure,) if failure is not None else ()
     if programs == () and (asked.walked or not unit.options.run_python):
         looked_at = Gap("read", f"{unit.input} holds no CuPy or Numba kernel", "note", unit.input)
         if not asked.walked and not notes:
@@ -97,7 +92,7 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
     del along, cache_directory
-    program = program_of(unit)
+    program = program_of(unit, python_runs.programs_of(unit)[0])
     if isinstance(program, NumbaKernel):
         return _numba(unit, program)
     if program.kind == "jit.rawkernel":
@@ -155,6 +150,8 @@ def _generated(
             return _compiled(unit, source, program.options, (), (*gaps, *own))
         except CompileError as error:
             first = first or error
+            if _DIALECT in (error.log or ""):
+                raise
     assert first is not None
     if tried > 1:
         first.hint = (
@@ -181,15 +178,19 @@ def _compiled(
     gaps: tuple[Gap, ...],
 ) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
+    if unit.options.std is not None:
+        options = tuple(option for option in options if "-std=" not in option)
     # CuPy's own headers come before the toolkit's, which hold another CCCL.
-    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, first=cupy_options(options))
+    own = cupy_options(options, has_dialect=unit.options.std is not None)
+    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, first=own)
     names = (*name_expressions, *unit.options.instantiate)
     try:
         result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
     except CompileError as error:
         if _DIALECT in (error.log or ""):
             error.hint = (
-                "CuPy refuses it, too: its headers need C++17, and the program names a dialect"
+                "CuPy refuses it, too: its headers need C++17, and the program asks for less; "
+                "--std c++17 takes the place of the program's own dialect"
             )
         raise
     return Artifacts(
@@ -313,22 +314,9 @@ def _ask_child(
         "signatures": [f"void{text}" if kind == "numba" else text for text in signatures],
         "arrays": arrays,
     }
-    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
-        asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
-        asked.write_text(json.dumps(request), encoding="utf-8")
-        # As a file and with -P: of the current directory it imports only what the user's file does.
-        done = process.run(
-            [sys.executable, "-P", python_child.__file__, str(asked), str(answered)],
-            timeout=(unit.options.time_limit or _SECONDS) * _SHARE,
-        )
-        if not answered.exists():
-            raise CompileError(
-                "run",
-                f"{unit.input}: running it ended the process with code {done.returncode}",
-                hint="guard what must not run on import with: if __name__ == '__main__'",
-                log=done.output,
-            )
-        answer: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+    answer, output = python_runs.ask(
+        python_child.__file__, request, unit.input, python_runs.time_limit(unit)
+    )
     if answer.get("missing") == "signature":
         raise InputError(
             kind.partition(".")[0],
@@ -336,7 +324,7 @@ def _ask_child(
             hint=f"say the types of a call: --signature '{name}(float32[::1], int32)'",
         )
     if "error" in answer:
-        raise _child_error(unit, name, str(answer["error"]), done.output)
+        raise _child_error(unit, name, str(answer["error"]), output)
     return answer
 
 

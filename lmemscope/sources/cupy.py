@@ -150,7 +150,7 @@ def read_programs(tree: ast.Module, source: str, path: str) -> CupyPrograms:
         targets = _targets(tree)
         for call in kinds:
             met = [one for one in followed.calls if one.node is call]
-            programs, used = _programs_of(met, targets.get(call), path)
+            programs, used = programs_of_call(met, targets.get(call), path)
             found += programs
             lines |= used
         if followed.unfollowed:
@@ -162,7 +162,7 @@ def read_programs(tree: ast.Module, source: str, path: str) -> CupyPrograms:
         found.append(CupyProgram(function.name, "jit.rawkernel", line, None, problem=problem))
     in_order = sorted(found, key=lambda program: program.line)
     return CupyPrograms(
-        tuple(_distinct(in_order)), tuple(recognised), tuple(_literals(tree, lines)), files
+        tuple(distinct(in_order)), tuple(recognised), tuple(_literals(tree, lines)), files
     )
 
 
@@ -193,7 +193,7 @@ def _lines(node: ast.expr | ast.stmt) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def _programs_of(
+def programs_of_call(
     met: Sequence[Met], target: str | None, path: str
 ) -> tuple[list[CupyProgram], set[int]]:
     """Programs that one call makes, and lines of the file that their sources are from."""
@@ -277,7 +277,8 @@ class _Reader:
         names = _PARAMETERS[met.kind]
         self._arguments: dict[str, Value] = dict(zip(names, met.arguments, strict=False))
         self._arguments |= met.words
-        self.lines: set[int] = set()
+        given = [one for one in self._arguments.values() if isinstance(one, Text)]
+        self.lines = {line for text in given for file, line in text.places if file == path}
 
     def read(self, target: str | None) -> list[CupyProgram]:
         """The programs that it makes: one, or of a ufunc one for each of its routines."""
@@ -367,7 +368,6 @@ class _Reader:
             raise _ProblemError(f"its {what or name} is no string")
         if not _is_compilable(value.value):
             raise _ProblemError("its source is no text that can be written to a file")
-        self.lines |= {line for file, line in value.places if file == self._path}
         return value
 
     def _generated(self) -> GeneratedKernel:
@@ -414,16 +414,21 @@ def _is_compilable(text: str) -> bool:
         return False
 
 
-def cupy_options(given: Sequence[str]) -> tuple[str, ...]:
-    """The options of the user's with those that CuPy 14 adds: its own headers, of which CCCL's come
-    first, and C++17 only if they name no dialect (`cupy._core.core.assemble_cupy_compiler_options`
-    and `cupy.cuda.compiler`)."""
+def cupy_options(given: Sequence[str], *, has_dialect: bool = False) -> tuple[str, ...]:
+    """A program's options with those that CuPy 14 adds, as `assemble_cupy_compiler_options` of
+    `cupy._core.core` and `cupy.cuda.compiler` do.
+
+    Args:
+        given: of the program.
+        has_dialect: whether a dialect is given elsewhere; else it is C++17 where they name none.
+    """
     found = importlib.util.find_spec("cupy")
     assert found is not None
     assert found.origin is not None
     include = os.path.join(os.path.dirname(found.origin), "_core", "include")
     bundled = [os.path.join(include, "cupy", "_cccl", one) for one in _BUNDLED]
-    dialect = () if any("-std=" in option for option in given) else ("--std=c++17",)
+    has_dialect = has_dialect or any("-std=" in option for option in given)
+    dialect = () if has_dialect else ("--std=c++17",)
     return (
         *(f"-I{one}" for one in bundled if os.path.isdir(one)),
         *(*given, *dialect, f"-I{include}", "-ftz=true", "--device-as-default-execution-space"),
@@ -441,7 +446,8 @@ def _jit_kernels(
                 yield node, marks[0].func if isinstance(marks[0], ast.Call) else marks[0]
 
 
-def _distinct(programs: list[CupyProgram]) -> Iterator[CupyProgram]:
+def distinct(programs: list[CupyProgram]) -> Iterator[CupyProgram]:
+    """Programs, equal names told apart by a number."""
     seen: dict[str, int] = {}
     for program in programs:
         seen[program.name] = seen.get(program.name, 0) + 1

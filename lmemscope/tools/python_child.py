@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-RUN_NAME = "__lmemscope__"
-"""What the file sees as ``__name__``: neither its main block nor an import of its package."""
 
 
 def main() -> None:
@@ -117,9 +113,15 @@ def _jit(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(path: str) -> dict[str, Any]:
-    # Only now: what the user's file may import must not be found in front of our own imports.
-    sys.path[:0] = [os.path.dirname(path), os.getcwd()]
-    return runpy.run_path(path, run_name=RUN_NAME)
+    import importlib.util
+
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_run.py")
+    spec = importlib.util.spec_from_file_location("_lmemscope_python_run", beside)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.run(path)  # type: ignore[no-any-return]
 
 
 def _find(namespace: dict[str, Any], name: str, attribute: str) -> tuple[Any, int]:

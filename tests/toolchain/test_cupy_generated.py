@@ -153,3 +153,64 @@ def test_a_ufunc_has_a_kernel_for_each_routine(tmp_path: Path) -> None:
     assert set(units) == {"u.py[twice__0]", "u.py[twice__1]"}
     assert "float32" in units["u.py[twice__0]"]["gaps"][0]["reason"]
     assert all(unit["failure"] is None for unit in units.values())
+
+
+MADE = """import os
+import cupy as cp
+from .sizes import N
+
+def make(kind):
+    return cp.RawKernel('''
+extern "C" __global__ void hist(const int *at, {t} *out, int m) {{
+    {t} bins[{n}];
+    for (int i = 0; i < {n}; ++i) bins[i] = 0;
+    for (int i = 0; i < m; ++i)
+        bins[at[i] % {n}] += 1;
+    for (int i = 0; i < {n}; ++i) out[i] = bins[i];
+}}
+'''.format(t=kind, n=N), 'hist')
+
+for kind in os.environ.get("KINDS", "int double").split():
+    make(kind)((1,), (1,), ())
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "sizes.py").write_text("import os\nN = len(os.environ) * 0 + 24\n")
+    (package / "kernels.py").write_text(MADE)
+    return tmp_path
+
+
+def test_kernels_are_taken_as_running_makes_them(package: Path) -> None:
+    done = run_program(
+        "scan", "package/kernels.py", "--run-python", "--format", "json", cwd=package
+    )
+    assert done.code == 0, done.out + done.err
+    units = done.document["units"]
+    assert [unit["kernels"][0]["stack_frame"] for unit in units] == [96, 192]
+    for unit in units:
+        (finding,) = unit["kernels"][0]["findings"]
+        assert finding["location"] == {"file": "package/kernels.py", "line": 11}
+        assert finding["related"][0]["line"] == 8 or finding["object"] == "bins"
+
+
+def test_nothing_is_run_unless_asked(package: Path) -> None:
+    done = run_program("scan", "package/kernels.py", cwd=package)
+    assert done.code == 3
+    assert "a module" in done.out + done.err or "depends on" in done.out + done.err
+    assert "--run-python" in done.out + done.err
+
+
+def test_what_was_made_before_an_error_is_read(package: Path) -> None:
+    with (package / "package" / "kernels.py").open("a") as file:
+        file.write("raise RuntimeError('no GPU')\n")
+    done = run_program(
+        "scan", "package/kernels.py", "--run-python", "--format", "json", cwd=package
+    )
+    assert len(done.document["units"]) == 2
+    (gap,) = [gap for gap in done.document["gaps"] if gap["stage"] == "run"]
+    assert "RuntimeError: no GPU" in gap["reason"]
