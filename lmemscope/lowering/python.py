@@ -9,15 +9,17 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
+from lmemscope.files import read_input
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering import python_runs
 from lmemscope.lowering.compile_cuda import instantiations
-from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
+from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable, base_name
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
 from lmemscope.sources.cupy_generated import GeneratedKernel, ParameterError
+from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
     Survey,
@@ -25,6 +27,7 @@ from lmemscope.sources.python import (
     program_of,
     survey,
 )
+from lmemscope.sources.python_comments import comments_of
 from lmemscope.tools import cupy_templates, nvrtc, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 
@@ -92,12 +95,21 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
     del along, cache_directory
-    program = program_of(unit, python_runs.programs_of(unit)[0])
+    programs = python_runs.programs_of(unit)[0]
+    program = program_of(unit, programs)
     if isinstance(program, NumbaKernel):
-        return _numba(unit, program)
-    if program.kind == "jit.rawkernel":
-        return _jit(unit, program)
-    return _cupy(unit, program)
+        artifacts, kernels = _numba(unit, program), [program.name]
+    else:
+        artifacts = _jit(unit, program) if program.kind == "jit.rawkernel" else _cupy(unit, program)
+        found = artifacts.source.kernels if artifacts.source is not None else ()
+        kernels = [*dict.fromkeys(base_name(kernel.name) for kernel in found)]
+    comments = comments_of(
+        decoded_python(read_input(unit.path)),
+        program.line,
+        kernels,
+        [other.line for other in programs],
+    )
+    return replace(artifacts, directives=comments)
 
 
 def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
@@ -162,12 +174,20 @@ def _generated(
 
 
 def _signatures(unit: Unit, name: str) -> list[str]:
-    """Types of calls of a kernel, as the user gave them, without its name and parentheses."""
-    return [
-        text.partition("(")[2].rpartition(")")[0]
-        for text in unit.options.signatures
-        if text.partition("(")[0].strip() == name
-    ]
+    """Types of calls of a kernel, as the user gave them, without its name and parentheses.
+
+    ``module:kernel(...)`` speaks of the kernel of that module alone, and goes before others.
+    """
+    file, _, _ = os.path.basename(unit.path).rpartition(".")
+    of_module: list[str] = []
+    of_any: list[str] = []
+    for text in unit.options.signatures:
+        called, _, types = text.partition("(")
+        module, colon, own = called.strip().rpartition(":")
+        stem = os.path.basename(module).removesuffix(".py").rpartition(".")[2]
+        if own.strip() == name and (not colon or stem == file):
+            (of_module if colon else of_any).append(types.rpartition(")")[0])
+    return of_module or of_any
 
 
 def _compiled(
@@ -301,17 +321,15 @@ def _ask_child(
     unit: Unit, kind: str, name: str, line: int, arrays: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Run the user's file in a process of its own and have one kernel compiled there."""
-    signatures = [
-        text if kind == "jit.rawkernel" else text[len(name) :]
-        for text in unit.options.signatures
-        if text.partition("(")[0].strip() == name
-    ]
+    given = _signatures(unit, name)
+    spelled = "void({})" if kind == "numba" else f"{name}({{}})"
+    signatures = [spelled.format(types) for types in given]
     request = {
         "kind": kind,
         "path": unit.path,
         "name": name,
         "arch": unit.arch,
-        "signatures": [f"void{text}" if kind == "numba" else text for text in signatures],
+        "signatures": signatures,
         "arrays": arrays,
     }
     answer, output = python_runs.ask(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from lmemscope.model.cuda_source import CudaSource
-from lmemscope.model.request import Frontend, Gap, Tool, Unit
+from lmemscope.model.request import Frontend, Gap, KernelDirective, Tool, Unit
 
 
 class Member(Struct, frozen=True):
@@ -73,6 +73,7 @@ class Artifacts(Struct, frozen=True):
         variables: what the front end knows of variables, where no debug compilation can tell.
         assembled: where ``cubin`` was not made here and has no line tables, what ptxas makes of
             ``ptx``, with its report in ``ptxas_log``; else None.
+        directives: comments about its kernels that are in no CUDA source.
     """
 
     unit: Unit
@@ -90,3 +91,4 @@ class Artifacts(Struct, frozen=True):
     program: str | None = None
     variables: tuple[Variable, ...] | None = None
     assembled: bytes | None = None
+    directives: tuple[KernelDirective, ...] = ()

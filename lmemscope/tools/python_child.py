@@ -30,32 +30,35 @@ def main() -> None:
 def _numba(request: dict[str, Any]) -> dict[str, Any]:
     from numba import cuda
 
-    given: dict[str, list[Any]] = {}
-    options: dict[str, dict[str, Any]] = {}
+    given: dict[Any, list[Any]] = {}
+    options: dict[Any, dict[str, Any]] = {}
+    made: list[Any] = []
     plain = cuda.jit
 
     def lazy(func_or_sig: Any = None, *arguments: Any, **keywords: Any) -> Any:
         """`cuda.jit` that compiles nothing yet: a signature would make it ask for a device."""
         if isinstance(func_or_sig, types.FunctionType):
-            return plain(func_or_sig, *arguments, **keywords)
+            made.append(plain(func_or_sig, *arguments, **keywords))
+            return made[-1]
 
         def decorate(function: Callable[..., Any]) -> Any:
             if func_or_sig is not None:
                 listed = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
-                given.setdefault(function.__name__, []).extend(listed)
-            options[function.__name__] = keywords
-            return plain(*arguments, **keywords)(function)
+                given.setdefault(function, []).extend(listed)
+            options[function] = keywords
+            made.append(plain(*arguments, **keywords)(function))
+            return made[-1]
 
         return decorate
 
     cuda.jit = lazy
     namespace = _run(request["path"])
-    dispatcher, others = _find(namespace, request["name"], "py_func")
-    signatures = request["signatures"] or given.get(request["name"], [])
+    dispatcher, others = _find({**dict(enumerate(made)), **namespace}, request["name"], "py_func")
+    signatures = request["signatures"] or given.get(dispatcher.py_func, [])
     if not signatures:
         return {"missing": "signature"}
     signature = signatures[0]
-    chosen = options.get(request["name"], {})
+    chosen = options.get(dispatcher.py_func, {})
     major, minor = divmod(int(request["arch"].removeprefix("sm_").rstrip("af")), 10)
     _pretend(major, minor)
     ptx, _ = cuda.compile_ptx(
@@ -124,7 +127,7 @@ def _run(path: str) -> dict[str, Any]:
     return module.run(path)  # type: ignore[no-any-return]
 
 
-def _find(namespace: dict[str, Any], name: str, attribute: str) -> tuple[Any, int]:
+def _find(namespace: dict[Any, Any], name: str, attribute: str) -> tuple[Any, int]:
     """The kernel of that name, of the module or made by one of its functions, and how many more."""
     found = {
         id(value): value
