@@ -291,7 +291,10 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
         cubin=assembled.cubin,
         tools=(assembled.tool, _numba_version()),
         gaps=gaps,
-        variables=tuple(_variables(unit, kernel, ptx, answer["arrays"])),
+        variables=(
+            *_variables(unit, kernel, ptx, answer["arrays"]),
+            *_parameters(unit, kernel, ptx, answer["parameters"]),
+        ),
     )
 
 
@@ -315,6 +318,26 @@ def _variables(
         for function in functions
         for order, (array, found) in enumerate(zip(kernel.arrays, arrays, strict=True))
     ]
+
+
+def _parameters(
+    unit: Unit, kernel: NumbaKernel, ptx: bytes, names: list[str] | None
+) -> Iterator[Variable]:
+    """The kernel's parameters, which PTX has taken apart; none where their numbers differ."""
+    for function in PtxModule(ptx).functions:
+        if names is not None and len(function.parameters) == len(names):
+            for order, name in enumerate(names):
+                yield Variable(
+                    function=function.name,
+                    name=name,
+                    type="",
+                    size=0,
+                    file=unit.path,
+                    line=kernel.line,
+                    is_parameter=True,
+                    members=(),
+                    order=order,
+                )
 
 
 def _ask_child(

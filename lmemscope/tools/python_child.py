@@ -75,8 +75,36 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         "signature": str(signature),
         "others": len(signatures) - 1,
         "namesakes": others,
+        "parameters": _parameters(dispatcher.py_func, signature),
         "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
     }
+
+
+def _parameters(function: Callable[..., Any], signature: Any) -> list[str] | None:
+    """What the parameters of PTX are in Python; None where a type is passed in another way.
+
+    Numba passes an array as pointers to its object and its owner, the numbers and sizes of its
+    elements, the elements, its shape and its strides.
+    """
+    import inspect
+
+    from numba import types as kinds
+    from numba.core import sigutils
+
+    arguments, _ = sigutils.normalize_signature(signature)
+    named = list(inspect.signature(function).parameters)
+    found: list[str] = []
+    for name, kind in zip(named, arguments, strict=False):
+        if isinstance(kind, kinds.Array):
+            found += [f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize")]
+            found.append(name)
+            for part in ("shape", "strides"):
+                found += [f"{name}.{part}[{axis}]" for axis in range(kind.ndim)]
+        elif isinstance(kind, kinds.Integer | kinds.Float | kinds.Boolean):
+            found.append(name)
+        else:
+            return None
+    return found
 
 
 def _pretend(major: int, minor: int) -> None:
