@@ -136,7 +136,7 @@ def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
             hint="instances of templates are asked for by --instantiate",
         )
     assert program.source is not None
-    return _compiled(unit, program.source, program.options, program.name_expressions, gaps)
+    return compile_text(unit, program.source, program.options, program.name_expressions, gaps)
 
 
 def _generated(
@@ -159,7 +159,7 @@ def _generated(
         own = (Gap("cupy", chosen.note),) if chosen.note else ()
         try:
             source = kernel.program(chosen, around)
-            return _compiled(unit, source, program.options, (), (*gaps, *own))
+            return compile_text(unit, source, program.options, (), (*gaps, *own))
         except CompileError as error:
             first = first or error
             if _DIALECT in (error.log or ""):
@@ -190,13 +190,25 @@ def _signatures(unit: Unit, name: str) -> list[str]:
     return of_module or of_any
 
 
-def _compiled(
+def compile_text(
     unit: Unit,
     source: str,
     options: tuple[str, ...],
     name_expressions: tuple[str, ...],
     gaps: tuple[Gap, ...],
 ) -> Artifacts:
+    """Compile a text as CuPy does.
+
+    Args:
+        unit: that it is of.
+        source: CUDA C++.
+        options: of the program's own.
+        name_expressions: templates to instantiate.
+        gaps: what to say of it.
+
+    Raises:
+        CompileError, ToolMissingError: NVRTC refuses it, or is missing.
+    """
     toolchain = Toolchain(unit.toolkit)
     if unit.options.std is not None:
         options = tuple(option for option in options if "-std=" not in option)
@@ -239,7 +251,7 @@ def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
     answer = _ask_child(unit, "jit.rawkernel", program.name, program.line, [])
     options = ("-DCUPY_JIT_MODE",)
     gap = Gap("lines", "lines are those of the CUDA C++ that CuPy makes of the function")
-    return _compiled(unit, answer["source"], options, (), (gap,))
+    return compile_text(unit, answer["source"], options, (), (gap,))
 
 
 def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
