@@ -18,6 +18,7 @@ from lmemscope.sources.cupy_generated import GeneratedKernel, ParameterError, pa
 from lmemscope.sources.cupy_ufuncs import kernels_of
 from lmemscope.sources.located_text import Text, at
 from lmemscope.sources.python_followed import Met, follow
+from lmemscope.sources.python_origins import Origins
 from lmemscope.sources.python_values import Unknown, Value, plain, unknown_of
 from lmemscope.sources.tool_words import nvrtc_words
 
@@ -135,9 +136,18 @@ def find_programs(tree: ast.Module, source: str, path: str) -> list[CupyProgram]
     return list(read_programs(tree, source, path).programs)
 
 
-def read_programs(tree: ast.Module, source: str, path: str) -> CupyPrograms:
-    """CuPy kernels in a parsed file, and what they were read from."""
-    imported = _Imports(tree)
+def read_programs(
+    tree: ast.Module, source: str, path: str, origins: Origins | None = None
+) -> CupyPrograms:
+    """CuPy kernels in a parsed file, and what they were read from.
+
+    Args:
+        tree: of the file.
+        source: its text.
+        path: its absolute path.
+        origins: of its values, for CuPy's names that come by other modules of the user's.
+    """
+    imported = _Imports(tree, origins)
     found: list[CupyProgram] = []
     recognised: list[ast.expr] = []
     lines: set[int] = set()
@@ -233,7 +243,8 @@ def class_of_name(name: str) -> str | None:
 class _Imports:
     """Names under which the file knows CuPy and its classes."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, origins: Origins | None) -> None:
+        self._origins = origins
         self._modules: dict[str, str] = {}
         self._names: dict[str, str] = {}
         for node in ast.walk(tree):
@@ -246,7 +257,12 @@ class _Imports:
                     self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 
     def class_of(self, node: ast.expr) -> str | None:
-        return class_of_name(self.full_name(node))
+        found = class_of_name(self.full_name(node))
+        is_attribute = isinstance(node, ast.Attribute) and node.attr in _PARAMETERS
+        if found is not None or self._origins is None or not is_attribute:
+            return found
+        kinds = {class_of_name(name) for name in self._origins.of(node)}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def is_rawkernel(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):

@@ -69,7 +69,7 @@ Three ways out:
 def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
     """Numba kernels in a parsed file, in order of their lines."""
     names = _cuda_names(tree)
-    called = {function: maker for _, maker, function in _calls(tree, names)}
+    called = {function: maker for _, maker, function in _calls(tree, names) if function}
     found = []
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
@@ -86,11 +86,12 @@ def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
 
 def _calls(
     tree: ast.Module, names: tuple[set[str], set[str]]
-) -> Iterator[tuple[ast.expr, ast.expr, ast.FunctionDef]]:
-    """Calls that make a kernel of a function of the file: ``cuda.jit(f)`` and ``cuda.jit(...)(f)``.
+) -> Iterator[tuple[ast.expr, ast.expr, ast.FunctionDef | None]]:
+    """Calls of a function of the file, ``cuda.jit(f)`` and ``cuda.jit(...)(f)``, and of any other
+    to be a device function.
 
     Yields:
-        The expression of ``cuda.jit``, what has its arguments, and the function.
+        The expression of ``cuda.jit``, what has its arguments, and the file's function.
     """
     functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
     for node in ast.walk(tree):
@@ -100,11 +101,16 @@ def _calls(
         if not isinstance(node, ast.Call) or len(node.args) != 1:
             continue
         given, maker = node.args[0], node.func
+        if not _is_jit(maker, names):
+            continue
         named = functions[given.id] if isinstance(given, ast.Name) else []
+        jit = maker.func if isinstance(maker, ast.Call) else maker
+        arguments = maker if isinstance(maker, ast.Call) else node
         # Of several functions of one name, only running the file tells which.
-        if _is_jit(maker, names) and len(named) == 1:
-            jit = maker.func if isinstance(maker, ast.Call) else maker
-            yield jit, maker if isinstance(maker, ast.Call) else node, named[0]
+        if len(named) == 1:
+            yield jit, arguments, named[0]
+        elif _is_device(arguments):
+            yield jit, arguments, None
 
 
 def decorators(tree: ast.Module) -> list[ast.expr]:

@@ -127,7 +127,7 @@ def read_file(path: str, name: str) -> PythonFile:
         if not reaches:
             # It names nothing that makes kernels; only what it does not name may.
             return PythonFile((), find_unnamed(tree, origins), reaches)
-        of_cupy = cupy.read_programs(tree, source, path)
+        of_cupy = cupy.read_programs(tree, source, path, origins)
         programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
         recognised = (*of_cupy.recognised, *decorators(tree))
         unread = find_unread(tree, recognised, of_cupy.texts, origins)

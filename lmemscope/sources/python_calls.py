@@ -176,9 +176,12 @@ _BUILTINS: dict[str, Callable[..., Value]] = {
     "open": _opened,
 }
 _MATH = ("ceil", "floor", "log", "log2", "log10", "sqrt", "gcd", "exp", "sin", "cos", "isqrt")
+_OF_NUMPY = ("log", "log2", "log10", "sqrt", "exp", "sin", "cos")
+"""Of numbers NumPy gives what Python's own functions give, and shows it alike."""
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **{f"builtins.{name}": function for name, function in _BUILTINS.items()},
     **{f"math.{name}": _of_numbers(getattr(math, name)) for name in _MATH},
+    **{f"numpy.{name}": _of_numbers(getattr(math, name)) for name in _OF_NUMPY},
     "io.open": _opened,
     "itertools.product": _product,
     "itertools.chain": lambda *values: [one for value in values for one in _all(value)],

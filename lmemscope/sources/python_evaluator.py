@@ -125,7 +125,7 @@ class Evaluator:
         return Unknown(f"`{function.name}()`")
 
     def called(self, node: ast.Call, name: str, frame: Frame) -> Value | None:
-        """What a call of an imported function is, for who has an eye on it; else None."""
+        """What a call is, for who has an eye on it; else None. The name is that of an import."""
         del node, name, frame
         return None
 
@@ -419,10 +419,10 @@ class Evaluator:
 
     def _call(self, node: ast.Call, frame: Frame) -> Value:
         function = self.value(node.func, frame)
-        if isinstance(function, Named):
-            special = self.called(node, function.name, frame)
-            if special is not None:
-                return special
+        name = function.name if isinstance(function, Named) else ""
+        special = self.called(node, name, frame)
+        if special is not None:
+            return special
         arguments, words, unpacked = self.arguments(node, frame)
         if unpacked is not None:
             return unpacked

@@ -7,6 +7,7 @@ literal list that a loop goes through, or for each way through a function.
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -114,14 +115,14 @@ class _Following:
         unfollowed: list[str] = []
         beyond = Unknown("more than is followed of the file")
         reason = Unknown("statements that are not followed")
-        try:
+        with contextlib.suppress(BeyondError, RecursionError):
             self._main.execute()
-            for function in self._alone():
-                if not self._main.execute_alone(function):
-                    unfollowed.append(function.name)
-            for function in self._missed():
-                self._main.execute_alone(function)
-        except (BeyondError, RecursionError):
+        for function in self._alone():
+            if not self._is_followed(function):
+                unfollowed.append(function.name)
+        for function in self._missed():
+            self._is_followed(function)
+        if self._main.texts.is_spent:
             reason = beyond
         for call, kind in self._kinds.items():
             if not self._met[call]:
@@ -130,6 +131,14 @@ class _Following:
             self._files |= executor.texts.files
         calls = [one for call in self._kinds for one in self._met[call]]
         return Followed(tuple(calls), tuple(self._files), tuple(unfollowed))
+
+    def _is_followed(self, function: Function) -> bool:
+        """Follow a function; whether on every way through it."""
+        self._main.texts.begin()
+        try:
+            return self._main.execute_alone(function)
+        except (BeyondError, RecursionError):
+            return False
 
     def _tell(self, node: ast.Call, name: str, frame: Frame) -> bool:
         kind = self._kinds.get(node)

@@ -11,8 +11,10 @@ from lmemscope.files import decoded_text, read_beside
 from lmemscope.sources.located_text import Place, Spelling, Text, at
 from lmemscope.sources.python_values import OpenFile, Unknown, Value
 
-_STEPS = 500_000
+_STEPS = 400_000
 """What finding out all values of a file may take: expressions looked at, and text put together."""
+_AT_ONCE = 60_000
+"""What one function may take of that."""
 _LETTERS = 256
 """Letters that are put together in a step."""
 _SHOWN = 60
@@ -37,7 +39,7 @@ class SourceTexts:
         self._lines = [f"{line}\n".encode("utf-8", "surrogatepass") for line in source.split("\n")]
         self._path = path
         self._literals: dict[ast.expr, Text] = {}
-        self._left = _STEPS
+        self._left = self._before = _STEPS
         self.files: dict[str, None] = {}
 
     def step(self, letters: int = 0) -> None:
@@ -47,8 +49,17 @@ class SourceTexts:
             BeyondError: it is too much.
         """
         self._left -= 1 + letters // _LETTERS
-        if self._left < 0:
+        if self._left < 0 or self._left < self._before - _AT_ONCE:
             raise BeyondError
+
+    def begin(self) -> None:
+        """Count what a function takes from here on."""
+        self._before = self._left
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more may be looked at."""
+        return self._left < 0
 
     def literal(self, node: ast.Constant, value: str) -> Text:
         """The text of a string's literal."""
