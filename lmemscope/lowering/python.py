@@ -57,6 +57,8 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
         made, failure = python_runs.programs_of(unit)
         programs = tuple((one.name, False) for one in made)
         notes = (failure,) if failure is not None else ()
+        if not made and failure is not None:
+            return Expansion((), notes)
     if programs == () and (asked.walked or not unit.options.run_python):
         looked_at = Gap("read", f"{unit.input} holds no CuPy or Numba kernel", "note", unit.input)
         if not asked.walked and not notes:
@@ -294,6 +296,9 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
         ending = "" if answer["namesakes"] == 1 else "s"
         more = f"{answer['namesakes']} more kernel{ending} of this name; the first was compiled"
         gaps = (*gaps, Gap("numba", more))
+    if answer["ended"] is not None:
+        reason = f"running {unit.input} ended with {answer['ended']}, after the kernel was made"
+        gaps = (*gaps, Gap("numba", reason))
     return Artifacts(
         unit=unit,
         frontend="numba",
@@ -382,14 +387,18 @@ def _ask_child(
 
 
 def _child_error(unit: Unit, name: str, said: str, output: str) -> CompileError | ToolMissingError:
-    if said.startswith(("ModuleNotFoundError: No module named 'numba", "ImportError")):
+    if said.startswith("ModuleNotFoundError: No module named 'numba"):
         return ToolMissingError(
             "numba",
             f"{unit.input}: {said}",
             hint="install Numba for CUDA with: pip install 'lmemscope[numba]'",
         )
+    hint = None
+    if said.startswith("ModuleNotFoundError"):
+        hint = "what the file imports has to be installed where lmemscope is"
     first = said.strip().splitlines()[0]
-    return CompileError("run", f"{unit.input}: {name}: {first}", log=f"{said}\n{output}".strip())
+    log = f"{said}\n{output}".strip()
+    return CompileError("run", f"{unit.input}: {name}: {first}", hint=hint, log=log)
 
 
 def _numba_version() -> Tool:

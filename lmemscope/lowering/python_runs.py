@@ -82,7 +82,8 @@ def programs_of(unit: Unit) -> tuple[list[Program], Gap | None]:
     in_order = [*kept, *new]
     if failure is None:
         return in_order, None
-    reason = f"running {unit.input} ended with {failure}; what it made before was read"
+    before = "what it made before was read" if new else "before it made a kernel"
+    reason = f"running {unit.input} ended with {failure}; {before}"
     return in_order, Gap("run", reason, "evidence", unit.input)
 
 

@@ -32,6 +32,7 @@ _MOST = 24
 _ARRAY = re.compile(r"\[\s*:+\s*(?:1\s*)?\]")
 
 
+_CODE = ("operation", "map_expr", "loop_prep", "after_loop")
 _MARK = re.compile(r"@(\w+)@")
 
 
@@ -189,7 +190,7 @@ class GeneratedKernel:
             kind = data_type(at(named, ("", 0)))
             if kind is None:
                 raise ParameterError(f"{part} of the signature is no data type")
-            if named == part and not parameter.raw and parameter in self.inputs:
+            if named == part and parameter in self.inputs:
                 scalars.add(parameter.name)
             self._agree(parameter, kind, types)
         missing = [name for name in self.placeholders if name not in types]
@@ -231,15 +232,28 @@ class GeneratedKernel:
         return joined(texts).as_program()
 
     def _with_kind(self, parameter: Parameter, chosen: Assignment) -> Parameter:
-        """A parameter as an array or a number; what surrounds the loop uses is a number: an array
-        has no element there."""
+        """A parameter as an array or a number.
+
+        What surrounds the loop uses is a number, for an array has no element there; and so is what
+        is passed raw to be indexed, and never is.
+        """
         if chosen.scalars is not None:
             is_scalar = parameter.name in chosen.scalars
+        elif parameter.raw:
+            is_scalar = parameter in self.inputs and self._is_never_indexed(parameter.name)
         else:
             around = "".join(self.texts[one].value for one in ("loop_prep", "after_loop"))
-            is_scalar = not parameter.raw and parameter.name in re.findall(r"\w+", around)
+            is_scalar = parameter.name in re.findall(r"\w+", around)
         return Parameter(
             *(parameter.type, parameter.name, parameter.raw, parameter.is_const, is_scalar)
+        )
+
+    def _is_never_indexed(self, name: str) -> bool:
+        """Whether an array's name stands only beside operators of numbers."""
+        expressions = "\n".join(text.value for what, text in self.texts.items() if what in _CODE)
+        name = re.escape(name)
+        return re.search(rf"\b{name}\b", expressions) is not None and not re.search(
+            rf"&\s*{name}\b|\b{name}\s*[\[.]|[(,]\s*{name}\s*[,)]", expressions
         )
 
     def _parts(self, inputs: tuple[Parameter, ...], spelled: Mapping[str, str]) -> dict[str, str]:

@@ -52,7 +52,15 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         return decorate
 
     cuda.jit = lazy
-    namespace = _run(request["path"])
+    namespace, ended = {}, None
+    try:
+        namespace = _run(request["path"])
+    except BaseException as error:  # the user's code may raise anything
+        # What it made before, such as a kernel that it then launches without a GPU, is there.
+        if not any(one.py_func.__name__ == request["name"] for one in made):
+            raise
+        said = (str(error).strip().splitlines() or ["no message"])[0]
+        ended = f"{type(error).__name__}: {said.rstrip(': ')}"
     dispatcher, others = _find({**dict(enumerate(made)), **namespace}, request["name"], "py_func")
     signatures = request["signatures"] or given.get(dispatcher.py_func, [])
     if not signatures:
@@ -75,6 +83,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         "signature": str(signature),
         "others": len(signatures) - 1,
         "namesakes": others,
+        "ended": ended,
         "parameters": _parameters(dispatcher.py_func, signature),
         "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
     }

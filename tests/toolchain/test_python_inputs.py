@@ -431,7 +431,7 @@ class TestNumba:
         self, tmp_path: Path, code: str, limit: str, said: str
     ) -> None:
         kernel = "@cuda.jit('void(float32[::1])')\ndef k(x):\n    x[0] = 1\n"
-        (tmp_path / "b.py").write_text(f"from numba import cuda\n{kernel}{code}\n")
+        (tmp_path / "b.py").write_text(f"from numba import cuda\n{code}\n{kernel}")
         done = run_program("scan", "b.py", "--run-python", "--timeout", limit, cwd=tmp_path)
         assert done.code == 3
         assert said in done.out + done.err
@@ -528,3 +528,57 @@ def test_a_device_function_of_numba_needs_no_device(tmp_path: Path) -> None:
         done = run_program("scan", *arguments, cwd=tmp_path)
         assert done.code == 0, done.err
         assert done.kernel("k")["stack_frame"] == 0
+
+
+TWO = """from numba import cuda, float64
+@cuda.jit
+def k(x, at):
+    m = cuda.local.array(9, float64)
+    for j in range(9):
+        m[j] = x[j]
+    s = 0.0
+    for j in range(x.shape[0]):
+        s += m[at[j]]
+    x[0] = s
+"""
+
+
+@pytest.mark.toolchain
+def test_a_signature_belongs_to_a_module(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TWO)
+    (tmp_path / "b.py").write_text(TWO.replace("float64", "float32"))
+    done = run_program(
+        *("scan", "a.py", "b.py", "--run-python", "--format", "json"),
+        *("--signature", "a:k(float64[::1], int32[::1])"),
+        *("--signature", "k(float32[::1], int64[::1])"),
+        cwd=tmp_path,
+    )
+    types = {unit["input"]: unit["options"][-1] for unit in done.document["units"]}
+    assert types == {
+        "a.py[k]": "--signature=void(float64[::1], int32[::1])",
+        "b.py[k]": "--signature=void(float32[::1], int64[::1])",
+    }
+    (finding,) = done.document["units"][0]["kernels"][0]["findings"]
+    assert finding["index"]["sources"] == [{"kind": "memory", "name": "at"}]
+
+
+@pytest.mark.toolchain
+def test_a_kernel_that_is_launched_without_a_gpu_was_made(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        TWO.replace("@cuda.jit", "@cuda.jit('void(float64[::1], int32[::1])')")
+        + "raise OSError('no driver')\n"
+    )
+    done = run_program("scan", "a.py", "--run-python", "--format", "json", cwd=tmp_path)
+    (unit,) = done.document["units"]
+    assert unit["failure"] is None
+    assert "OSError: no driver" in unit["gaps"][0]["reason"]
+
+
+@pytest.mark.toolchain
+def test_a_comment_in_python_allows(tmp_path: Path) -> None:
+    allowed = '# lmemscope: allow dynamic-index 256 "measured"\n'
+    source = f"k = cupy.RawKernel('''{HISTOGRAM}''', 'histogram')\n"
+    (tmp_path / "h.py").write_text(f"import cupy\n{allowed}{source}")
+    assert run_program("check", "h.py", cwd=tmp_path).code == 0
+    (tmp_path / "h.py").write_text(f"import cupy\n{source}")
+    assert run_program("check", "h.py", cwd=tmp_path).code == 1
