@@ -61,6 +61,7 @@ docs/fix
 docs/rewrites
 docs/ci
 docs/build-logs
+docs/python
 docs/linked
 docs/reservation
 docs/configuration

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 
 from lmemscope.sources.python_evaluator import Evaluator
-from lmemscope.sources.python_text import short
+from lmemscope.sources.python_text import short, written
 from lmemscope.sources.python_values import (
     Class,
     Frame,
@@ -185,7 +185,7 @@ class Executor(Evaluator):
     def _decide(self, node: ast.expr | None, frame: Frame) -> bool:
         """Which way to go where a condition is not known, on the way that is followed now."""
         assert self._decisions is not None
-        key = (id(frame), "" if node is None else ast.unparse(node))
+        key = (id(frame), "" if node is None else written(node))
         if node is not None and key in self._answered:
             return self._answered[key]
         if self._position == len(self._decisions):
@@ -249,7 +249,7 @@ class Executor(Evaluator):
         for alias in node.names:
             own = alias.asname or alias.name.partition(".")[0]
             full = alias.name if alias.asname else own
-            frame.values[own] = Pending(partial(self._imported, full, 0, None))
+            frame.values[own] = Pending(functools.partial(self._imported, full, 0, None))
 
     def _do_importfrom(self, node: ast.ImportFrom, frame: Frame) -> None:
         module = node.module or ""
@@ -259,7 +259,7 @@ class Executor(Evaluator):
                 if isinstance(found, Module):
                     frame.values |= found.frame.values
                 continue
-            pending = Pending(partial(self._imported, module, node.level, alias.name))
+            pending = Pending(functools.partial(self._imported, module, node.level, alias.name))
             frame.values[alias.asname or alias.name] = pending
 
     def _imported(self, module: str, level: int, name: str | None) -> Value:
@@ -481,6 +481,7 @@ def _loaded(target: ast.expr) -> ast.expr:
     return target
 
 
+@functools.lru_cache(maxsize=512)
 def _is_generator(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from lmemscope.sources.python_modules import module_file
 from lmemscope.sources.python_text import BeyondError
 from lmemscope.sources.python_values import Frame, Function, Module, Unknown, Value, settled
 
-_MODULES = 20
+_MODULES = 10
 """Modules of the user's own that are followed from one file."""
 _LARGEST = 1 << 20
 """Bytes of a module that is followed into."""
@@ -110,6 +111,12 @@ class _Following:
         self._main.tell = self._tell
         self._executors[path] = self._main
         self._tree = tree
+        self._holding = {
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            and any(one in kinds for one in ast.walk(node))
+        }
 
     def followed(self) -> Followed:
         unfollowed: list[str] = []
@@ -181,9 +188,7 @@ class _Following:
     def _leading(self, functions: list[Function]) -> list[Function]:
         """Those of some functions that make kernels, or mention one that does."""
         found = {
-            function.node: function
-            for function in functions
-            if any(node in self._kinds for node in ast.walk(function.node))
+            function.node: function for function in functions if function.node in self._holding
         }
         names = {function.name for function in found.values()}
         while True:
@@ -242,5 +247,7 @@ def _is_same(one: Met, other: Met) -> bool:
     return (one.arguments, one.words, one.unknown) == (other.arguments, other.words, other.unknown)
 
 
-def _mentioned(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+@functools.lru_cache(maxsize=512)
+def _mentioned(node: ast.AST) -> frozenset[str]:
+    """Names in a node; the cache goes by the node itself."""
+    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))

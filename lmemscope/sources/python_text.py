@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -11,9 +12,9 @@ from lmemscope.files import decoded_text, read_beside
 from lmemscope.sources.located_text import Place, Spelling, Text, at
 from lmemscope.sources.python_values import OpenFile, Unknown, Value
 
-_STEPS = 400_000
+_STEPS = 250_000
 """What finding out all values of a file may take: expressions looked at, and text put together."""
-_AT_ONCE = 60_000
+_AT_ONCE = 40_000
 """What one function may take of that."""
 _LETTERS = 256
 """Letters that are put together in a step."""
@@ -114,7 +115,13 @@ class SourceTexts:
         return None
 
 
+@functools.lru_cache(maxsize=4096)
+def written(node: ast.AST) -> str:
+    """An expression as written, on one line; the cache goes by the node itself."""
+    return " ".join(ast.unparse(node).split())
+
+
 def short(node: ast.AST) -> str:
     """An expression as written, on one line, cut where it is long."""
-    text = " ".join(ast.unparse(node).split())
+    text = written(node)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
