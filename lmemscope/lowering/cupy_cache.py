@@ -6,6 +6,8 @@ architecture of the code; options of the program's own are not in the cache.
 
 from __future__ import annotations
 
+import os
+
 from msgspec.structs import replace
 
 from lmemscope.errors import FormatError
@@ -49,6 +51,6 @@ def lower(unit: Unit) -> Artifacts:
 
 def _beside(unit: Unit) -> Cubin | None:
     try:
-        return Cubin(unwrapped(read_input(unit.path[: -len(".cu")])))
+        return Cubin(unwrapped(read_input(os.path.splitext(unit.path)[0])))
     except (OSError, FormatError):
         return None

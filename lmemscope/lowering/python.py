@@ -180,14 +180,14 @@ def _signatures(unit: Unit, name: str) -> list[str]:
 
     ``module:kernel(...)`` speaks of the kernel of that module alone, and goes before others.
     """
-    file, _, _ = os.path.basename(unit.path).rpartition(".")
+    stem = os.path.splitext(os.path.basename(unit.path))[0]
     of_module: list[str] = []
     of_any: list[str] = []
     for text in unit.options.signatures:
         called, _, types = text.partition("(")
         module, colon, own = called.strip().rpartition(":")
-        stem = os.path.basename(module).removesuffix(".py").rpartition(".")[2]
-        if own.strip() == name and (not colon or stem == file):
+        is_here = module.rpartition(".")[2] == stem or unit.path.endswith(os.sep + module)
+        if own.strip() == name and (not colon or is_here):
             (of_module if colon else of_any).append(types.rpartition(")")[0])
     return of_module or of_any
 
