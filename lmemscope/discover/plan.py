@@ -148,7 +148,10 @@ def make_units(
         expansion = route_of(kind_of_unit(unit)).expand(unit, asked)
         units += expansion.units
         notes.update(dict.fromkeys(expansion.notes))
-    _check_signatures(settings.options.signatures, surveys or {})
+    is_run = settings.options.run_python
+    if not any(one.is_open and is_run for one in (surveys or {}).values()):
+        # Of a file that is run, only its run tells the kernels.
+        _check_signatures(settings.options.signatures, surveys or {})
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
 
