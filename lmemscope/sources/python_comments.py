@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from lmemscope.model import Directive, KernelDirective
 
+_ALLOWED = re.compile(r"(?:#|//)[ \t]*lmemscope:[ \t]*allow[ \t]+([^\n]*)", re.IGNORECASE)
 _SAID = re.compile(r"#+[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)", re.IGNORECASE)
 
 
@@ -49,6 +50,11 @@ def comments_of(
         elif not any(one.line in area for area in areas):
             found.append(KernelDirective(one.word, one.argument, one.line, ""))
     return tuple(found)
+
+
+def allowances(source: str) -> list[str]:
+    """What comments allow in a Python file, in those of CUDA C++ in its strings, too."""
+    return [said[1].strip() for said in _ALLOWED.finditer(source)]
 
 
 def comments(source: str) -> list[Directive]:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from lmemscope.sources.numba import find_kernels
-from lmemscope.sources.python_comments import comments_of
+from lmemscope.sources.python_comments import allowances, comments_of
 
 SOURCE = """from numba import cuda
 # lmemscope: allow dynamic-index 64 "above the decorators"
@@ -55,3 +55,8 @@ def test_comments_of_a_statement_that_makes_kernels_speak_of_each() -> None:
 def test_numba_kernels_that_calls_make(source: str, names: list[str]) -> None:
     tree = ast.parse(f"from numba import cuda\n{source}")
     assert [kernel.name for kernel in find_kernels(tree)] == names
+
+
+def test_allowances_of_a_revision_are_those_of_comments_and_strings() -> None:
+    source = "# lmemscope: allow volatile 8 'a'\nS = '''\n// lmemscope: allow alloca 'b'\n'''"
+    assert allowances(source) == ["volatile 8 'a'", "alloca 'b'"]
