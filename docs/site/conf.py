@@ -63,6 +63,7 @@ docs/rewrites
 docs/measure
 docs/ci
 docs/build-logs
+docs/python
 docs/linked
 docs/reservation
 docs/configuration

@@ -20,9 +20,9 @@ from lmemscope.model import (
 
 
 def directives(layers: Layers) -> tuple[KernelDirective, ...]:
-    """The ``// lmemscope:`` comments of a unit's own file and of its headers."""
-    source = layers.artifacts.source
-    return () if source is None else directives_of(source, partial(_shown, layers))
+    """The comments of a unit's own file and of its headers: ``// lmemscope:``, ``# lmemscope:``."""
+    source, own = layers.artifacts.source, layers.artifacts.directives
+    return own if source is None else (*own, *directives_of(source, partial(_shown, layers)))
 
 
 def directives_of(

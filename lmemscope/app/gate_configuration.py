@@ -15,7 +15,7 @@ from lmemscope.discover.locate import is_database, shown_path
 from lmemscope.discover.revision import configuration_at
 from lmemscope.errors import UsageError
 from lmemscope.gate.configuration import taken_away, weaker
-from lmemscope.model import Account, AccountState, InputId, MissingEvidence
+from lmemscope.model import Account, AccountState, InputId, MissingEvidence, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration
@@ -121,7 +121,9 @@ def _new_allowances(report: Report, revision: Revision) -> Iterator[Account]:
         for one in unit.directives:
             if one.word == "allow":
                 file = one.file or InputId.parse(unit.input).file
-                found[file, one.line] = (one.kernel, one.argument)
+                # A text of the revision tells no names of kernels that Python makes.
+                kernel = "" if _is_python(file) else one.kernel
+                found[file, one.line] = (kernel, one.argument)
     before: dict[str, Counter[tuple[str, str]]] = {}
     for (file, line), said in sorted(found.items()):
         if file not in before:
@@ -138,8 +140,17 @@ def _allowances_at(file: str, revision: Revision) -> Counter[tuple[str, str]]:
     from lmemscope.sources.encoding import decoded, readable
 
     data = revision.content(os.path.realpath(file)) or b""
+    if _is_python(file):
+        from lmemscope.sources.python_comments import allowances
+
+        return Counter(("", said) for said in allowances(readable(decoded(data).text)))
     return Counter(
         (one.kernel, one.argument)
         for one in read_cuda_source(readable(decoded(data).text)).kernel_directives
         if one.word == "allow"
     )
+
+
+def _is_python(file: str) -> bool:
+    kind = kind_of(file)
+    return kind is not None and kind.reads == "imports"

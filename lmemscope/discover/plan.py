@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
 
 DEFAULT_ARCH = "sm_90"
+_LISTED = 8
 _COMPILING = tuple(rows_of(CompileOptions))
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
 _ALL_MAJOR = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_110", "sm_120")
@@ -147,8 +148,26 @@ def make_units(
         expansion = route_of(kind_of_unit(unit)).expand(unit, asked)
         units += expansion.units
         notes.update(dict.fromkeys(expansion.notes))
+    is_run = settings.options.run_python
+    if not any(one.is_open and is_run for one in (surveys or {}).values()):
+        # Of a file that is run, only its run tells the kernels.
+        _check_signatures(settings.options.signatures, surveys or {})
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
+
+
+def _check_signatures(signatures: Sequence[str], surveys: Mapping[str, Survey]) -> None:
+    """Refuse signatures of kernels that are in no Python file among the inputs."""
+    programs = [name for one in surveys.values() for name, _ in one.programs or ()]
+    named = [*programs, *(name.partition("#")[0] for name in programs)]
+    for signature in signatures:
+        name = signature.partition("(")[0].strip().rpartition(":")[2]
+        if surveys and name not in named:
+            raise UsageError(
+                "plan",
+                f"--signature {signature!r}: the Python files that were read have no kernel {name}",
+                hint=f"there are {', '.join(sorted(set(programs))[:_LISTED]) or 'none'}",
+            )
 
 
 def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:

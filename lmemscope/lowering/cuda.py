@@ -10,6 +10,9 @@ from lmemscope.lowering import jit_cache
 from lmemscope.model import Artifacts, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 
+_OF_CUPY = ".cubin.cu"
+"""Ending of a source in CuPy's kernel cache."""
+
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
     """Every source, but no header: it is compiled with what includes it.
@@ -22,6 +25,10 @@ def is_walked(path: str, beside: frozenset[str]) -> bool:
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
     """A unit for each architecture and route."""
+    if unit.path.lower().endswith(_OF_CUPY):
+        from lmemscope.lowering import cupy_cache
+
+        return cupy_cache.expand(unit, asked)
     return per_arch(unit, asked)
 
 
@@ -31,6 +38,10 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     Raises:
         LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
+    if unit.path.lower().endswith(_OF_CUPY):
+        from lmemscope.lowering import cupy_cache
+
+        return cupy_cache.lower(unit)
     from lmemscope.lowering.compile_cuda import compile_file
 
     return compile_file(unit, cache_directory, along)

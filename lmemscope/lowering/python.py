@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
+from lmemscope.files import read_input
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.lowering import python_runs
 from lmemscope.lowering.compile_cuda import instantiations
-from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
+from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable, base_name
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
+from lmemscope.sources.cupy_generated import GeneratedKernel, ParameterError
+from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
     Survey,
@@ -27,16 +27,12 @@ from lmemscope.sources.python import (
     program_of,
     survey,
 )
-from lmemscope.tools import nvrtc, process, ptxas, python_child
+from lmemscope.sources.python_comments import comments_of
+from lmemscope.tools import cupy_templates, nvrtc, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
-
-_SHARE = 0.8
-"""Of a unit's limit: the child has to end first, or nobody would end it."""
-
-_SECONDS = 120.0
-"""What running a user's file may take where no ``--timeout`` says otherwise."""
+_DIALECT = "requires at least C++17"
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -57,6 +53,12 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
     notes = tuple(_unread(unit, surveyed))
+    if unit.options.run_python and programs is not None and surveyed.is_open:
+        made, failure = python_runs.programs_of(unit)
+        programs = tuple((one.name, False) for one in made)
+        notes = (failure,) if failure is not None else ()
+        if not made and failure is not None:
+            return Expansion((), notes)
     if programs == () and (asked.walked or not unit.options.run_python):
         looked_at = Gap("read", f"{unit.input} holds no CuPy or Numba kernel", "note", unit.input)
         if not asked.walked and not notes:
@@ -95,36 +97,136 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
     del along, cache_directory
-    program = program_of(unit)
+    programs = python_runs.programs_of(unit)[0]
+    program = program_of(unit, programs)
     if isinstance(program, NumbaKernel):
-        return _numba(unit, program)
-    if program.kind == "jit.rawkernel":
-        return _jit(unit, program)
-    if program.source is None:
+        artifacts, kernels = _numba(unit, program), [program.name]
+    else:
+        artifacts = _jit(unit, program) if program.kind == "jit.rawkernel" else _cupy(unit, program)
+        found = artifacts.source.kernels if artifacts.source is not None else ()
+        kernels = [*dict.fromkeys(base_name(kernel.name) for kernel in found)]
+    comments = comments_of(
+        decoded_python(read_input(unit.path)),
+        program.line,
+        kernels,
+        [other.line for other in programs],
+    )
+    return replace(artifacts, directives=comments)
+
+
+def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
+    if program.problem is not None:
         raise InputError(
             "read",
             f"{unit.input}: {program.kind} {program.name} at line {program.line}: "
             f"{program.problem}",
-            hint="make it a literal, or write the source to a .cu file and scan that",
+            hint="make it a literal, or have the file run and its kernels taken as they are made: "
+            "--run-python",
         )
     gaps = (
         *(Gap("cupy", note) for note in program.notes),
         *(Gap("cupy", doubt, "evidence") for doubt in program.doubts),
     )
-    return _compiled(unit, program.source, program.options, program.name_expressions, gaps)
+    signatures = _signatures(unit, program.name)
+    if program.generated is not None:
+        return _generated(unit, program, program.generated, signatures, gaps)
+    if signatures:
+        raise InputError(
+            "cupy",
+            f"{unit.input}: {program.name} is a {program.kind}: its source has its types, and it "
+            "takes no --signature",
+            hint="instances of templates are asked for by --instantiate",
+        )
+    assert program.source is not None
+    return compile_text(unit, program.source, program.options, program.name_expressions, gaps)
 
 
-def _compiled(
+def _generated(
+    unit: Unit,
+    program: CupyProgram,
+    kernel: GeneratedKernel,
+    signatures: list[str],
+    gaps: tuple[Gap, ...],
+) -> Artifacts:
+    """A kernel that CuPy generates, for the types of a signature, or those it compiles with."""
+    around = cupy_templates.templates()
+    try:
+        assignments = [kernel.of_signature(one) for one in signatures[:1]] or kernel.assignments()
+    except ParameterError as error:
+        raise InputError("cupy", f"{unit.input}: --signature of {program.name}: {error}") from error
+    first: CompileError | None = None
+    tried = 0
+    for chosen in assignments:
+        tried += 1
+        own = (Gap("cupy", chosen.note),) if chosen.note else ()
+        try:
+            source = kernel.program(chosen, around)
+            return compile_text(unit, source, program.options, (), (*gaps, *own))
+        except CompileError as error:
+            first = first or error
+            if _DIALECT in (error.log or ""):
+                raise
+    assert first is not None
+    if tried > 1:
+        first.hint = (
+            f"tried with {tried} assignments of types to {', '.join(kernel.placeholders)}, first "
+            f"float32; say those of a call: --signature '{program.name}(...)'"
+        )
+    raise first
+
+
+def _signatures(unit: Unit, name: str) -> list[str]:
+    """Types of calls of a kernel, as the user gave them, without its name and parentheses.
+
+    ``module:kernel(...)`` speaks of the kernel of that module alone, and goes before others.
+    """
+    stem = os.path.splitext(os.path.basename(unit.path))[0]
+    of_module: list[str] = []
+    of_any: list[str] = []
+    for text in unit.options.signatures:
+        called, _, types = text.partition("(")
+        module, colon, own = called.strip().rpartition(":")
+        is_here = module.rpartition(".")[2] == stem or unit.path.endswith(os.sep + module)
+        if own.strip() == name and (not colon or is_here):
+            (of_module if colon else of_any).append(types.rpartition(")")[0])
+    return of_module or of_any
+
+
+def compile_text(
     unit: Unit,
     source: str,
     options: tuple[str, ...],
     name_expressions: tuple[str, ...],
     gaps: tuple[Gap, ...],
 ) -> Artifacts:
+    """Compile a text as CuPy does.
+
+    Args:
+        unit: that it is of.
+        source: CUDA C++.
+        options: of the program's own.
+        name_expressions: templates to instantiate.
+        gaps: what to say of it.
+
+    Raises:
+        CompileError, ToolMissingError: NVRTC refuses it, or is missing.
+    """
     toolchain = Toolchain(unit.toolkit)
-    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, extra=options)
+    if unit.options.std is not None:
+        options = tuple(option for option in options if "-std=" not in option)
+    # CuPy's own headers come before the toolkit's, which hold another CCCL.
+    own = cupy_options(options, has_dialect=unit.options.std is not None)
+    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, first=own)
     names = (*name_expressions, *unit.options.instantiate)
-    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
+    try:
+        result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
+    except CompileError as error:
+        if _DIALECT in (error.log or ""):
+            error.hint = (
+                "CuPy refuses it, too: its headers need C++17, and the program asks for less; "
+                "--std c++17 takes the place of the program's own dialect"
+            )
+        raise
     return Artifacts(
         unit=unit,
         frontend="cupy",
@@ -149,9 +251,9 @@ def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
             f"--signature '{program.name}(float32[:], int32)' with the types of your call",
         )
     answer = _ask_child(unit, "jit.rawkernel", program.name, program.line, [])
-    options = (*cupy_options(()), "-DCUPY_JIT_MODE")
+    options = ("-DCUPY_JIT_MODE",)
     gap = Gap("lines", "lines are those of the CUDA C++ that CuPy makes of the function")
-    return _compiled(unit, answer["source"], options, (), (gap,))
+    return compile_text(unit, answer["source"], options, (), (gap,))
 
 
 def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
@@ -194,6 +296,9 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
         ending = "" if answer["namesakes"] == 1 else "s"
         more = f"{answer['namesakes']} more kernel{ending} of this name; the first was compiled"
         gaps = (*gaps, Gap("numba", more))
+    if answer["ended"] is not None:
+        reason = f"running {unit.input} ended with {answer['ended']}, after the kernel was made"
+        gaps = (*gaps, Gap("numba", reason))
     return Artifacts(
         unit=unit,
         frontend="numba",
@@ -203,7 +308,10 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
         cubin=assembled.cubin,
         tools=(assembled.tool, _numba_version()),
         gaps=gaps,
-        variables=tuple(_variables(unit, kernel, ptx, answer["arrays"])),
+        variables=(
+            *_variables(unit, kernel, ptx, answer["arrays"]),
+            *_parameters(unit, kernel, ptx, answer["parameters"]),
+        ),
     )
 
 
@@ -229,39 +337,44 @@ def _variables(
     ]
 
 
+def _parameters(
+    unit: Unit, kernel: NumbaKernel, ptx: bytes, names: list[str] | None
+) -> Iterator[Variable]:
+    """The kernel's parameters, which PTX has taken apart; none where their numbers differ."""
+    for function in PtxModule(ptx).functions:
+        if names is not None and len(function.parameters) == len(names):
+            for order, name in enumerate(names):
+                yield Variable(
+                    function=function.name,
+                    name=name,
+                    type="",
+                    size=0,
+                    file=unit.path,
+                    line=kernel.line,
+                    is_parameter=True,
+                    members=(),
+                    order=order,
+                )
+
+
 def _ask_child(
     unit: Unit, kind: str, name: str, line: int, arrays: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Run the user's file in a process of its own and have one kernel compiled there."""
-    signatures = [
-        text if kind == "jit.rawkernel" else text[len(name) :]
-        for text in unit.options.signatures
-        if text.partition("(")[0].strip() == name
-    ]
+    given = _signatures(unit, name)
+    spelled = "void({})" if kind == "numba" else f"{name}({{}})"
+    signatures = [spelled.format(types) for types in given]
     request = {
         "kind": kind,
         "path": unit.path,
         "name": name,
         "arch": unit.arch,
-        "signatures": [f"void{text}" if kind == "numba" else text for text in signatures],
+        "signatures": signatures,
         "arrays": arrays,
     }
-    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
-        asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
-        asked.write_text(json.dumps(request), encoding="utf-8")
-        # As a file and with -P: of the current directory it imports only what the user's file does.
-        done = process.run(
-            [sys.executable, "-P", python_child.__file__, str(asked), str(answered)],
-            timeout=(unit.options.time_limit or _SECONDS) * _SHARE,
-        )
-        if not answered.exists():
-            raise CompileError(
-                "run",
-                f"{unit.input}: running it ended the process with code {done.returncode}",
-                hint="guard what must not run on import with: if __name__ == '__main__'",
-                log=done.output,
-            )
-        answer: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+    answer, output = python_runs.ask(
+        python_child.__file__, request, unit.input, python_runs.time_limit(unit)
+    )
     if answer.get("missing") == "signature":
         raise InputError(
             kind.partition(".")[0],
@@ -269,19 +382,23 @@ def _ask_child(
             hint=f"say the types of a call: --signature '{name}(float32[::1], int32)'",
         )
     if "error" in answer:
-        raise _child_error(unit, name, str(answer["error"]), done.output)
+        raise _child_error(unit, name, str(answer["error"]), output)
     return answer
 
 
 def _child_error(unit: Unit, name: str, said: str, output: str) -> CompileError | ToolMissingError:
-    if said.startswith(("ModuleNotFoundError: No module named 'numba", "ImportError")):
+    if said.startswith("ModuleNotFoundError: No module named 'numba"):
         return ToolMissingError(
             "numba",
             f"{unit.input}: {said}",
             hint="install Numba for CUDA with: pip install 'lmemscope[numba]'",
         )
+    hint = None
+    if said.startswith("ModuleNotFoundError"):
+        hint = "what the file imports has to be installed where lmemscope is"
     first = said.strip().splitlines()[0]
-    return CompileError("run", f"{unit.input}: {name}: {first}", log=f"{said}\n{output}".strip())
+    log = f"{said}\n{output}".strip()
+    return CompileError("run", f"{unit.input}: {name}: {first}", hint=hint, log=log)
 
 
 def _numba_version() -> Tool:

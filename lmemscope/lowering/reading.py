@@ -6,6 +6,7 @@ import errno
 
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
+from lmemscope.formats.cupy_cache import unwrapped
 from lmemscope.model import Gap, Unit
 from lmemscope.sources.encoding import decoded, encoded, is_encodable, wide_encoding
 
@@ -17,7 +18,7 @@ def read_bytes(unit: Unit) -> bytes:
         InputError: it does not exist or cannot be read.
     """
     try:
-        return read_input(unit.path, unit.options.max_file_size)
+        return unwrapped(read_input(unit.path, unit.options.max_file_size))
     except FileNotFoundError as error:
         raise InputError("read", f"{unit.input} does not exist", hint="check the path") from error
     except OSError as error:

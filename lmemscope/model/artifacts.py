@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from lmemscope.model.cuda_source import CudaSource
 from lmemscope.model.languages import LanguageName
-from lmemscope.model.request import Frontend, Gap, Tool, Unit
+from lmemscope.model.request import Frontend, Gap, KernelDirective, Tool, Unit
 
 
 class Member(Struct, frozen=True):
@@ -75,6 +75,7 @@ class Artifacts(Struct, frozen=True):
         assembled: where ``cubin`` was not made here and has no line tables, what ptxas makes of
             ``ptx``, with its report in ``ptxas_log``; else None.
         language: of the source, where what lies beside the input says it; else None.
+        directives: comments about its kernels that are in no CUDA source.
     """
 
     unit: Unit
@@ -93,3 +94,4 @@ class Artifacts(Struct, frozen=True):
     variables: tuple[Variable, ...] | None = None
     assembled: bytes | None = None
     language: LanguageName | None = None
+    directives: tuple[KernelDirective, ...] = ()

@@ -24,12 +24,14 @@ _SIZES = {
     **dict.fromkeys(("long", "unsigned long", "long long", "unsigned long long", "double"), 8),
     **dict.fromkeys(("int64_t", "uint64_t", "size_t", "float2", "int2", "uint2"), 8),
     **dict.fromkeys(("float3", "int3", "uint3"), 12),
+    # Numba's.
+    **{f"{kind}{8 * size}": size for kind in ("int", "uint", "float") for size in (1, 2, 4, 8)},
     **dict.fromkeys(("float4", "int4", "uint4", "double2", "longlong2", "ulonglong2"), 16),
 }
 """Sizes of built-in and vector types, as nvcc on 64-bit Linux has them."""
 _ARITHMETIC = re.compile(
-    r"bool|(?:(?:un)?signed )?(?:char|short|int|long|long long)|unsigned|float|double|u?int\d+_t"
-    r"|uint|ushort|uchar|size_t"
+    r"bool|(?:(?:un)?signed )?(?:char|short|int|long|long long)|unsigned|float|double"
+    r"|u?int\d+(?:_t)?|uint|ushort|uchar|size_t|float(?:16|32|64)"
 )
 _PADDING = 16
 

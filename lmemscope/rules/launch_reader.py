@@ -23,6 +23,7 @@ from lmemscope.rules.launch_syntax import (
     shape_of_call,
 )
 from lmemscope.rules.pasted_names import may_be_pasted
+from lmemscope.rules.python_launches import asks_for_shared_memory
 from lmemscope.rules.remembered import Remembered
 from lmemscope.rules.scopes import declarations_of
 
@@ -179,8 +180,7 @@ class _Reader:
         """
         text = self._sources.code(file)
         if file.endswith(".py"):
-            # Python calls what it makes of a text; that asks for shared memory by this word.
-            return _UNKNOWN if "shared_mem" in text else _NONE
+            return _UNKNOWN if asks_for_shared_memory(text) else _NONE
         mention = re.compile(
             rf"{_pattern(name)}(?!\w)\s*(?P<inner><[^;<>{{}}]*(?:<[^;<>{{}}]*>[^;<>{{}}]*)*>\s*)?"
             r"(?P<end>[,);:}\]>]|)"

@@ -1,9 +1,8 @@
 """CuPy kernels in a Python file, found without importing it.
 
-`RawKernel` and `RawModule` hold CUDA C++ as it is. `ElementwiseKernel` and `ReductionKernel` hold
-expressions, around which CuPy generates a kernel when it is called (CuPy user guide, "User-Defined
-Kernels"); a kernel of the same form is generated here, for contiguous one-dimensional arrays, with
-CuPy's own ``cupy/carray.cuh``.
+`RawKernel` and `RawModule` hold CUDA C++ as it is. `ElementwiseKernel`, `ReductionKernel` and the
+functions that make ufuncs hold expressions, around which CuPy generates a kernel when it is called
+(`cupy_generated`).
 """
 
 from __future__ import annotations
@@ -12,45 +11,43 @@ import ast
 import importlib.util
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lmemscope.sources.cupy_generated import GeneratedKernel, ParameterError, parameters
+from lmemscope.sources.cupy_ufuncs import kernels_of
 from lmemscope.sources.located_text import Text, at
-from lmemscope.sources.python_text import Scope
+from lmemscope.sources.python_followed import Met, follow
+from lmemscope.sources.python_origins import Origins
+from lmemscope.sources.python_values import Unknown, Value, plain, unknown_of
 from lmemscope.sources.tool_words import nvrtc_words
 
-CLASSES = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel")
+_CLASS = re.compile(
+    r"cupy\.(?:_core\.(?:core\.|raw\.|_kernel\.|_reduction\.)?)?"
+    r"(RawKernel|RawModule|ElementwiseKernel|ReductionKernel|create_ufunc|create_reduction_func)"
+)
+"""Functions that make kernels, by their dotted names: CuPy's own packages use others than users."""
 _PARAMETERS = {
-    "RawKernel": ("code", "name", "options", "backend", "translate_cucomplex"),
-    "RawModule": ("code", "path", "options", "backend"),
+    "RawKernel": (
+        *("code", "name", "options", "backend", "translate_cucomplex"),
+        *("enable_cooperative_groups", "jitify"),
+    ),
+    "RawModule": ("code", "path", "options", "backend", "translate_cucomplex"),
     "ElementwiseKernel": (
-        "in_params",
-        "out_params",
-        "operation",
-        "name",
-        "reduce_dims",
-        "preamble",
+        *("in_params", "out_params", "operation", "name", "reduce_dims", "preamble"),
+        *("no_return", "return_tuple"),
     ),
     "ReductionKernel": (
         *("in_params", "out_params", "map_expr", "reduce_expr", "post_map_expr", "identity"),
         *("name", "reduce_type", "reduce_dims", "preamble", "options"),
     ),
-}
-_C_TYPES = {
-    "float16": "float16",
-    "float32": "float",
-    "float64": "double",
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-    "complex64": "complex<float>",
-    "complex128": "complex<double>",
+    "create_ufunc": (
+        *("name", "ops", "routine", "preamble", "doc", "default_casting", "loop_prep"),
+        *("out_ops", "cutensor_op", "scatter_op", "promote_types"),
+    ),
+    "create_reduction_func": (
+        *("name", "ops", "routine", "identity", "preamble", "sort_reduce_axis"),
+    ),
 }
 _DECIDING = {
     "backend": "CuPy uses another compiler",
@@ -60,19 +57,32 @@ _DECIDING = {
 """Arguments that decide how CuPy compiles a program, and their effect."""
 _JITIFY = "-DCUPY_USE_JITIFY"
 _READ = {
-    "RawKernel": {*_PARAMETERS["RawKernel"], *_DECIDING, "enable_cooperative_groups"},
+    "RawKernel": {*_PARAMETERS["RawKernel"]},
     "RawModule": {
-        *(*_PARAMETERS["RawModule"], *_DECIDING, "enable_cooperative_groups", "name_expressions"),
+        *(*_PARAMETERS["RawModule"], "enable_cooperative_groups", "name_expressions", "jitify"),
     },
     "ElementwiseKernel": {
-        *(*_PARAMETERS["ElementwiseKernel"], "no_return", "return_tuple", "doc"),
-        *("loop_prep", "after_loop", "options"),
+        *(*_PARAMETERS["ElementwiseKernel"], "doc", "loop_prep", "after_loop", "options"),
     },
     "ReductionKernel": {*_PARAMETERS["ReductionKernel"]},
+    "create_ufunc": {*_PARAMETERS["create_ufunc"]},
+    "create_reduction_func": {*_PARAMETERS["create_reduction_func"]},
 }
 """Arguments of each class that are read, or change no code."""
-_TYPE_OF_PLACEHOLDER = "float"
-_RUN_TIME = "its {what} is computed at run time"
+_EXPRESSIONS = {
+    "ElementwiseKernel": (
+        *("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop"),
+    ),
+    "ReductionKernel": (
+        *("in_params", "out_params", "map_expr", "reduce_expr", "post_map_expr", "preamble"),
+    ),
+}
+_DEFAULT_NAMES = {"ElementwiseKernel": "kernel", "ReductionKernel": "reduce_kernel"}
+_BUNDLED = ("cub", "thrust", "libcudacxx")
+"""Libraries of CCCL that CuPy brings."""
+_RUN_TIME = "its {what} depends on {reason}, which only running the file would tell"
+_VARIANTS = 64
+"""Programs that one call is read as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +93,9 @@ class CupyProgram:
         name: what it is known by in the file, without line numbers.
         kind: the CuPy class, or ``jit.rawkernel``.
         line: of the call.
-        source: CUDA C++ with ``#line`` directives, or None (see ``problem``).
-        options: for NVRTC, CuPy's own included.
+        source: CUDA C++ with ``#line`` directives; None of what is generated, or has a problem.
+        generated: what CuPy generates a kernel around, or None.
+        options: for NVRTC, without CuPy's own.
         name_expressions: templates to instantiate.
         problem: why it cannot be compiled from here, or None.
         notes: what was assumed, in sentences.
@@ -95,6 +106,7 @@ class CupyProgram:
     kind: str
     line: int
     source: str | None
+    generated: GeneratedKernel | None = None
     options: tuple[str, ...] = ()
     name_expressions: tuple[str, ...] = ()
     problem: str | None = None
@@ -124,36 +136,115 @@ def find_programs(tree: ast.Module, source: str, path: str) -> list[CupyProgram]
     return list(read_programs(tree, source, path).programs)
 
 
-def read_programs(tree: ast.Module, source: str, path: str) -> CupyPrograms:
-    """CuPy kernels in a parsed file, and what they were read from."""
-    scope = Scope(tree, source, path)
-    imported = _Imports(tree)
+def read_programs(
+    tree: ast.Module, source: str, path: str, origins: Origins | None = None
+) -> CupyPrograms:
+    """CuPy kernels in a parsed file, and what they were read from.
+
+    Args:
+        tree: of the file.
+        source: its text.
+        path: its absolute path.
+        origins: of its values, for CuPy's names that come by other modules of the user's.
+    """
+    imported = _Imports(tree, origins)
     found: list[CupyProgram] = []
     recognised: list[ast.expr] = []
-    targets = {
-        id(node.value): node.targets[0].id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
-        kind = imported.class_of(call.func)
-        if kind is not None:
-            recognised.append(call.func)
-            found.append(_Reader(kind, call, scope, path).read(targets.get(id(call))))
+    lines: set[int] = set()
+    kinds = {call: kind for call in _calls(tree) if (kind := imported.class_of(call.func))}
+    files: tuple[str, ...] = ()
+    if kinds:
+        followed = follow(tree, source, path, kinds, class_of_name)
+        files = followed.files
+        recognised += [call.func for call in kinds]
+        targets = _targets(tree)
+        for call in kinds:
+            met = [one for one in followed.calls if one.node is call]
+            programs, used = programs_of_call(met, targets.get(call), path)
+            found += programs
+            lines |= used
+        if followed.unfollowed:
+            found = [_with_doubt(one, followed.unfollowed, tree) for one in found]
     for function, decorator in _jit_kernels(tree, imported):
         recognised.append(decorator)
         problem = "CuPy translates it when it is called, for the types of that call"
         line = function.lineno
         found.append(CupyProgram(function.name, "jit.rawkernel", line, None, problem=problem))
-    programs = tuple(_distinct(sorted(found, key=lambda program: program.line)))
-    return CupyPrograms(programs, tuple(recognised), tuple(scope.texts), tuple(scope.files))
+    in_order = sorted(found, key=lambda program: program.line)
+    return CupyPrograms(
+        tuple(distinct(in_order)), tuple(recognised), tuple(_literals(tree, lines)), files
+    )
+
+
+def _calls(tree: ast.Module) -> list[ast.Call]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return sorted(calls, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _targets(tree: ast.Module) -> dict[ast.expr, str]:
+    """Names that calls are assigned to."""
+    return {
+        node.value: node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+
+
+def _literals(tree: ast.Module, lines: set[int]) -> Iterator[ast.expr]:
+    """String literals on some lines, which sources came from."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str | bytes):
+            continue
+        if not lines.isdisjoint(_lines(node)):
+            yield node
+
+
+def _lines(node: ast.expr | ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def programs_of_call(
+    met: Sequence[Met], target: str | None, path: str
+) -> tuple[list[CupyProgram], set[int]]:
+    """Programs that one call makes, and lines of the file that their sources are from."""
+    programs: list[CupyProgram] = []
+    lines: set[int] = set()
+    for one in met:
+        reader = _Reader(one, path)
+        programs += [made for made in reader.read(target) if made not in programs]
+        # Of a call that is refused for several reasons, the first is enough.
+        refused = [made for made in programs if made.problem is not None]
+        programs = [made for made in programs if made not in refused[1:]]
+        lines |= reader.lines
+    if len(programs) > _VARIANTS:
+        rest = len(programs) - _VARIANTS
+        problem = f"{rest} more programs of this call are not read"
+        programs = [*programs[:_VARIANTS], replace(programs[0], source=None, problem=problem)]
+    return programs, lines
+
+
+def _with_doubt(program: CupyProgram, unfollowed: Sequence[str], tree: ast.Module) -> CupyProgram:
+    """A program with a doubt where it is in a function of which more ways lead to others."""
+    for node in ast.walk(tree) if program.problem is None else ():
+        if not isinstance(node, ast.FunctionDef) or node.name not in unfollowed:
+            continue
+        if program.line in _lines(node):
+            doubt = f"more ways through {node.name} than are followed may make other kernels"
+            return replace(program, doubts=(*program.doubts, doubt))
+    return program
+
+
+def class_of_name(name: str) -> str | None:
+    """What a function of a dotted name makes, or None."""
+    found = _CLASS.fullmatch(name)
+    return found[1] if found is not None else None
 
 
 class _Imports:
     """Names under which the file knows CuPy and its classes."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, origins: Origins | None) -> None:
+        self._origins = origins
         self._modules: dict[str, str] = {}
         self._names: dict[str, str] = {}
         for node in ast.walk(tree):
@@ -166,9 +257,12 @@ class _Imports:
                     self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 
     def class_of(self, node: ast.expr) -> str | None:
-        full = self.full_name(node)
-        root, _, rest = full.partition(".")
-        return rest if root == "cupy" and rest in CLASSES else None
+        found = class_of_name(self.full_name(node))
+        is_attribute = isinstance(node, ast.Attribute) and node.attr in _PARAMETERS
+        if found is not None or self._origins is None or not is_attribute:
+            return found
+        kinds = {class_of_name(name) for name in self._origins.of(node)}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def is_rawkernel(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
@@ -183,52 +277,62 @@ class _Imports:
         return self._names.get(node.id) or self._modules.get(node.id, "")
 
 
+class _ProblemError(Exception):
+    """Why a call is no program that is compiled here, in a sentence."""
+
+
 class _Reader:
-    def __init__(self, kind: str, call: ast.Call, scope: Scope, path: str) -> None:
-        self._kind, self._call, self._scope, self._path = kind, call, scope, path
-        names = _PARAMETERS[kind]
-        self._arguments: dict[str, ast.expr] = dict(zip(names, call.args, strict=False))
-        self._arguments |= {word.arg: word.value for word in call.keywords if word.arg}
-        self._notes: list[str] = []
+    """Reads one call.
 
-    def read(self, target: str | None) -> CupyProgram:
-        given = self._scope.constant(self._arguments.get("name"))
-        name = given if isinstance(given, str) else target or self._kind
-        if self._kind == "RawModule":
-            name = target or self._kind
-        empty = CupyProgram(name, self._kind, self._call.lineno, None)
-        if self._is_unpacked():
-            return replace(empty, problem=_RUN_TIME.format(what="argument list"))
-        for what in ("options", "name_expressions"):
-            if what in self._arguments and not self._strings(what):
-                value = self._scope.constant(self._arguments[what])
-                if value not in ((), None):
-                    return replace(empty, problem=_RUN_TIME.format(what=what))
-        if self._kind.startswith("Raw"):
-            text, missing = self._raw()
-        elif self._kind == "ElementwiseKernel":
-            text, missing = self._elementwise(name)
-        else:
-            text, missing = self._reduction(name)
-        if text is None:
-            return replace(empty, problem=_RUN_TIME.format(what=missing))
-        if not _is_compilable(text.value):
-            return replace(empty, problem="its source is no text that can be written to a file")
-        given = self._strings("options")
-        options, left_out = nvrtc_words(given)
-        return replace(
-            empty,
-            source=text.as_program(),
-            options=(*options, *cupy_options(given)),
-            name_expressions=self._strings("name_expressions"),
-            notes=tuple(self._notes),
-            doubts=tuple(self._doubts(given, left_out)),
-        )
+    Attributes:
+        lines: of the file that the sources are from.
+    """
 
-    def _is_unpacked(self) -> bool:
-        """Whether the call has arguments by ``*`` or ``**``, which could be any."""
-        starred = any(isinstance(one, ast.Starred) for one in self._call.args)
-        return starred or any(word.arg is None for word in self._call.keywords)
+    def __init__(self, met: Met, path: str) -> None:
+        self._kind, self._met, self._path = met.kind, met, path
+        names = _PARAMETERS[met.kind]
+        self._arguments: dict[str, Value] = dict(zip(names, met.arguments, strict=False))
+        self._arguments |= met.words
+        given = [one for one in self._arguments.values() if isinstance(one, Text)]
+        self.lines = {line for text in given for file, line in text.places if file == path}
+
+    def read(self, target: str | None) -> list[CupyProgram]:
+        """The programs that it makes: one, or of a ufunc one for each of its routines."""
+        name = self._name(target)
+        empty = CupyProgram(name, self._kind, self._met.node.lineno, None)
+        try:
+            if self._met.unknown is not None:
+                raise _ProblemError(self._run_time("argument list", self._met.unknown))
+            given = self._strings("options")
+            options, left_out = nvrtc_words(given)
+            base = replace(
+                empty,
+                options=options,
+                name_expressions=self._strings("name_expressions"),
+                doubts=tuple(self._doubts(given, left_out)),
+            )
+            if self._kind.startswith("Raw"):
+                return [replace(base, source=self._raw().as_program())]
+            if self._kind.startswith("create"):
+                return [
+                    replace(base, name=made.name, generated=made, notes=(note,) if note else ())
+                    for made, note in self._ufunc()
+                ]
+            return [replace(base, generated=self._generated())]
+        except _ProblemError as error:
+            return [replace(empty, problem=str(error))]
+        except ParameterError as error:
+            return [replace(empty, problem=f"CuPy would refuse it: {error}")]
+
+    def _name(self, target: str | None) -> str:
+        given = self._arguments.get("name")
+        if self._kind != "RawModule" and isinstance(given, Text):
+            return given.value
+        return target or self._kind
+
+    def _run_time(self, what: str, unknown: Unknown) -> str:
+        named = what if what in ("source", "argument list") else f"argument {what}"
+        return _RUN_TIME.format(what=named, reason=unknown.reason)
 
     def _doubts(self, options: Sequence[str], left_out: Sequence[str]) -> Iterator[str]:
         """What of a call decides how CuPy compiles the program, and is not done here."""
@@ -237,166 +341,85 @@ class _Reader:
         for name, effect in _DECIDING.items():
             if name not in self._arguments:
                 continue
-            value = self._scope.constant(self._arguments[name])
-            if value is ...:
-                yield f"compiled by NVRTC as it is, but {name} is computed at run time"
-            elif value not in (None, False, "nvrtc"):
+            value = plain(self._arguments[name])
+            if value in (None, False, "nvrtc"):
+                continue
+            if isinstance(value, bool | str):
                 yield f"compiled by NVRTC as it is, but {name}={value!r}: {effect}"
+            else:
+                yield f"compiled by NVRTC as it is, but {name} is computed at run time"
         if _JITIFY in options:
             yield f"compiled by NVRTC as it is, but {_JITIFY}: {_DECIDING['jitify']}"
         for name in sorted(set(self._arguments) - _READ[self._kind]):
             yield f"compiled without its argument {name}, which lmemscope does not know"
 
     def _strings(self, what: str) -> tuple[str, ...]:
-        value = self._scope.constant(self._arguments.get(what))
-        if not isinstance(value, tuple):
+        value = self._arguments.get(what)
+        if value is None:
             return ()
-        return tuple(item for item in value if isinstance(item, str))
+        unknown = unknown_of((value,))
+        if unknown is not None:
+            raise _ProblemError(self._run_time(what, unknown))
+        if not isinstance(value, tuple | list) or not all(isinstance(o, Text) for o in value):
+            raise _ProblemError(f"its argument {what} is no sequence of strings")
+        return tuple(one.value for one in value)
 
-    def _raw(self) -> tuple[Text | None, str]:
-        if self._arguments.get("code") is not None:
-            return self._scope.text(self._arguments["code"]), "source"
-        path = self._scope.path(self._arguments.get("path"))
-        if path is None:
-            return None, "source"
-        return self._scope.file(self._arguments["path"]), "source"
+    def _raw(self) -> Text:
+        code = self._arguments.get("code")
+        if code is None and self._kind == "RawModule":
+            path = self._arguments.get("path")
+            named = plain(path) if not isinstance(path, Unknown) else f"of {path.reason}"
+            raise _ProblemError(
+                f"it loads the file {named}, which other tools compiled: scan that file"
+            )
+        return self._text("code", "source")
 
-    def _text_of(self, what: str) -> Text | None:
-        if what not in self._arguments:
-            return at("", (self._path, self._call.lineno))
-        return self._scope.text(self._arguments[what])
+    def _text(self, name: str, what: str | None = None) -> Text:
+        if name not in self._arguments:
+            return at("", (self._path, self._met.node.lineno))
+        value = self._arguments[name]
+        if isinstance(value, Unknown):
+            raise _ProblemError(self._run_time(what or name, value))
+        if not isinstance(value, Text):
+            raise _ProblemError(f"its {what or name} is no string")
+        if not _is_compilable(value.value):
+            raise _ProblemError("its source is no text that can be written to a file")
+        return value
 
-    def _elementwise(self, name: str) -> tuple[Text | None, str]:
-        texts = {}
-        for what in ("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop"):
-            text = self._text_of(what)
-            if text is None:
-                return None, what
-            texts[what] = text
-        inputs = _parameters(texts["in_params"].value)
-        outputs = _parameters(texts["out_params"].value)
-        # What the code around the loop uses is a scalar: an array has no element there yet.
-        around = set(re.findall(r"\w+", texts["loop_prep"].value + texts["after_loop"].value))
-        inputs = tuple(replace(p, scalar=not p.raw and p.name in around) for p in inputs)
-        own = (self._path, self._call.lineno)
-        head = [*_PRELUDE, *self._types((*inputs, *outputs))]
-        arguments = [*(_argument(p, False) for p in inputs), *(_argument(p, True) for p in outputs)]
-        opening = [
-            f'extern "C" __global__ void {_identifier(name)}({", ".join(arguments)}, '
-            "CIndexer<1, true> _ind) {"
-        ]
-        bindings = [_binding(p, False) for p in inputs if not p.raw and not p.scalar]
-        bindings += [_binding(p, True) for p in outputs if not p.raw]
-        text = at("\n".join(head) + "\n", own) + texts["preamble"]
-        text += at("\n" + "\n".join(opening) + "\n", own) + texts["loop_prep"]
-        text += at(
-            ";\nCUPY_FOR(i, _ind.size()) {\n_ind.set(i);\n" + "\n".join(bindings) + "\n", own
-        )
-        text += texts["operation"] + at(";\n}\n", own) + texts["after_loop"] + at(";\n}\n", own)
-        return text, ""
-
-    def _reduction(self, name: str) -> tuple[Text | None, str]:
-        texts = {}
-        wanted = ("in_params", "out_params", "map_expr", "reduce_expr", "post_map_expr", "preamble")
-        for what in wanted:
-            text = self._text_of(what)
-            if text is None:
-                return None, what
-            texts[what] = text
-        inputs = _parameters(texts["in_params"].value)
-        outputs = _parameters(texts["out_params"].value)
+    def _generated(self) -> GeneratedKernel:
+        texts = {name: self._text(name) for name in _EXPRESSIONS[self._kind]}
+        texts = {name: self._text(name) for name in ("loop_prep", "after_loop")} | texts
+        inputs = parameters(texts["in_params"].value, is_input=True)
+        outputs = parameters(texts["out_params"].value, is_input=False)
+        place = (self._path, self._met.node.lineno)
+        name = plain(self._arguments.get("name", _DEFAULT_NAMES[self._kind]))
+        if isinstance(name, Unknown):
+            name = _DEFAULT_NAMES[self._kind]
+        if self._kind == "ElementwiseKernel":
+            return GeneratedKernel(str(name), inputs, outputs, texts, place)
         if not outputs:
-            return None, "out_params"
-        identity = self._scope.constant(self._arguments.get("identity"))
-        given = self._scope.constant(self._arguments.get("reduce_type"))
-        reduced = str(given) if isinstance(given, str) else outputs[0].type
-        own = (self._path, self._call.lineno)
-        arguments = [*(_argument(p, False) for p in inputs), *(_argument(p, True) for p in outputs)]
-        head = [
-            *_PRELUDE,
-            *self._types((*inputs, *outputs)),
-            f"typedef {_C_TYPES.get(reduced, reduced)} _reduced;",
-        ]
-        signature = (
-            f'\nextern "C" __global__ void {_identifier(name)}({", ".join(arguments)}, '
-            "CIndexer<1, true> _in_ind, CIndexer<1, true> _out_ind) {\n"
-            "__shared__ _reduced _partial[512];\n"
-            "for (int _o = blockIdx.x; _o < _out_ind.size(); _o += gridDim.x) {\n"
-            f"_reduced _sum = _reduced({identity if identity not in (None, ...) else ''});\n"
-            "for (int _j = threadIdx.x; _j < _in_ind.size(); _j += 512) {\n"
-            "_in_ind.set(_j);\n" + "\n".join(_binding(p, False, "_in_ind") for p in inputs) + "\n"
-            "{ _reduced a = _sum, b = static_cast<_reduced>("
-        )
-        text = at("\n".join(head) + "\n", own) + texts["preamble"] + at(signature, own)
-        text += texts["map_expr"] + at("); _sum = (", own) + texts["reduce_expr"]
-        text += at("); }\n}\n_partial[threadIdx.x] = _sum;\n__syncthreads();\n", own)
-        text += at(
-            "for (int _half = 256; _half > 0; _half /= 2) {\nif (threadIdx.x < _half) {\n"
-            "_reduced a = _partial[threadIdx.x], b = _partial[threadIdx.x + _half];\n"
-            "_partial[threadIdx.x] = (",
-            own,
-        )
-        text += texts["reduce_expr"] + at(");\n}\n__syncthreads();\n}\n", own)
-        text += at("if (threadIdx.x == 0) {\n_out_ind.set(_o);\n_reduced a = _partial[0];\n", own)
-        text += at("\n".join(_binding(p, True, "_out_ind") for p in outputs) + "\n", own)
-        post = texts["post_map_expr"]
-        text += post if post.value.strip() else at(f"{outputs[0].name} = a", own)
-        return text + at(";\n}\n}\n}\n", own), ""
+            raise ParameterError("it has no output")
+        identity, reduce_type = (self._arguments.get(n) for n in ("identity", "reduce_type"))
+        for what, value in (("identity", identity), ("reduce_type", reduce_type)):
+            if isinstance(value, Unknown):
+                raise _ProblemError(self._run_time(what, value))
+        spelled = "" if identity is None else str(plain(identity))
+        kind = outputs[0].type if reduce_type is None else str(plain(reduce_type))
+        return GeneratedKernel(str(name), inputs, outputs, texts, place, spelled, kind)
 
-    def _types(self, parameters: tuple[_Parameter, ...]) -> list[str]:
-        """Type definitions of CuPy's placeholders, and the note that says what they were taken for.
-
-        A placeholder is decided by the arrays of a call, which is not known here.
-        """
-        placeholders = sorted({p.type for p in parameters if re.fullmatch("[A-Z]", p.type)})
-        if placeholders:
-            listed = ", ".join(placeholders)
-            self._notes.append(f"{listed} taken as float32, contiguous, for want of a call")
-        head = [f"typedef {_TYPE_OF_PLACEHOLDER} {name};" for name in placeholders]
-        # Its functions have names that users like to give to kernels.
-        if any("complex" in p.type for p in parameters):
-            head.insert(0, "#include <cupy/complex.cuh>")
-        return head
-
-
-@dataclass(frozen=True, slots=True)
-class _Parameter:
-    type: str
-    name: str
-    raw: bool
-    scalar: bool = False
-
-
-_PRELUDE = (
-    "#include <cupy/carray.cuh>",
-    "#include <cupy/float16.cuh>",
-)
-
-
-def _parameters(text: str) -> tuple[_Parameter, ...]:
-    found = []
-    for part in text.split(","):
-        words = part.split()
-        if len(words) >= 2:
-            found.append(_Parameter(words[-2], words[-1], "raw" in words[:-2]))
-    return tuple(found)
-
-
-def _c_type(parameter: _Parameter) -> str:
-    return _C_TYPES.get(parameter.type, parameter.type)
-
-
-def _argument(parameter: _Parameter, output: bool) -> str:
-    kind = _c_type(parameter) if output else f"const {_c_type(parameter)}"
-    if parameter.scalar:
-        return f"{kind} {parameter.name}"
-    name = parameter.name if parameter.raw else f"_raw_{parameter.name}"
-    return f"CArray<{kind}, 1, true, true> {name}"
-
-
-def _binding(parameter: _Parameter, output: bool, index: str = "_ind") -> str:
-    kind = _c_type(parameter) if output else f"const {_c_type(parameter)}"
-    return f"{kind} &{parameter.name} = _raw_{parameter.name}[{index}.get()];"
+    def _ufunc(self) -> list[tuple[GeneratedKernel, str]]:
+        arguments: Mapping[str, Value] = self._arguments
+        for what in ("name", "ops", "routine", "preamble", "loop_prep", "identity"):
+            unknown = unknown_of((arguments.get(what),))
+            if unknown is not None:
+                raise _ProblemError(self._run_time(what, unknown))
+        texts = {name: self._text(name) for name in ("preamble", "loop_prep")}
+        place = (self._path, self._met.node.lineno)
+        made = kernels_of(self._kind, arguments, texts, place)
+        for kernel, _ in made:
+            for text in kernel.texts.values():
+                self.lines |= {line for file, line in text.places if file == self._path}
+        return made
 
 
 def _is_compilable(text: str) -> bool:
@@ -407,18 +430,25 @@ def _is_compilable(text: str) -> bool:
         return False
 
 
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name)
+def cupy_options(given: Sequence[str], *, has_dialect: bool = False) -> tuple[str, ...]:
+    """A program's options with those that CuPy 14 adds, as `assemble_cupy_compiler_options` of
+    `cupy._core.core` and `cupy.cuda.compiler` do.
 
-
-def cupy_options(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The options that CuPy adds behind the user's; C++17 only if they name no dialect."""
+    Args:
+        given: of the program.
+        has_dialect: whether a dialect is given elsewhere; else it is C++17 where they name none.
+    """
     found = importlib.util.find_spec("cupy")
     assert found is not None
     assert found.origin is not None
     include = os.path.join(os.path.dirname(found.origin), "_core", "include")
-    dialect = () if any(re.match("--?std", option) for option in given) else ("--std=c++17",)
-    return (f"-I{include}", *dialect, "-ftz=true", "--device-as-default-execution-space")
+    bundled = [os.path.join(include, "cupy", "_cccl", one) for one in _BUNDLED]
+    has_dialect = has_dialect or any("-std=" in option for option in given)
+    dialect = () if has_dialect else ("--std=c++17",)
+    return (
+        *(f"-I{one}" for one in bundled if os.path.isdir(one)),
+        *(*given, *dialect, f"-I{include}", "-ftz=true", "--device-as-default-execution-space"),
+    )
 
 
 def _jit_kernels(
@@ -432,7 +462,8 @@ def _jit_kernels(
                 yield node, marks[0].func if isinstance(marks[0], ast.Call) else marks[0]
 
 
-def _distinct(programs: list[CupyProgram]) -> Iterator[CupyProgram]:
+def distinct(programs: list[CupyProgram]) -> Iterator[CupyProgram]:
+    """Programs, equal names told apart by a number."""
     seen: dict[str, int] = {}
     for program in programs:
         seen[program.name] = seen.get(program.name, 0) + 1

@@ -69,24 +69,55 @@ Three ways out:
 def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
     """Numba kernels in a parsed file, in order of their lines."""
     names = _cuda_names(tree)
+    called = {function: maker for _, maker, function in _calls(tree, names) if function}
     found = []
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
         decorator = next((d for d in function.decorator_list if _is_jit(d, names)), None)
-        if decorator is None or _is_device(decorator):
+        maker = decorator if decorator is not None else called.get(function)
+        if maker is None or _is_device(maker):
             continue
         arrays = tuple(_local_arrays(function, names))
-        found.append(
-            NumbaKernel(function.name, function.lineno, tuple(_signatures(decorator)), arrays)
-        )
+        given = tuple(_signatures(maker))
+        found.append(NumbaKernel(function.name, function.lineno, given, arrays))
     return sorted(found, key=lambda kernel: kernel.line)
 
 
+def _calls(
+    tree: ast.Module, names: tuple[set[str], set[str]]
+) -> Iterator[tuple[ast.expr, ast.expr, ast.FunctionDef | None]]:
+    """Calls of a function of the file, ``cuda.jit(f)`` and ``cuda.jit(...)(f)``, and of any other
+    to be a device function.
+
+    Yields:
+        The expression of ``cuda.jit``, what has its arguments, and the file's function.
+    """
+    functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name].append(node)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or len(node.args) != 1:
+            continue
+        given, maker = node.args[0], node.func
+        if not _is_jit(maker, names):
+            continue
+        named = functions[given.id] if isinstance(given, ast.Name) else []
+        jit = maker.func if isinstance(maker, ast.Call) else maker
+        arguments = maker if isinstance(maker, ast.Call) else node
+        # Of several functions of one name, only running the file tells which.
+        if len(named) == 1:
+            yield jit, arguments, named[0]
+        elif _is_device(arguments):
+            yield jit, arguments, None
+
+
 def decorators(tree: ast.Module) -> list[ast.expr]:
-    """``cuda.jit`` of every decorated function, device functions too, less its arguments."""
+    """``cuda.jit`` of every function that it is given, device functions too, less its arguments."""
     names = _cuda_names(tree)
-    return [
+    called = [jit for jit, _, _ in _calls(tree, names)]
+    return called + [
         decorator.func if isinstance(decorator, ast.Call) else decorator
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import errno
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.errors import InputError
@@ -126,7 +127,7 @@ def read_file(path: str, name: str) -> PythonFile:
         if not reaches:
             # It names nothing that makes kernels; only what it does not name may.
             return PythonFile((), find_unnamed(tree, origins), reaches)
-        of_cupy = cupy.read_programs(tree, source, path)
+        of_cupy = cupy.read_programs(tree, source, path, origins)
         programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
         recognised = (*of_cupy.recognised, *decorators(tree))
         unread = find_unread(tree, recognised, of_cupy.texts, origins)
@@ -160,11 +161,13 @@ class Survey:
             the file cannot be read as Python.
         unread: what else may make kernels, in forms that nothing here reads.
         reaches: whether it, or a module that it imports, names what makes kernels.
+        is_open: whether running the file may tell of CuPy's kernels what its text does not.
     """
 
     programs: tuple[tuple[str, bool], ...] | None
     unread: tuple[UnreadKernel, ...] = ()
     reaches: bool = True
+    is_open: bool = False
 
 
 def survey(path: str, name: str) -> Survey:
@@ -175,16 +178,18 @@ def survey(path: str, name: str) -> Survey:
         # The worker that is given the file meets the same error, and reports it as the unit's.
         return Survey(None)
     programs = tuple((program.name, _needs_running(program)) for program in file.programs)
-    return Survey(programs, file.unread, file.reaches)
+    problems = (one.problem for one in file.programs if isinstance(one, CupyProgram))
+    is_open = file.reaches and (not programs or any(problems))
+    return Survey(programs, file.unread, file.reaches, is_open)
 
 
-def program_of(unit: Unit) -> Program:
-    """The program that a unit is about.
+def program_of(unit: Unit, programs: Sequence[Program]) -> Program:
+    """The one of a file's programs that a unit is about.
 
     Raises:
-        InputError: the file cannot be read, or holds no such program.
+        InputError: the file holds no such program.
     """
-    for program in read_programs(unit.path, unit.input):
+    for program in programs:
         if program.name == unit.program:
             return program
     raise InputError(

@@ -58,6 +58,24 @@ def find_module(module: str, names: tuple[str, ...], level: int, importer: str) 
             return
 
 
+def module_file(module: str, level: int, importer: str) -> str | None:
+    """The file of a module of the user's own, or of the package that it is; None where none is.
+
+    Args:
+        module: dotted, without leading dots.
+        level: number of leading dots.
+        importer: absolute path of the file with the import.
+    """
+    parts = [part for part in module.split(".") if part]
+    for base in _bases(importer, level):
+        place: str = os.path.join(base, *parts)
+        files: list[str] = [os.path.join(place, "__init__.py")]
+        for file in [*files, f"{place}.py"] if parts else files:
+            if os.path.isfile(file):
+                return file
+    return None
+
+
 def _below(base: str, parts: list[str], names: tuple[str, ...]) -> Iterator[str]:
     directory = base
     for number, part in enumerate(parts):

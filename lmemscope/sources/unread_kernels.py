@@ -21,6 +21,8 @@ MAKERS = {
     "RawModule": "a CuPy module",
     "ElementwiseKernel": "a CuPy kernel",
     "ReductionKernel": "a CuPy kernel",
+    "create_ufunc": "a CuPy ufunc",
+    "create_reduction_func": "a CuPy reduction",
     "rawkernel": "a cupyx.jit kernel",
     "compile_with_cache": "a CuPy module",
     "SourceModule": "a PyCUDA module",
@@ -59,11 +61,14 @@ _OTHER_JITS = frozenset(
 )
 """Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
 _PACKAGES = frozenset({"cupy", "cupyx", "cupy_backends", "numba", "pycuda"})
+_LIBRARY = re.compile(r"cupy_backends\.cuda\.libs\.(?!nvrtc\b)\w+(?:\..*)?")
+"""CuPy's bindings of libraries that hold their kernels compiled."""
 _COMPILERS = _PACKAGES | {"cuda", "nvrtc", "numba_cuda", "pynvrtc", "pynvjitlink"}
 _MAKING = re.compile(
     rf"(?:.*\.)?(?:{'|'.join(MAKERS)})"
     r"|numba(?:_cuda)?\.(?:.*\.)?cuda\.(?:.*\.)?(?:jit|[Rr]educe|compile\w*|CUDADispatcher|CUDAKernel)"
-    r"|cupy\.(?:fuse|vectorize|_(?!_)\w+\..*|cuda\.(?:compiler|function)\..*)"
+    r"|cupy\.(?:fuse|vectorize|_core\.(?:.*\.)?(?:fusion|fuse|_\w*(?:compile|kernel|function)\w*)"
+    r"|cuda\.(?:compiler\.\w*(?:[Cc]ompile|Program)\w*|function\..*))"
     r"|(?:cupy_backends\.cuda\.(?:libs|api)|cupy\.cuda)\.(?:nvrtc\.\w+Program|driver\.(?:module|link)\w+)"
     r"|cuda\.core\..*\b(?:Program|Linker|ObjectCode\.from_\w+)"
     r"|cuda\.(?:bindings\.)?(?:nvrtc|nvvm|nvjitlink|nvfatbin)\.\w+|(?:pynvrtc|pynvjitlink)\..*"
@@ -160,6 +165,8 @@ def _doubtful(
     for name in sorted(origins.of(called)):
         if _MAKING.fullmatch(name) is not None:
             yield UnreadKernel(called.lineno, f"a kernel by {spelled}, which is {name}")
+        elif _LIBRARY.fullmatch(name) is not None:
+            continue
         elif name.endswith(f".{UNKNOWN}") and name.partition(".")[0] in _COMPILERS:
             origin = name.removesuffix(f".{UNKNOWN}")
             form = f"what may be a kernel by {spelled}, a computed name of {origin}"
@@ -325,7 +332,7 @@ def _modules(nodes: Collection[ast.AST]) -> dict[str, str]:
             for target in node.targets:
                 if isinstance(target, ast.Name) and node.value.id in found:
                     found.setdefault(target.id, found[node.value.id])
-    return found
+    return {own: full for own, full in found.items() if _LIBRARY.fullmatch(full) is None}
 
 
 def _imported(nodes: Collection[ast.AST]) -> dict[str, str]:

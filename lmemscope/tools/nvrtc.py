@@ -85,9 +85,9 @@ def options_for(
     options: CompileOptions,
     toolchain: Toolchain = INSTALLED,
     *,
-    extra: Sequence[str] = (),
+    first: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """NVRTC's command line for a compilation.
+    """NVRTC's command line for a compilation, of which some words precede the toolkit's headers.
 
     The source file's own directory is not among the ``-I``, or ``#include <…>`` would be looked up
     there: for ``#include "…"`` NVRTC searches it first, as nvcc does, because it is given the
@@ -96,9 +96,9 @@ def options_for(
     flags = [f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v"]
     if options.maxrregcount is not None:
         flags.append(f"--maxrregcount={options.maxrregcount}")
-    flags += (*options.words(), *(f"-I{path}" for path in toolchain.header_dirs()))
+    flags += (*options.words(), *first, *(f"-I{path}" for path in toolchain.header_dirs()))
     flags += [f"--ptxas-options={argument}" for argument in options.ptxas_args]
-    return (*flags, *options.nvrtc_args, *extra)
+    return (*flags, *options.nvrtc_args)
 
 
 def compile_program(

@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-RUN_NAME = "__lmemscope__"
-"""What the file sees as ``__name__``: neither its main block nor an import of its package."""
 
 
 def main() -> None:
@@ -34,32 +30,43 @@ def main() -> None:
 def _numba(request: dict[str, Any]) -> dict[str, Any]:
     from numba import cuda
 
-    given: dict[str, list[Any]] = {}
-    options: dict[str, dict[str, Any]] = {}
+    given: dict[Any, list[Any]] = {}
+    options: dict[Any, dict[str, Any]] = {}
+    made: list[Any] = []
     plain = cuda.jit
 
     def lazy(func_or_sig: Any = None, *arguments: Any, **keywords: Any) -> Any:
         """`cuda.jit` that compiles nothing yet: a signature would make it ask for a device."""
         if isinstance(func_or_sig, types.FunctionType):
-            return plain(func_or_sig, *arguments, **keywords)
+            made.append(plain(func_or_sig, *arguments, **keywords))
+            return made[-1]
 
         def decorate(function: Callable[..., Any]) -> Any:
             if func_or_sig is not None:
                 listed = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
-                given.setdefault(function.__name__, []).extend(listed)
-            options[function.__name__] = keywords
-            return plain(*arguments, **keywords)(function)
+                given.setdefault(function, []).extend(listed)
+            options[function] = keywords
+            made.append(plain(*arguments, **keywords)(function))
+            return made[-1]
 
         return decorate
 
     cuda.jit = lazy
-    namespace = _run(request["path"])
-    dispatcher, others = _find(namespace, request["name"], "py_func")
-    signatures = request["signatures"] or given.get(request["name"], [])
+    namespace, ended = {}, None
+    try:
+        namespace = _run(request["path"])
+    except BaseException as error:  # the user's code may raise anything
+        # What it made before, such as a kernel that it then launches without a GPU, is there.
+        if not any(one.py_func.__name__ == request["name"] for one in made):
+            raise
+        said = (str(error).strip().splitlines() or ["no message"])[0]
+        ended = f"{type(error).__name__}: {said.rstrip(': ')}"
+    dispatcher, others = _find({**dict(enumerate(made)), **namespace}, request["name"], "py_func")
+    signatures = request["signatures"] or given.get(dispatcher.py_func, [])
     if not signatures:
         return {"missing": "signature"}
     signature = signatures[0]
-    chosen = options.get(request["name"], {})
+    chosen = options.get(dispatcher.py_func, {})
     major, minor = divmod(int(request["arch"].removeprefix("sm_").rstrip("af")), 10)
     _pretend(major, minor)
     ptx, _ = cuda.compile_ptx(
@@ -76,8 +83,37 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         "signature": str(signature),
         "others": len(signatures) - 1,
         "namesakes": others,
+        "ended": ended,
+        "parameters": _parameters(dispatcher.py_func, signature),
         "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
     }
+
+
+def _parameters(function: Callable[..., Any], signature: Any) -> list[str] | None:
+    """What the parameters of PTX are in Python; None where a type is passed in another way.
+
+    Numba passes an array as pointers to its object and its owner, the numbers and sizes of its
+    elements, the elements, its shape and its strides.
+    """
+    import inspect
+
+    from numba import types as kinds
+    from numba.core import sigutils
+
+    arguments, _ = sigutils.normalize_signature(signature)
+    named = list(inspect.signature(function).parameters)
+    found: list[str] = []
+    for name, kind in zip(named, arguments, strict=False):
+        if isinstance(kind, kinds.Array):
+            found += [f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize")]
+            found.append(name)
+            for part in ("shape", "strides"):
+                found += [f"{name}.{part}[{axis}]" for axis in range(kind.ndim)]
+        elif isinstance(kind, kinds.Integer | kinds.Float | kinds.Boolean):
+            found.append(name)
+        else:
+            return None
+    return found
 
 
 def _pretend(major: int, minor: int) -> None:
@@ -117,12 +153,18 @@ def _jit(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(path: str) -> dict[str, Any]:
-    # Only now: what the user's file may import must not be found in front of our own imports.
-    sys.path[:0] = [os.path.dirname(path), os.getcwd()]
-    return runpy.run_path(path, run_name=RUN_NAME)
+    import importlib.util
+
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_run.py")
+    spec = importlib.util.spec_from_file_location("_lmemscope_python_run", beside)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.run(path)  # type: ignore[no-any-return]
 
 
-def _find(namespace: dict[str, Any], name: str, attribute: str) -> tuple[Any, int]:
+def _find(namespace: dict[Any, Any], name: str, attribute: str) -> tuple[Any, int]:
     """The kernel of that name, of the module or made by one of its functions, and how many more."""
     found = {
         id(value): value

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.sources.cupy import CupyProgram, find_programs
+from lmemscope.sources.cupy import CupyProgram, cupy_options, find_programs
 from lmemscope.sources.numba import find_kernels
-from lmemscope.sources.python_text import Scope
 from lmemscope.tools import python_child
 from tests.support.program import DATA, run_program
 
@@ -28,78 +27,6 @@ extern "C" __global__ void histogram(const unsigned char *data, unsigned *totals
 
 def programs(source: str, path: str = "/src/k.py") -> list[CupyProgram]:
     return find_programs(ast.parse(source), source, path)
-
-
-class TestText:
-    """Strings and the lines they stand on."""
-
-    def text(self, source: str, path: str = "/src/t.py") -> tuple[str, list[int]] | None:
-        tree = ast.parse(source)
-        wanted = next(
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "wanted"
-        )
-        found = Scope(tree, source, path).text(wanted)
-        return None if found is None else (found.value, [line for _, line in found.places])
-
-    @pytest.mark.parametrize(
-        ("source", "value", "lines"),
-        [
-            ("wanted = 'a'", "a", [1]),
-            ("wanted = 'a\\nb'", "a\nb", [1, 1]),
-            ("wanted = '''a\nb\n'''", "a\nb\n", [1, 2, 3]),
-            ("wanted = r'''\na\\n\nb'''", "\na\\n\nb", [1, 2, 3]),
-            ("wanted = '''a\\\nb\nc'''", "ab\nc", [1, 3]),
-            ("wanted = ('a\\n'  # one\n  'b\\n'\n  'c')", "a\nb\nc", [1, 2, 3]),
-            ("X = '''x\ny\n'''\nwanted = X + 'z'", "x\ny\nz", [1, 2, 4]),
-            ("N = 4\nwanted = f'''a\n{N}{{}}\nb'''", "a\n4{}\nb", [2, 3, 4]),
-            ("N = 4\nwanted = f'{N // 2 - 1}'", "1", [2]),
-            ("P = 'p\\nq'\nwanted = f'''a\n{P}\nb'''", "a\np\nq\nb", [2, 3, 1, 4]),
-            ("wanted = '''\n  a\n  b'''.strip()", "a\n  b", [2, 3]),
-            ("import textwrap\nwanted = textwrap.dedent('''\n  a\n  b''')", "\na\nb", [2, 3, 4]),
-            ("def f():\n  N = 3\n  wanted = f'{N}'", "3", [3]),
-        ],
-    )
-    def test_what_can_be_known(self, source: str, value: str, lines: list[int]) -> None:
-        assert self.text(source) == (value, lines)
-
-    @pytest.mark.parametrize(
-        "source",
-        [
-            "wanted = f()",
-            "wanted = 'a%d' % 3",
-            "wanted = 'a{}'.format(3)",
-            "N = 1\nN = 2\nwanted = f'{N}'",
-            "N = 1\nN += 1\nwanted = f'{N}'",
-            "def f(N):\n  wanted = f'{N}'",
-            "N = 1.5\nwanted = f'{N:.2f}'",
-            "for N in (1, 2):\n  wanted = f'{N}'",
-            "wanted = open('no/where.cu').read()",
-            "wanted = wanted + 'a'",
-        ],
-    )
-    def test_what_only_running_would_tell(self, source: str) -> None:
-        assert self.text(source) is None
-
-    @pytest.mark.parametrize(
-        "expression",
-        [
-            "open('k.cu').read()",
-            "Path('k.cu').read_text()",
-            "(Path(__file__).parent / 'k.cu').read_text()",
-            "Path(__file__).resolve().parent.joinpath('k.cu').read_text()",
-            "open(os.path.join(os.path.dirname(__file__), 'k.cu')).read()",
-        ],
-    )
-    def test_files_that_are_read(self, tmp_path: Path, expression: str) -> None:
-        (tmp_path / "k.cu").write_text("a\nb")
-        assert self.text(f"wanted = {expression}", str(tmp_path / "t.py")) == ("a\nb", [1, 2])
-
-    def test_a_file_opened_by_with(self, tmp_path: Path) -> None:
-        (tmp_path / "k.cu").write_text("a")
-        source = "with open('k.cu') as f:\n    wanted = f.read()"
-        assert self.text(source, str(tmp_path / "t.py")) == ("a", [1])
 
 
 class TestCupyFound:
@@ -129,23 +56,26 @@ class TestCupyFound:
             "m = cp.RawModule(code='int a;', options=OPT, name_expressions=['f<int>', 'f<float>'])"
         )
         assert found.name == "m"
-        assert found.options[:2] == ("-DN=4", "--std=c++14")
-        assert "--std=c++17" not in found.options
+        assert found.options == ("-DN=4", "--std=c++14")
+        assert "--std=c++17" not in cupy_options(found.options)
         assert found.name_expressions == ("f<int>", "f<float>")
 
     def test_what_is_computed_is_said(self) -> None:
         source, options = programs(
-            "import cupy\nimport sys\na = cupy.RawKernel('x' * 3, 'a')\n"
+            "import cupy\nimport sys\na = cupy.RawKernel(sys.argv[1], 'a')\n"
             "b = cupy.RawKernel('x', 'b', options=tuple(sys.argv))"
         )
-        assert source.problem == "its source is computed at run time"
-        assert options.problem == "its options is computed at run time"
+        assert source.problem is not None
+        assert options.problem is not None
+        assert "its source depends on" in source.problem
+        assert "its argument options depends on" in options.problem
 
     def test_options_are_those_that_cupy_compiles_with(self) -> None:
         (found,) = programs("import cupy\nk = cupy.RawKernel('x', 'k', ('-ftz=false',))")
-        flushed = [option for option in found.options if "ftz" in option]
+        options = cupy_options(found.options)
+        flushed = [option for option in options if "ftz" in option]
         assert flushed == ["-ftz=false", "-ftz=true"]  # NVRTC heeds the last.
-        assert "--device-as-default-execution-space" in found.options
+        assert "--device-as-default-execution-space" in options
 
     @pytest.mark.parametrize(
         ("call", "doubt"),
@@ -501,7 +431,7 @@ class TestNumba:
         self, tmp_path: Path, code: str, limit: str, said: str
     ) -> None:
         kernel = "@cuda.jit('void(float32[::1])')\ndef k(x):\n    x[0] = 1\n"
-        (tmp_path / "b.py").write_text(f"from numba import cuda\n{kernel}{code}\n")
+        (tmp_path / "b.py").write_text(f"from numba import cuda\n{code}\n{kernel}")
         done = run_program("scan", "b.py", "--run-python", "--timeout", limit, cwd=tmp_path)
         assert done.code == 3
         assert said in done.out + done.err
@@ -598,3 +528,57 @@ def test_a_device_function_of_numba_needs_no_device(tmp_path: Path) -> None:
         done = run_program("scan", *arguments, cwd=tmp_path)
         assert done.code == 0, done.err
         assert done.kernel("k")["stack_frame"] == 0
+
+
+TWO = """from numba import cuda, float64
+@cuda.jit
+def k(x, at):
+    m = cuda.local.array(9, float64)
+    for j in range(9):
+        m[j] = x[j]
+    s = 0.0
+    for j in range(x.shape[0]):
+        s += m[at[j]]
+    x[0] = s
+"""
+
+
+@pytest.mark.toolchain
+def test_a_signature_belongs_to_a_module(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TWO)
+    (tmp_path / "b.py").write_text(TWO.replace("float64", "float32"))
+    done = run_program(
+        *("scan", "a.py", "b.py", "--run-python", "--format", "json"),
+        *("--signature", "a:k(float64[::1], int32[::1])"),
+        *("--signature", "k(float32[::1], int64[::1])"),
+        cwd=tmp_path,
+    )
+    types = {unit["input"]: unit["options"][-1] for unit in done.document["units"]}
+    assert types == {
+        "a.py[k]": "--signature=void(float64[::1], int32[::1])",
+        "b.py[k]": "--signature=void(float32[::1], int64[::1])",
+    }
+    (finding,) = done.document["units"][0]["kernels"][0]["findings"]
+    assert [source["name"] for source in finding["index"]["sources"]] == ["at"]
+
+
+@pytest.mark.toolchain
+def test_a_kernel_that_is_launched_without_a_gpu_was_made(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        TWO.replace("@cuda.jit", "@cuda.jit('void(float64[::1], int32[::1])')")
+        + "raise OSError('no driver')\n"
+    )
+    done = run_program("scan", "a.py", "--run-python", "--format", "json", cwd=tmp_path)
+    (unit,) = done.document["units"]
+    assert unit["failure"] is None
+    assert "OSError: no driver" in unit["gaps"][0]["reason"]
+
+
+@pytest.mark.toolchain
+def test_a_comment_in_python_allows(tmp_path: Path) -> None:
+    allowed = '# lmemscope: allow dynamic-index 256 "measured"\n'
+    source = f"k = cupy.RawKernel('''{HISTOGRAM}''', 'histogram')\n"
+    (tmp_path / "h.py").write_text(f"import cupy\n{allowed}{source}")
+    assert run_program("check", "h.py", cwd=tmp_path).code == 0
+    (tmp_path / "h.py").write_text(f"import cupy\n{source}")
+    assert run_program("check", "h.py", cwd=tmp_path).code == 1

@@ -1,0 +1,104 @@
+"""Running a user's Python file in a process of its own, on request, and what it made."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lmemscope.errors import CompileError
+from lmemscope.model import Gap, Unit
+from lmemscope.sources.cupy import CupyProgram
+from lmemscope.sources.cupy_captured import captured_programs
+from lmemscope.sources.python import Program, read_programs
+from lmemscope.tools import cupy_capture, process
+
+_SHARE = 0.8
+"""Of a unit's limit: the child has to end first, or nobody would end it."""
+_SECONDS = 120.0
+"""What running a user's file may take where no ``--timeout`` says otherwise."""
+
+
+def time_limit(unit: Unit) -> float:
+    """Seconds that running a unit's file may take."""
+    return (unit.options.time_limit or _SECONDS) * _SHARE
+
+
+def ask(child: str, request: dict[str, Any], name: str, limit: float) -> tuple[dict[str, Any], str]:
+    """The answer of a program that runs a user's file, and what the file printed.
+
+    Args:
+        child: the program's path.
+        request: what it reads.
+        name: of the file, for messages.
+        limit: seconds.
+
+    Raises:
+        CompileError: the process ended without an answer.
+        StageTimeoutError: it took longer than the limit.
+    """
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
+        asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
+        asked.write_text(json.dumps(request), encoding="utf-8")
+        # As a file and with -P: of the current directory it imports only what the user's file does.
+        done = process.run([sys.executable, "-P", child, str(asked), str(answered)], timeout=limit)
+        if not answered.exists():
+            raise CompileError(
+                "run",
+                f"{name}: running it ended the process with code {done.returncode}",
+                hint="guard what must not run on import with: if __name__ == '__main__'",
+                log=done.output,
+            )
+        answer: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+    return answer, done.output
+
+
+def programs_of(unit: Unit) -> tuple[list[Program], Gap | None]:
+    """Programs of a file that may be run: those of its text, and those that running it makes.
+
+    It is run where its text leaves a program open, or names none. What is left open gives way to
+    what its call has made.
+
+    Returns:
+        The programs, and what to say of a run that ended with an error.
+
+    Raises:
+        LmemscopeError: the file cannot be read, or its run gives no answer.
+    """
+    read = read_programs(unit.path, unit.input)
+    open_lines = {one.line for one in read if isinstance(one, CupyProgram) and one.problem}
+    if not unit.options.run_python or (read and not open_lines):
+        return read, None
+    made, failure = _captured(
+        unit.path, os.stat(unit.path).st_mtime_ns, unit.input, time_limit(unit)
+    )
+    new = [one for file, one in made if file != unit.path or one.line in open_lines or not read]
+    closed = {one.line for file, one in made if file == unit.path}
+    kept = [one for one in read if one.line not in open_lines & closed]
+    in_order = [*kept, *new]
+    if failure is None:
+        return in_order, None
+    before = "what it made before was read" if new else "before it made a kernel"
+    reason = f"running {unit.input} ended with {failure}; {before}"
+    return in_order, Gap("run", reason, "evidence", unit.input)
+
+
+@functools.lru_cache(maxsize=8)
+def _captured(
+    path: str, changed: int, name: str, limit: float
+) -> tuple[tuple[tuple[str, CupyProgram], ...], str | None]:
+    """Programs that running a file makes, each with the file of its call, and the run's error.
+
+    Args:
+        path: of the file.
+        changed: when, so that a file that has changed is run again.
+        name: for messages.
+        limit: seconds.
+    """
+    del changed
+    answer, _ = ask(cupy_capture.__file__, {"path": path}, name, limit)
+    return tuple(captured_programs(answer["made"], path)), answer["error"]

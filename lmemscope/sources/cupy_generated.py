@@ -1,0 +1,292 @@
+"""Kernels that CuPy generates around expressions.
+
+`ElementwiseKernel`, `ReductionKernel` and the ufuncs hold expressions; CuPy puts a kernel around
+them when they are called, for the types and shapes of that call. Here the call is one with
+contiguous one-dimensional arrays of fewer than 2³¹ elements, and with types that are named in the
+result. The text around the expressions is the installed CuPy's own (`tools.cupy_templates`), of
+reductions that without CUB.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from lmemscope.sources.located_text import Place, Text, at, joined
+from lmemscope.sources.python_values import C_TYPES, DataType, data_type
+
+_HALF = '#include "cupy/float16.cuh"\n\n'
+_BLOCK = 512
+"""Threads of a reduction's block, unless CuPy's optimiser has chosen others."""
+_USUAL = {
+    **dict.fromkeys("IJKLMN", "int32"),
+    **dict.fromkeys("CZ", "complex64"),
+    "B": "int8",
+}
+"""What placeholders of these names mostly stand for, where float32 is no C++."""
+_TRIED = ("float32", "float64", "int32", "complex64")
+_MOST = 24
+"""Assignments of types that are tried."""
+_ARRAY = re.compile(r"\[\s*:+\s*(?:1\s*)?\]")
+
+
+_CODE = ("operation", "map_expr", "loop_prep", "after_loop")
+_MARK = re.compile(r"@(\w+)@")
+
+
+@dataclass(frozen=True, slots=True)
+class CupyTemplates:
+    """What the installed CuPy puts around expressions, as it says itself.
+
+    Attributes:
+        elementwise, reduction: kernels with marks, ``@name@``, where something is put in.
+        headers: that it includes in front.
+    """
+
+    elementwise: str
+    reduction: str
+    headers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter as its list spells it.
+
+    Attributes:
+        type: C++, or a placeholder: one letter.
+        name: of the variable.
+        raw: an array that the expression indexes itself.
+        is_const: CuPy declares it so.
+        scalar: a number rather than an array.
+    """
+
+    type: str
+    name: str
+    raw: bool
+    is_const: bool
+    scalar: bool = False
+
+
+class ParameterError(Exception):
+    """A parameter list or a signature that CuPy would refuse; its text says why."""
+
+
+def parameters(text: str, *, is_input: bool) -> tuple[Parameter, ...]:
+    """The parameters of a list.
+
+    Raises:
+        ParameterError: CuPy would refuse it.
+    """
+    found = []
+    for part in text.strip().split(",") if text.strip() else ():
+        words = part.split()
+        if len(words) < 2:
+            raise ParameterError(f"syntax error in its parameter {part.strip()!r}")
+        kind, name = words[-2:]
+        known = data_type(at(kind, ("", 0))) if len(kind) > 1 else None
+        if known is None and len(kind) > 1:
+            raise ParameterError(f"{kind} of its parameter {name} is no data type")
+        is_const = is_input and "_non_const" not in words
+        spelled = C_TYPES[known.name] if known is not None else kind
+        found.append(Parameter(spelled, name, "raw" in words[:-2], is_const))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What types a call has.
+
+    Attributes:
+        types: data types of placeholders.
+        scalars: parameters that are numbers; None where the call is not known.
+    """
+
+    types: tuple[tuple[str, str], ...]
+    scalars: frozenset[str] | None = None
+
+    @property
+    def note(self) -> str:
+        """What was taken for what, for want of a call; empty where nothing was."""
+        if not self.types or self.scalars is not None:
+            return ""
+        by_type: dict[str, list[str]] = {}
+        for name, kind in self.types:
+            by_type.setdefault(kind, []).append(name)
+        listed = "; ".join(f"{', '.join(names)} taken as {kind}" for kind, names in by_type.items())
+        return f"{listed}, contiguous, for want of a call"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedKernel:
+    """Expressions around which CuPy generates a kernel.
+
+    Attributes:
+        name: of the kernel.
+        inputs, outputs: their parameters.
+        texts: the expressions, by CuPy's names of them.
+        place: of the call.
+        identity: of a reduction.
+        reduce_type: of a reduction; None of others.
+        fixed: types of what looks like placeholders.
+    """
+
+    name: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    texts: Mapping[str, Text]
+    place: Place
+    identity: str = ""
+    reduce_type: str | None = None
+    fixed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """Types that a call decides, sorted."""
+        fixed = dict(self.fixed)
+        kinds = {one.type for one in (*self.inputs, *self.outputs)}
+        return tuple(sorted(kind for kind in kinds if len(kind) == 1 and kind not in fixed))
+
+    def assignments(self) -> Iterator[Assignment]:
+        """Types to try, the likeliest first: float32 alone, then others alone, then mixtures."""
+        names = self.placeholders
+        alone = [dict.fromkeys(names, kind) for kind in _TRIED]
+        usual = {name: _USUAL.get(name, "float32") for name in names}
+        complex_usual = {
+            name: "float32" if kind == "complex64" else "complex64" if kind == "float32" else kind
+            for name, kind in usual.items()
+        }
+        mixed: Iterable[Mapping[str, str]] = (
+            dict(zip(names, kinds, strict=True))
+            for kinds in itertools.product(("float32", "int32", "complex64"), repeat=len(names))
+        )
+        seen: set[tuple[tuple[str, str], ...]] = set()
+        for types in itertools.chain(alone[:1], [usual], alone[1:], [complex_usual], mixed):
+            one = tuple(types.items())
+            if one not in seen:
+                seen.add(one)
+                yield Assignment(one)
+            if len(seen) == _MOST:
+                return
+
+    def of_signature(self, signature: str) -> Assignment:
+        """The types of a call: ``float32[:], int32`` for its inputs, and its outputs if given.
+
+        Raises:
+            ParameterError: they are not those of such a call.
+        """
+        parts = [part.strip() for part in signature.split(",") if part.strip()]
+        every = (*self.inputs, *self.outputs)
+        if len(parts) not in (len(self.inputs), len(every)):
+            raise ParameterError(
+                f"it takes {len(self.inputs)} arguments, or {len(every)} with its outputs, "
+                f"and the signature has {len(parts)}"
+            )
+        types: dict[str, str] = {}
+        scalars = set()
+        for parameter, part in zip(every, parts, strict=False):
+            named = _ARRAY.sub("", part).strip()
+            kind = data_type(at(named, ("", 0)))
+            if kind is None:
+                raise ParameterError(f"{part} of the signature is no data type")
+            if named == part and parameter in self.inputs:
+                scalars.add(parameter.name)
+            self._agree(parameter, kind, types)
+        missing = [name for name in self.placeholders if name not in types]
+        if missing:
+            raise ParameterError(
+                f"{', '.join(missing)} is a type of its outputs alone: give their types, too"
+            )
+        return Assignment(tuple(sorted(types.items())), frozenset(scalars))
+
+    def _agree(self, parameter: Parameter, kind: DataType, types: dict[str, str]) -> None:
+        if parameter.type in self.placeholders:
+            known = types.setdefault(parameter.type, kind.name)
+            if known != kind.name:
+                raise ParameterError(f"{parameter.type} cannot be {known} and {kind.name}")
+        elif parameter.type != C_TYPES[kind.name]:
+            raise ParameterError(f"{parameter.name} is {parameter.type}, not {kind.name}")
+
+    def program(self, chosen: Assignment, templates: CupyTemplates) -> str:
+        """The kernel's source, with ``#line`` directives."""
+        types = (*chosen.types, *self.fixed)
+        inputs = tuple(self._with_kind(one, chosen) for one in self.inputs)
+        used = {kind for _, kind in types} | {one.type for one in (*inputs, *self.outputs)}
+        spelled = {name: C_TYPES[kind] for name, kind in types}
+        if self.reduce_type is not None:
+            types = (*types, ("IndexT", "int32"))
+        head = _HALF if "float16" in used else ""
+        head += "".join(f"typedef {C_TYPES[kind]} {name};\n" for name, kind in types)
+        parts = self._parts(inputs, spelled)
+        template = templates.elementwise if self.reduce_type is None else templates.reduction
+        texts = [at("".join(f"#include <{one}>\n" for one in templates.headers), self.place)]
+        for number, piece in enumerate(_MARK.split(template)):
+            if number % 2 == 0:
+                texts.append(at(piece, self.place))
+                continue
+            if piece == "preamble":
+                texts.append(at(head, self.place))
+            given = self.texts.get(piece)
+            texts.append(at(parts[piece], self.place) if given is None else given)
+        return joined(texts).as_program()
+
+    def _with_kind(self, parameter: Parameter, chosen: Assignment) -> Parameter:
+        """A parameter as an array or a number.
+
+        What surrounds the loop uses is a number, for an array has no element there; and so is what
+        is passed raw to be indexed, and never is.
+        """
+        if chosen.scalars is not None:
+            is_scalar = parameter.name in chosen.scalars
+        elif parameter.raw:
+            is_scalar = parameter in self.inputs and self._is_never_indexed(parameter.name)
+        else:
+            around = "".join(self.texts[one].value for one in ("loop_prep", "after_loop"))
+            is_scalar = parameter.name in re.findall(r"\w+", around)
+        return Parameter(
+            *(parameter.type, parameter.name, parameter.raw, parameter.is_const, is_scalar)
+        )
+
+    def _is_never_indexed(self, name: str) -> bool:
+        """Whether an array's name stands only beside operators of numbers."""
+        expressions = "\n".join(text.value for what, text in self.texts.items() if what in _CODE)
+        name = re.escape(name)
+        return re.search(rf"\b{name}\b", expressions) is not None and not re.search(
+            rf"&\s*{name}\b|\b{name}\s*[\[.]|[(,]\s*{name}\s*[,)]", expressions
+        )
+
+    def _parts(self, inputs: tuple[Parameter, ...], spelled: Mapping[str, str]) -> dict[str, str]:
+        """What CuPy puts into its template beside the user's expressions."""
+        arrays = [one for one in (*inputs, *self.outputs) if not one.raw and not one.scalar]
+        indexers = "CIndexer<1, 1> _ind"
+        if self.reduce_type is not None:
+            indexers = "CIndexer<1, 1> _in_ind, CIndexer<1, 1> _out_ind, const int _block_stride"
+        listed = [_declared(one, spelled) for one in (*inputs, *self.outputs)]
+        return {
+            "parameters": ", ".join([*listed, indexers]),
+            "name": self.name,
+            "reduce_type": self.reduce_type or "",
+            "block_size": str(_BLOCK),
+            "identity": self.identity,
+            "bindings": "\n".join(_bound(one, "_ind") for one in arrays) + "\n",
+            "input_expr": "\n".join(_bound(o, "_in_ind") for o in arrays if o in inputs),
+            "output_expr": "\n".join(_bound(o, "_out_ind") for o in arrays if o not in inputs),
+        }
+
+
+def _bound(parameter: Parameter, index: str) -> str:
+    """The element of an array that an expression means by the array's name."""
+    const = "const " if parameter.is_const else ""
+    # Of a reduction's inputs CuPy copies the element.
+    sign = " " if index == "_in_ind" and parameter.is_const else " &"
+    return f"{const}{parameter.type}{sign}{parameter.name} = _raw_{parameter.name}[{index}.get()];"
+
+
+def _declared(parameter: Parameter, spelled: Mapping[str, str]) -> str:
+    kind = spelled.get(parameter.type, parameter.type)
+    const = "const " if parameter.is_const else ""
+    if parameter.scalar:
+        return f"{const}{kind} {parameter.name}"
+    name = parameter.name if parameter.raw else f"_raw_{parameter.name}"
+    return f"{const}CArray<{kind}, 1, 1, 1> {name}"
