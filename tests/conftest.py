@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import itertools
 import os
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -182,6 +184,29 @@ def _compilations_are_copies() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(child, "is_single_threaded", lambda: threading.active_count() <= threads)
         yield
+
+
+@pytest.fixture(scope="session")
+def _numbers() -> Iterator[int]:
+    return itertools.count()
+
+
+@pytest.fixture
+def tmp_path(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    _numbers: Iterator[int],
+) -> Path:
+    """An empty directory for one test, with few others beside it.
+
+    `fix` mirrors what is beside a source and above it for each trial. In pytest's own place that
+    would be the directories of some thousand tests.
+    """
+    number = next(_numbers)
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    own = tmp_path_factory.getbasetemp() / f"{number // 64}" / f"{name}{number}"
+    own.mkdir(parents=True, mode=0o700)
+    return own
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,7 @@ from lmemscope.rewrites import (
 )
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
-from lmemscope.rewrites.cooperative import as_compiled, promised
+from lmemscope.rewrites.cooperative import Program
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
@@ -100,6 +100,7 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
     found: list[Rewriting] = []
     reasons: dict[Declined, list[str]] = {}
     is_shared = _is_for_the_host_too(target)
+    program = Program(target)
     for rewrite in REWRITES:
         if target.cause not in rewrite.causes:
             continue
@@ -110,7 +111,7 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
             why = Declined(f"`{rewrite.instead_of}` is tried instead")
             reasons.setdefault(why, []).append(rewrite.name)
             continue
-        made, declined = _proposed(rewrite, target)
+        made, declined = _proposed(rewrite, target, program)
         found += made
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
@@ -132,7 +133,8 @@ def said(declined: Iterable[Declined]) -> str:
 def additions(target: Target, edits: Sequence[Edit]) -> tuple[Rewriting, ...]:
     """What may make the kernels faster beside a rewriting of a target that removes it."""
     every = (one.beside(target, edits) for one in ADDITIONS if target.cause in one.causes)
-    return tuple(as_compiled(one, target) for one in every if one is not None)
+    program = Program(target)
+    return tuple(program.as_compiled(one) for one in every if one is not None)
 
 
 def quoted(names: Sequence[str]) -> str:
@@ -154,15 +156,18 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
         for rewrite in REWRITES
         if rewrite.instead_of in failed and target.cause in rewrite.causes
     )
-    return tuple(one for rewrite in others for one in _proposed(rewrite, target)[0])
+    program = Program(target)
+    return tuple(one for rewrite in others for one in _proposed(rewrite, target, program)[0])
 
 
-def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[Declined]]:
+def _proposed(
+    rewrite: Rewrite, target: Target, program: Program
+) -> tuple[list[Rewriting], list[Declined]]:
     """What a rewrite of a target's cause proposes for it, or why it declines it."""
     found: list[Rewriting] = []
     try:
         for one in rewrite.propose(target):
-            found.append(promised(one, target))
+            found.append(program.promised(one))
     except DeclinedError as declined:
         # Why a second variant is none is nothing to say of the first.
         return found, [] if found else [declined_by(declined)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -48,41 +49,75 @@ _NARROW = (
 _LINES = "results do not depend on line numbers or on `__COUNTER__`"
 
 
-def promised(rewriting: Rewriting, target: Target) -> Rewriting:
-    """A rewriting, unsafe where more than a kernel's own code decides what the program does.
+class Program:
+    """What a target's program shows of its kernels besides what they compute.
 
-    Any rewrite may take registers or shared memory of a multiprocessor: a grid that just fits the
-    device may fit no more, and the program may ask how many blocks do.
+    Found out once for all rewritings of the target.
+
+    Args:
+        target: whose files are read, with those that launch its kernels.
     """
-    found = [rewriting.caveat] if rewriting.caveat else []
-    texts = tuple(_texts(target))
-    if _may_wait(target, texts):
-        found.append(_CAVEAT)
-    if any(_ASKING.search(code) is not None for code, _ in texts):
-        found.append(_ASKED)
-    if any(_ASKED_IN_ASSEMBLY.search(uncommented) is not None for _, uncommented in texts):
-        found.append(_SHARED)
-    if rewriting.edits and any(reads_signatures(code) for code, _ in texts):
-        found.append(_SIGNATURES)
-    return as_compiled(_with(rewriting, found), target)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def promised(self, rewriting: Rewriting) -> Rewriting:
+        """A rewriting, unsafe where more than a kernel's own code decides what the program does.
+
+        Any rewrite may take registers or shared memory of a multiprocessor: a grid that just fits
+        the device may fit no more, and the program may ask how many blocks do.
+        """
+        found = list(self._of_resources)
+        if rewriting.edits and self._reads_signatures:
+            found.append(_SIGNATURES)
+        return self.as_compiled(_with(rewriting, found))
+
+    def as_compiled(self, rewriting: Rewriting) -> Rewriting:
+        """A rewriting, unsafe where a result may follow a line number, or how code is optimised."""
+        found = [self._narrow] if self._narrow is not None else []
+        if follows_text(rewriting, self._target):
+            found.append(_LINES)
+        return _with(rewriting, found)
+
+    @cached_property
+    def _texts(self) -> tuple[tuple[bytes, bytes], ...]:
+        return tuple(_texts(self._target))
+
+    @cached_property
+    def _of_resources(self) -> tuple[str, ...]:
+        """What is promised where the program follows what its kernels take of a multiprocessor."""
+        found = []
+        if _may_wait(self._target, self._texts):
+            found.append(_CAVEAT)
+        if any(_ASKING.search(code) is not None for code, _ in self._texts):
+            found.append(_ASKED)
+        if any(
+            _ASKED_IN_ASSEMBLY.search(uncommented) is not None for _, uncommented in self._texts
+        ):
+            found.append(_SHARED)
+        return tuple(found)
+
+    @cached_property
+    def _reads_signatures(self) -> bool:
+        return any(reads_signatures(code) for code, _ in self._texts)
+
+    @cached_property
+    def _narrow(self) -> str | None:
+        """What is promised of the first step that may wrap; None where there is none."""
+        narrow = narrow_step(self._target)
+        if narrow is None:
+            return None
+        is_elsewhere = narrow.file != self._target.path
+        where = f" of `{os.path.basename(narrow.file)}`" if is_elsewhere else ""
+        return _NARROW.format(narrow.text, narrow.line, where)
 
 
-def as_compiled(rewriting: Rewriting, target: Target) -> Rewriting:
-    """A rewriting, unsafe where a result may follow a line number, or how code is optimised."""
-    found = [rewriting.caveat] if rewriting.caveat else []
-    narrow = narrow_step(target)
-    if narrow is not None:
-        where = "" if narrow.file == target.path else f" of `{os.path.basename(narrow.file)}`"
-        found.append(_NARROW.format(narrow.text, narrow.line, where))
-    if follows_text(rewriting, target):
-        found.append(_LINES)
-    return _with(rewriting, found)
-
-
-def _with(rewriting: Rewriting, caveats: list[str]) -> Rewriting:
-    if caveats == ([rewriting.caveat] if rewriting.caveat else []):
+def _with(rewriting: Rewriting, caveats: Sequence[str]) -> Rewriting:
+    """A rewriting with further caveats; itself without any."""
+    if not caveats:
         return rewriting
-    caveat = "; ".join(caveats)
+    own = [rewriting.caveat] if rewriting.caveat else []
+    caveat = "; ".join((*own, *caveats))
     return replace(rewriting, applicability="unsafe", caveat=caveat, promises=())
 
 

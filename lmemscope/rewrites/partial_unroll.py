@@ -11,6 +11,7 @@ changes, are left alone.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -50,23 +51,32 @@ def beside(target: Target, edits: Sequence[Edit]) -> Rewriting | None:
 
 def _loops(target: Target) -> Iterator[Node]:
     """The innermost loop of an unknown number of turns around each access, callers' included."""
-    for hit in target.hits:
-        for access in (*hit.case.accesses, *hit.case.generic):
-            lines = (one.location.line for one in access.chain if is_here(target, one.location))
-            found = (_innermost(target, line) for line in lines)
-            loop = next((one for one in found if one is not None), None)
-            if loop is not None:
-                yield loop
+    chains = dict.fromkeys(
+        tuple(one.location.line for one in access.chain if is_here(target, one.location))
+        for hit in target.hits
+        for access in (*hit.case.accesses, *hit.case.generic)
+    )
+    innermost = functools.cache(lambda line: _innermost(target, line))
+    for lines in chains:
+        loop = next((one for one in map(innermost, lines) if one is not None), None)
+        if loop is not None:
+            yield loop
 
 
 def _innermost(target: Target, line: int) -> Node | None:
-    loops = (
-        loop
+    loops = {
+        loop.start_byte: loop
         for node in target.syntax.on_line(line)
         for loop in around(node, "for_statement")
-        if not loop.has_error and not (is_constant(loop, target) and _begins_known(loop, target))
-    )
-    return max(loops, key=lambda loop: loop.start_byte, default=None)
+        if not loop.has_error
+    }
+    inwards = (loop for _, loop in sorted(loops.items(), reverse=True))
+    return next((loop for loop in inwards if not _is_counted_out(loop, target)), None)
+
+
+def _is_counted_out(loop: Node, target: Target) -> bool:
+    """Whether a loop runs from a known number to another."""
+    return is_constant(loop, target) and _begins_known(loop, target)
 
 
 def _begins_known(loop: Node, target: Target) -> bool:

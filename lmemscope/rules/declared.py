@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
+from lmemscope.rules.remembered import Remembered
 
 _ARRAY = re.compile(r"(?P<element>[^\[\]]*?)(?<!\s)\s*(?P<extents>(?:\[\d+\])+)")
 _WRITTEN = r"(?P<element>[\w:<>, ]*[\w>][ *]*)\b{name}\s*(?P<extents>(?:\[[^\[\]]*\])+)"
@@ -216,6 +217,7 @@ def whole_statement(sources: SourceText, file: str, line: int) -> str:
 
 _STATEMENT_LINES = 12
 _BLOCK_LINES = 2000
+_RESTS: Remembered[tuple[SourceLocation, str], str] = Remembered()
 
 
 def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
@@ -262,12 +264,17 @@ def statement_from(sources: SourceText, place: SourceLocation) -> str:
 
 def rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> str:
     """What stands behind a variable's declarator up to the end of the block that it is in."""
+    return _RESTS.of(sources, (declared, name), lambda: _rest_of_block(sources, declared, name))
+
+
+def _rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> str:
     first = sources.line(declared.file, declared.line)
     found = re.search(rf"(?<!\w){re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)*", first)
     if found is None:
         return ""
     lines, depth = [first[found.end() :]], 0
-    for number in range(declared.line + 1, declared.line + _BLOCK_LINES):
+    end = min(declared.line + _BLOCK_LINES, len(sources.lines(declared.file)) + 1)
+    for number in range(declared.line + 1, end):
         code = sources.code_line(declared.file, number - 1)
         if number == declared.line + 1:
             own = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", code)

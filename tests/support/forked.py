@@ -41,6 +41,8 @@ _IMPORTED = (
         for name in ("baseline", "check", "diff", "explain", "report", "scan")
     ),
     *(f"lmemscope.exporters.{name}" for name in ("html", "json", "markdown", "sarif", "terminal")),
+    "lmemscope.commands.fix",
+    "lmemscope.fixing.run",
     # Its workers are forks of it.
     "lmemscope.app.log_unit",
     "lmemscope.pipeline",

@@ -410,9 +410,15 @@ class Trips:
 def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:
     """Iterations of a loop that counts from a number to another; None where it would not end."""
     assert counter.number is not None
-    at = counter.number + counter.offset
-    for passed in range(_MOST):
-        if test.holds(*((limit, at) if swapped else (at, limit))) is test.when:
+    begin = counter.number + counter.offset
+
+    def ends(passed: int) -> bool:
+        at = begin + counter.step * passed
+        return test.holds(*((limit, at) if swapped else (at, limit))) is test.when
+
+    # No comparison changes but where the counter comes to the limit, and behind it.
+    before, rest = divmod(limit - begin, counter.step)
+    for passed in sorted({0, int(before) + bool(rest), int(before) + 1}):
+        if 0 <= passed < _MOST and ends(passed):
             return float(passed + test.is_last)
-        at += counter.step
     return None

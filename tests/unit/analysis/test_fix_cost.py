@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -233,6 +234,22 @@ def test_a_loop_from_anywhere_to_a_constant_runs_half_of_it() -> None:
 def test_a_loop_may_count_down() -> None:
     body = "mov.u32 %i, 48;\n$L1:\nfma.rn.f32 %f, %f, %f, %f;\nadd.s32 %i, %i, -2;\n"
     assert fp32(work(body + "setp.ne.s32 %p, %i, 0;\n@%p bra $L1;\nret;")) == 24
+
+
+@pytest.mark.parametrize("asked", ["lt", "le", "gt", "ge", "eq", "ne"])
+@pytest.mark.parametrize(
+    ("begin", "step", "limit"),
+    [(0, 1, 10), (0, 3, 10), (10, -2, 0), (10, -3, 0), (4, 1, 5), (7, -1, 9), (0, 1, -3)],
+)
+def test_a_loop_runs_until_its_comparison_changes(
+    asked: str, begin: int, step: int, limit: int
+) -> None:
+    holds = getattr(operator, asked)
+    turns = range(1, 100)
+    expected = next((n for n in turns if not holds(begin + step * n, limit)), UNKNOWN)
+    body = f"mov.u32 %i, {begin};\n$L1:\nfma.rn.f32 %f, %f, %f, %f;\nadd.s32 %i, %i, {step};\n"
+    body += f"setp.{asked}.s32 %p, %i, {limit};\n@%p bra $L1;\nret;"
+    assert fp32(work(body)) == expected
 
 
 def test_a_loop_up_to_a_minimum_runs_that_often() -> None:
