@@ -2,7 +2,7 @@
 
 Both are compared as multisets, so that a second array beside a known one is seen. What says most
 is compared first: the fingerprint in the same file, then in a file that was moved, then the other
-fields: an edited line, a renamed kernel, another toolchain.
+fields: an edited line, a renamed variable or kernel, another toolchain.
 """
 
 from __future__ import annotations
@@ -88,10 +88,22 @@ def match(
                 (e.input, e.arch, e.cause, e.kernel, e.object, e.bytes) if _is_sized(e) else None
             ),
         )
-        # The same variable, made larger or smaller: worse or better, and neither new nor gone.
+        # The same variable, or what has none (a spill is listed at the line that spills most), made
+        # larger or smaller: worse or better, and neither new nor gone.
         matcher.pair(
             lambda i: (*_place(i), i.name, i.finding.object),
-            lambda e: None if e.object is None else (e.input, e.arch, e.cause, e.kernel, e.object),
+            lambda e: (
+                (e.input, e.arch, e.cause, e.kernel, e.object)
+                if e.object is not None or _is_sized(e)
+                else None
+            ),
+        )
+        # The same bytes in the same kernel: a renamed variable.
+        matcher.pair(
+            lambda i: (*_place(i), i.name, i.finding.bytes) if i.finding.object else None,
+            lambda e: (
+                (e.input, e.arch, e.cause, e.kernel, e.bytes) if e.object and _is_sized(e) else None
+            ),
         )
     else:
         matcher.pair(
@@ -137,10 +149,10 @@ class _Matcher:
 
     def pair(
         self,
-        key_of_item: Callable[[Item], Hashable],
+        key_of_item: Callable[[Item], Hashable | None],
         key_of_entry: Callable[[BaselineEntry], Hashable | None],
     ) -> None:
-        """Pair what has the same key, equal bytes first; an entry without a key stays."""
+        """Pair what has the same key, equal bytes first; what has no key (None) stays."""
         waiting: dict[Hashable, list[BaselineEntry]] = defaultdict(list)
         rest: list[BaselineEntry] = []
         for entry in self.entries:
