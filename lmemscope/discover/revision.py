@@ -220,7 +220,7 @@ def _compared(name: str, commit: str, repository: Repository) -> Revision:
 def _with_module(found: Revision, entry: Entry, *, is_indexed: bool) -> Revision:
     """The same with a submodule's files, compared with the commit that the revision names."""
     path = os.path.join(found.top, entry.path)
-    there = _module(path)
+    there = submodule(path)
     commit = there.commit(entry.object) if there is not None else None
     if there is not None and commit is not None:
         inner = _compared(found.name, commit, there)
@@ -263,8 +263,8 @@ def _differing(
         yield entry
 
 
-def _module(path: str) -> Repository | None:
-    """A submodule's own repository, or None where it is not checked out."""
+def submodule(path: str) -> Repository | None:
+    """The repository of a submodule at an absolute path, or None where it is not checked out."""
     if not is_top(path):
         return None
     found, _ = Repository.around(path)
