@@ -90,7 +90,7 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
         UsageError: there is no repository or no such revision, or git knows of no such commit; or
             a saved report stands for inputs, of which there is no other revision.
     """
-    from lmemscope.discover.revision import repository_of
+    from lmemscope.discover.revision import commit_of, repository_of
 
     saved = next(filter(is_saved, paths), None)
     if saved is not None:
@@ -99,8 +99,8 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
             f"--new-since: {saved} is a saved report, of which git has no other revision",
             hint="name the sources, or compare two reports with: lmemscope diff",
         )
-    repository = repository_of(revision, paths)
-    found = repository.merge_base(revision, "HEAD")
+    repository = repository_of(revision, paths, "--new-since")
+    found = repository.merge_base(commit_of(revision, repository, "--new-since"), "HEAD")
     if found is None:
         raise UsageError(
             "git",
@@ -170,7 +170,11 @@ def without_old(
         old += is_old
         if not is_old:
             failures.append(one)
-    fails_now = {unit.input for unit in report.units if unit.failure is not None}
+    fails_now = {
+        unit.input
+        for unit in report.units
+        if unit.failure is not None and unit.failure.kind != "uninstantiated"
+    }
     left = Counter(was.missing)
     missing, unseen = [], 0
     for piece in result.missing:

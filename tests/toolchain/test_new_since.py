@@ -89,6 +89,13 @@ def test_evidence_that_the_base_lacked_too_is_a_note_and_other_evidence_is_not(
     assert "1 piece of evidence missing at main already" in done.out
     (project / "old.cu").write_text(kernel("old") + "this is no C++\n")
     assert check(project).code == 3
+    # So may a file of nothing else, as before.
+    (project / "old.cu").write_text(template.format(n=0))
+    git(project, "commit", "-q", "-a", "-m", "templates alone")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(template.format(n=1))
+    assert check(project).code == 0
+    (project / "old.cu").write_text(kernel("old") + "this is no C++\n")
     # What a branch adds to a file that never compiled is seen by nobody.
     git(project, "commit", "-q", "-a", "-m", "broken")
     git(project, "branch", "-f", "main")
@@ -96,7 +103,16 @@ def test_evidence_that_the_base_lacked_too_is_a_note_and_other_evidence_is_not(
     assert check(project).code == 3
 
 
+def test_a_file_that_did_not_change_is_not_said_to_define_no_kernel(project: Path) -> None:
+    done = run_program("check", "old.cu", "--new-since", "HEAD", cwd=project)
+    assert (done.code, "no kernel" in done.out) == (0, False), done.out
+
+
 def test_it_needs_a_common_commit_and_sources(project: Path) -> None:
+    unknown = run_program("check", ".", "--new-since", "gone", cwd=project)
+    assert unknown.code == 2
+    assert "--new-since gone: " in unknown.err
+    assert "no commit of that name" in unknown.err
     git(project, "checkout", "-q", "--orphan", "alone")
     git(project, "commit", "-q", "-m", "alone")
     done = check(project)
