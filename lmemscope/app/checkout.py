@@ -231,19 +231,28 @@ def written_out(revision: str) -> Iterator[Checkout]:
 
 
 def _write_out(repository: Repository, commit: str, tree: str) -> None:
-    """Files first: as long as there is no link, a name leads nowhere else."""
+    """Files first: as long as there is no link, a name leads nowhere else.
+
+    A submodule's files are those of the commit that the revision names; where it is not checked
+    out, or lacks that commit, its directory is empty.
+    """
+    from lmemscope.discover.revision import submodule
     from lmemscope.tools.git import LINK, MODULE
 
     entries = repository.entries(commit)
     if sum(entry.size or 0 for entry in entries) > _LARGEST:
         raise UsageError("git", f"the revision is larger than {_LARGEST >> 30} GiB")
-    os.makedirs(tree)
+    os.makedirs(tree, exist_ok=True)
     for entry in entries:
         own = entry.path if entry.mode == MODULE else os.path.dirname(entry.path)
         os.makedirs(os.path.join(tree, own), exist_ok=True)
     for entry, content in repository.contents([e for e in entries if e.mode not in (LINK, MODULE)]):
         with open(os.path.join(tree, entry.path), "xb") as stream:
             stream.write(content)
+    for entry in (e for e in entries if e.mode == MODULE):
+        module = submodule(os.path.join(repository.top, entry.path))
+        if module is not None and module.commit(entry.object) is not None:
+            _write_out(module, entry.object, os.path.join(tree, entry.path))
     for entry, content in repository.contents([e for e in entries if e.mode == LINK]):
         os.symlink(content, os.fsencode(os.path.join(tree, entry.path)))
 

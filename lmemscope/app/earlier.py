@@ -90,7 +90,7 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
         UsageError: there is no repository or no such revision, or git knows of no such commit; or
             a saved report stands for inputs, of which there is no other revision.
     """
-    from lmemscope.discover.revision import repository_of
+    from lmemscope.discover.revision import commit_of, repository_of
 
     saved = next(filter(is_saved, paths), None)
     if saved is not None:
@@ -99,8 +99,8 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
             f"--new-since: {saved} is a saved report, of which git has no other revision",
             hint="name the sources, or compare two reports with: lmemscope diff",
         )
-    repository = repository_of(revision, paths)
-    found = repository.merge_base(revision, "HEAD")
+    repository = repository_of(revision, paths, "--new-since")
+    found = repository.merge_base(commit_of(revision, repository, "--new-since"), "HEAD")
     if found is None:
         raise UsageError(
             "git",
@@ -131,13 +131,22 @@ def joined(known: Baseline | None, before: Report) -> Baseline:
     return replace(known, findings=tuple(sorted(both.elements(), key=baseline.order)))
 
 
+def of_options(build: str, name: str) -> str:
+    """What to know of an earlier revision's options where a file of the build changed."""
+    return (
+        f"{build} changed, and {name} was compiled with the options of today: local memory that "
+        "new options cause counts as known"
+    )
+
+
 def without_old(
     result: GateResult, report: Report, before: Report, policy: Policy, name: str
 ) -> GateResult:
     """An answer without what was so in an earlier revision already.
 
     Findings were compared by the baseline. Numbers that a limit or an expectation names fail only
-    where they have grown, and evidence that was missing for the same reason is a note.
+    where they have grown, and evidence that was missing for the same reason is a note, unless an
+    input could not be analysed at all.
 
     Args:
         result: of today.
@@ -161,15 +170,25 @@ def without_old(
         old += is_old
         if not is_old:
             failures.append(one)
+    fails_now = {
+        unit.input
+        for unit in report.units
+        if unit.failure is not None and unit.failure.kind != "uninstantiated"
+    }
     left = Counter(was.missing)
     missing, unseen = [], 0
     for piece in result.missing:
-        is_old = left[piece] > 0
+        # Nobody sees what a branch adds to an input that was not analysed before either.
+        is_old = left[piece] > 0 and piece.input not in fails_now
         left[piece] -= is_old
         unseen += is_old
         if not is_old:
             missing.append(piece)
-    notes = []
+    failed = {unit.input for unit in before.units if unit.failure is not None} - fails_now
+    notes = [
+        f"{each} could not be analysed as it was at {name}: all local memory in it counts as new"
+        for each in sorted(failed)
+    ]
     if old:
         notes.append(f"{count(old, 'limit')} exceeded at {name} already, by as much or more")
     if unseen:

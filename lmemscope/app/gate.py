@@ -148,6 +148,8 @@ def judge(
     said = say_of(configuration, report, since, trusted=asked.trust_configuration)
     result = said.added_to(result)
     about = since.notes if since is not None else ()
+    if before is not None and since is not None and since.build is not None:
+        about = (*about, earlier.of_options(since.build, asked.new_since or ""))
     where = (f"the baseline is {file.path}",) if file is not None and file.found else ()
     hints = unused(paths, file) if configuration.baseline is None else ()
     unknown = without_architectures(paths, file, known, report, result.failures, asked.typed)

@@ -80,6 +80,7 @@ class Selection:
         grounds: beside their files.
         unchanged: files that are not looked at, as shown to the user; set by `narrow`.
         notes: what a reader has to know, the number of files first; set by `narrow`.
+        build: a file that says how inputs are built and that changed, or None; set by `narrow`.
     """
 
     revision: Revision
@@ -87,6 +88,7 @@ class Selection:
     grounds: Grounds = Grounds()
     unchanged: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    build: str | None = None
 
     def narrow(self, discovery: Discovery) -> Narrowed:
         """The inputs that may have changed.
@@ -123,6 +125,8 @@ class Selection:
         if not (chosen or self.revision.deleted or headers_differ):
             discovery.headers.clear()
         self.notes = tuple(_notes(self.revision.name, chosen, left, everything, unsure))
+        if any(found.options is not None for found in chosen):
+            self.build = whys.build_file
         if any(found.options is not None and found.path not in looked for found in inputs):
             self.notes += tuple(_about_builds(self.revision))
         self.notes += self.grounds.notes
@@ -232,6 +236,11 @@ class Whys:
         if kind.is_header and self._launches_differ:
             return ""
         return self._of_closure(found)
+
+    @property
+    def build_file(self) -> str | None:
+        """A file that says how inputs are built and that changed, or None."""
+        return next(iter(self._build), None)
 
     def _of_response(self, path: str) -> str | None:
         """The same for a file of options that the build's command names.

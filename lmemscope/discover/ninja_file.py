@@ -1,4 +1,4 @@
-"""Ninja's build file of a directory, with the files that it includes."""
+"""Ninja's build file of a directory, with the files that it names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from lmemscope.discover.locate import NINJA
 from lmemscope.files import read_beside
-from lmemscope.formats.ninja_commands import NinjaFile, included
+from lmemscope.formats.ninja_commands import NinjaFile
 
 
 def read_ninja(build: str) -> NinjaFile:
@@ -15,11 +15,8 @@ def read_ninja(build: str) -> NinjaFile:
     Raises:
         OSError, ValueError: a file cannot be read, or no build has such values.
     """
-    file = NinjaFile()
-    text = _text(os.path.join(build, NINJA))
-    for name in included(text):
-        file.add(_text(os.path.join(build, name)))
-    file.add(text)
+    file = NinjaFile(lambda name: _text(os.path.join(build, name)))
+    file.add(_text(os.path.join(build, NINJA)))
     return file
 
 

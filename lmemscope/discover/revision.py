@@ -91,7 +91,7 @@ def read_revision(name: str, paths: Sequence[str]) -> Revision:
         )
     try:
         repository = repository_of(name, paths)
-        return _compared(name, _commit(name, repository), repository)
+        return _compared(name, commit_of(name, repository), repository)
     except ToolMissingError as error:
         raise UsageError(
             "git", f"--changed {name}: {error.message}", hint="install git, or leave --changed out"
@@ -145,12 +145,13 @@ def _line(entry: object) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def repository_of(name: str, paths: Sequence[str]) -> Repository:
+def repository_of(name: str, paths: Sequence[str], option: str = "--changed") -> Repository:
     """The repository around the current directory, or around the first of the paths.
 
     Args:
         name: of the revision that is wanted of it.
         paths: as typed.
+        option: that names the revision.
 
     Raises:
         UsageError: there is none.
@@ -168,17 +169,27 @@ def repository_of(name: str, paths: Sequence[str]) -> Repository:
     where = paths[0] if reals else "the current directory"
     raise UsageError(
         "git",
-        f"--changed {name}: {where} is in no git repository with a working tree ({said})",
-        hint="run it in one, or leave --changed out",
+        f"{option} {name}: {where} is in no git repository with a working tree ({said})",
+        hint=f"run it in one, or leave {option} out",
     )
 
 
-def _commit(name: str, repository: Repository) -> str:
+def commit_of(name: str, repository: Repository, option: str = "--changed") -> str:
+    """Hash of a revision.
+
+    Args:
+        name: as typed.
+        repository: that knows it.
+        option: that names it.
+
+    Raises:
+        UsageError: there is no such revision.
+    """
     found = repository.commit(name)
     if found is None:
         raise UsageError(
             "git",
-            f"--changed {name}: the repository {repository.top} has no commit of that name",
+            f"{option} {name}: the repository {repository.top} has no commit of that name",
             hint="check the name (one revision, not A..B), or fetch it: git fetch origin; a "
             "checkout of CI may have its newest commit only (fetch-depth: 0)",
         )
@@ -220,7 +231,7 @@ def _compared(name: str, commit: str, repository: Repository) -> Revision:
 def _with_module(found: Revision, entry: Entry, *, is_indexed: bool) -> Revision:
     """The same with a submodule's files, compared with the commit that the revision names."""
     path = os.path.join(found.top, entry.path)
-    there = _module(path)
+    there = submodule(path)
     commit = there.commit(entry.object) if there is not None else None
     if there is not None and commit is not None:
         inner = _compared(found.name, commit, there)
@@ -263,8 +274,8 @@ def _differing(
         yield entry
 
 
-def _module(path: str) -> Repository | None:
-    """A submodule's own repository, or None where it is not checked out."""
+def submodule(path: str) -> Repository | None:
+    """The repository of a submodule at an absolute path, or None where it is not checked out."""
     if not is_top(path):
         return None
     found, _ = Repository.around(path)

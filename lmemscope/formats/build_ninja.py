@@ -8,12 +8,13 @@ kind and target: ``CUDA_EXECUTABLE_DEVICE_LINKER__app_Release`` (cmNinjaNormalTa
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-CONTINUED = re.compile(r"\$\r?\n[ \t]*")
+_CONTINUED = re.compile(r"(?<!\$)((?:\$\$)*+)\$\r?\n[ \t]*")
 _ESCAPED = re.compile(r"\$([ :$])")
-_SPLIT = re.compile(r"(?<!\$)[ \t]+")
-_COLON = re.compile(r"(?<!\$):")
+_WORD = re.compile(r"(?:[^ \t$]|\$.?)++")
+_OUTPUTS = re.compile(r"((?:[^$:]|\$.?)*+):")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,18 @@ class Edge:
         return "_STATIC_LIBRARY_LINKER_" in self.rule
 
 
+def logical_lines(text: str) -> list[str]:
+    """Lines, with what continues one (``$`` at its end) joined to it."""
+    return _CONTINUED.sub(r"\1", text).splitlines()
+
+
 def parse_build_ninja(text: str) -> tuple[Edge, ...]:
     """The build statements of a file; what is none is passed over."""
     edges: list[Edge] = []
     current: Edge | None = None
-    for line in CONTINUED.sub("", text).splitlines():
+    for line in logical_lines(text):
         if line.startswith("build "):
-            current = _edge(line.removeprefix("build "))
+            current = parse_edge(line.removeprefix("build "), _unescaped)
             if current is not None:
                 edges.append(current)
         elif current is not None and line[:1] in (" ", "\t"):
@@ -65,21 +71,28 @@ def parse_build_ninja(text: str) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-def _edge(statement: str) -> Edge | None:
-    parts = _COLON.split(statement, maxsplit=1)
-    if len(parts) != 2:
+def parse_edge(statement: str, path: Callable[[str], str]) -> Edge | None:
+    """What follows ``build``; None where it is no build statement.
+
+    Args:
+        statement: on one line.
+        path: what a path means that is written so.
+    """
+    outputs = _OUTPUTS.match(statement)
+    if outputs is None:
         return None
-    outputs, words = _words(parts[0]), _words(parts[1])
+    words = _WORD.findall(statement[outputs.end() :])
     if not words:
         return None
-    return Edge(words[0], _explicit(outputs), _explicit(words[1:]))
+    inputs = map(path, _explicit(words[1:]))
+    return Edge(words[0], tuple(map(path, _explicit(_WORD.findall(outputs[1])))), tuple(inputs))
 
 
-def _words(text: str) -> list[str]:
-    return [_ESCAPED.sub(r"\1", word) for word in _SPLIT.split(text.strip()) if word]
+def _unescaped(word: str) -> str:
+    return _ESCAPED.sub(r"\1", word)
 
 
-def _explicit(words: list[str]) -> tuple[str, ...]:
+def _explicit(words: list[str]) -> list[str]:
     """Those before ``|``, behind which stand implicit ones."""
     ends = [at for at, word in enumerate(words) if word in ("|", "||", "|@")]
-    return tuple(words[: ends[0]] if ends else words)
+    return words[: ends[0]] if ends else words

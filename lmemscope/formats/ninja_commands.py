@@ -2,74 +2,149 @@
 
 Grammar: the Ninja manual, "Ninja file reference". The variables of a file and those of a build
 statement have their values where they are written; those of a rule get theirs for each build
-statement, whose own come first. ``$in`` and ``$out`` are quoted for a shell. What ``subninja``
-names has a scope of its own and is not followed.
+statement, whose own come first. ``$in`` and ``$out`` are quoted for a shell. What ``include`` names
+is read in the scope of the file, what ``subninja`` names in one of its own below it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from lmemscope.formats.build_ninja import CONTINUED, Edge, parse_build_ninja
+from lmemscope.formats.build_ninja import Edge, logical_lines, parse_edge
 
 _REFERENCE = re.compile(r"\$(?:([\w-]+)|\{([\w.-]+)\}|([ :$]))", re.ASCII)
 _PLAIN = re.compile(r"[\w+./-]+", re.ASCII)
-_INCLUDE = re.compile(r"^include[ \t]+(.+)$", re.MULTILINE)
 _LARGEST = 1 << 27
-_MOST_INCLUDED = 16
+_MOST_FILES = 1 << 14
+_DEEPEST = 32
 
 
 @dataclass(slots=True)
-class NinjaFile:
-    """What build files say.
+class _Scope:
+    """Rules, each with its variables as written, and variables of a file."""
 
-    Attributes:
-        rules: variables of each rule, as written.
-        variables: of the file.
-        edges: build statements by output.
-        left: characters that values may still have.
-    """
-
+    above: _Scope | None = None
     rules: dict[str, dict[str, str]] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
-    edges: dict[str, Edge] = field(default_factory=dict)
-    left: int = _LARGEST
+
+    def value(self, name: str) -> str:
+        """Of a variable; empty where it has none, as for ninja."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.variables:
+                return scope.variables[name]
+            scope = scope.above
+        return ""
+
+    def rule(self, name: str) -> dict[str, str]:
+        """The variables of a rule; none where there is no such rule."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.rules:
+                return scope.rules[name]
+            scope = scope.above
+        return {}
+
+
+class NinjaFile:
+    """What a build file says, with those that it names.
+
+    Attributes:
+        edges: build statements by output, their paths and their own variables with values.
+    """
+
+    def __init__(self, read: Callable[[str], str]) -> None:
+        """Start with nothing.
+
+        Args:
+            read: the text of a file by its name as written; its errors pass through `add`.
+        """
+        self.edges: dict[str, Edge] = {}
+        self._read = read
+        self._top = _Scope()
+        self._scopes: dict[str, _Scope] = {}
+        self._left, self._files = _LARGEST, 0
+
+    def add(self, text: str) -> None:
+        """Read a file, and those that it includes, in the scope of those before it.
+
+        Raises:
+            ValueError: files include one another, or values are longer than those of any build;
+                `command` raises it too.
+        """
+        self._add(text, self._top, 0)
 
     def command(self, output: str, *, with_response: bool = True) -> str | None:
         """The command that makes an output; None where none does.
 
         Args:
-            output: as written.
-            with_response: whether what its response file holds follows, as in Ninja's log.
+            output: as in `edges`.
+            with_response: whether what its response file holds follows, as in Ninja's log; else it
+                stands in the place of ``@FILE``, for Ninja keeps no such file.
         """
         edge = self.edges.get(output)
-        rule = self.rules.get(edge.rule) if edge is not None else None
-        if edge is None or rule is None or "command" not in rule:
+        if edge is None:
             return None
+        scope = self._scopes[output]
+        rule = scope.rule(edge.rule)
+        if "command" not in rule:
+            return None
+        inputs = [*map(_quoted, edge.inputs)]
         known = {
-            "in": " ".join(map(_quoted, edge.inputs)),
+            "in": " ".join(inputs),
+            "in_newline": "\n".join(inputs),
             "out": " ".join(map(_quoted, edge.outputs)),
         }
 
         def value(name: str) -> str:
-            if name in known:
-                return known[name]
-            known[name] = ""  # For a variable that its own value names.
-            if name in edge.bindings:
-                known[name] = self._evaluated(edge.bindings[name], self._of_file)
-            elif name in rule:
-                known[name] = self._evaluated(rule[name], value)
-            else:
-                known[name] = self._of_file(name)
+            if name not in known:
+                known[name] = ""  # For a variable that its own value names.
+                if name in edge.bindings:
+                    known[name] = edge.bindings[name]
+                elif name in rule:
+                    known[name] = self._evaluated(rule[name], value)
+                else:
+                    known[name] = scope.value(name)
             return known[name]
 
-        content = value("rspfile_content") if with_response else ""
-        return f"{value('command')};rspfile={content}" if content else value("command")
+        command, content = value("command"), value("rspfile_content")
+        if not content:
+            return command
+        if with_response:
+            return f"{command};rspfile={content}"
+        named = re.compile(rf"(?<!\S)@{re.escape(value('rspfile'))}(?!\S)")
+        return named.sub(lambda _: " ".join(content.split("\n")), command)
 
-    def _of_file(self, name: str) -> str:
-        return self.variables.get(name, "")
+    def _add(self, text: str, scope: _Scope, depth: int) -> None:
+        self._files += 1
+        if depth > _DEEPEST or self._files > _MOST_FILES:
+            raise ValueError("its files include one another, or are more than any build's")
+        for line, bindings in _statements(text):
+            word, _, rest = line.partition(" ")
+            if word == "build":
+                self._add_edge(rest, bindings, scope)
+            elif word == "rule":
+                scope.rules[rest.strip()] = dict(bindings)
+            elif word in ("include", "subninja"):
+                inner = scope if word == "include" else _Scope(scope)
+                name = self._evaluated(rest.strip(), scope.value)
+                self._add(self._read(name), inner, depth + 1)
+            else:
+                name, equals, value = line.partition("=")
+                if equals and _PLAIN.fullmatch(name.strip()):
+                    scope.variables[name.strip()] = self._evaluated(value.strip(), scope.value)
+
+    def _add_edge(self, statement: str, bindings: list[tuple[str, str]], scope: _Scope) -> None:
+        own = _Scope(scope)
+        for name, text in bindings:
+            own.variables[name] = self._evaluated(text, scope.value)
+        edge = parse_edge(statement, lambda path: self._evaluated(path, own.value))
+        if edge is not None:
+            edge.bindings.update(own.variables)
+            self.edges.update(dict.fromkeys(edge.outputs, edge))
+            self._scopes.update(dict.fromkeys(edge.outputs, scope))
 
     def _evaluated(self, text: str, value: Callable[[str], str]) -> str:
         """Text with the values of its variables."""
@@ -79,39 +154,26 @@ class NinjaFile:
             name = match[1] or match[2]
             parts += (text[at : match.start()], match[3] if name is None else value(name))
             at = match.end()
-            self.left -= len(parts[-1])
-            if self.left < 0:
+            self._left -= len(parts[-1])
+            if self._left < 0:
                 raise ValueError("the values of its variables are longer than any build's")
         return "".join((*parts, text[at:]))
 
-    def add(self, text: str) -> None:
-        """Read one more file, in the scope of those before it.
 
-        Raises:
-            ValueError: values are longer than those of any build; `command` raises it too.
-        """
-        for edge in parse_build_ninja(text):
-            self.edges.update(dict.fromkeys(edge.outputs, edge))
-        rule: dict[str, str] | None = None
-        for line in CONTINUED.sub("", text).splitlines():
-            if line[:1] in (" ", "\t"):
-                name, equals, value = line.strip().partition("=")
-                if rule is not None and equals:
-                    rule[name.strip()] = value.strip()
-                continue
-            rule = None
-            if line.startswith("rule "):
-                rule = self.rules.setdefault(line.removeprefix("rule ").strip(), {})
-                continue
-            name, equals, value = line.partition("=")
-            if equals and _PLAIN.fullmatch(name.strip()):
-                value = self._evaluated(value.strip(), self._of_file)
-                self.variables[name.strip()] = value
-
-
-def included(text: str) -> tuple[str, ...]:
-    """The files that a build file includes, as written; not more than builds have."""
-    return tuple(dict.fromkeys(name.strip() for name in _INCLUDE.findall(text)))[:_MOST_INCLUDED]
+def _statements(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Each line that is not indented, with the variables that the indented ones below it set."""
+    line, bindings = "", list[tuple[str, str]]()
+    for one in logical_lines(text):
+        if one.lstrip().startswith("#"):
+            continue
+        if one[:1] in (" ", "\t"):
+            name, equals, value = one.strip().partition("=")
+            if equals:
+                bindings.append((name.strip(), value.strip()))
+        else:
+            yield line, bindings
+            line, bindings = one, []
+    yield line, bindings
 
 
 def _quoted(path: str) -> str:

@@ -62,9 +62,11 @@ def weigh(
             missing[piece] = None
     kernels = (*(unit.kernels for unit in report.units), *(link.kernels for link in report.links))
     checked = any(kernels)
-    if only_sources and not checked and not missing:
+    if checked or partial:
+        pass
+    elif only_sources and not missing:
         notes[_NO_KERNEL_NAMED] = None
-    elif not partial and not checked:
+    else:
         missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
 

@@ -82,6 +82,9 @@ def ask(
     for item, entry in found.known:
         if lasting_name(entry.kernel) != lasting_name(item.name):
             notes.append(f"{entry.kernel} is treated as renamed to {item.name}")
+        elif entry.object != item.finding.object and not changed:
+            old, new = entry.object, item.finding.object
+            notes.append(f"`{old}` of {item.name} is treated as renamed to `{new}`")
         if without_hashes(entry.input) != without_hashes(item.unit.input):
             moved[entry.input, item.unit.input] = None
         bytes_ = item.finding.bytes

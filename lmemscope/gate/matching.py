@@ -2,8 +2,13 @@
 
 Both are compared as multisets, so that a second array beside a known one is seen. What says most
 is compared first: the fingerprint in the same file, then in a file that was moved, then the other
-fields: an edited line, a renamed kernel, another toolchain. Digests in names, which change with
-each edit, do not count.
+            lambda i: (*_place(i), _kernel(i), i.finding.object),
+            lambda e: (*_known(e), e.object) if e.object is not None or _is_sized(e) else None,
+        )
+        # The same bytes in the same kernel: a renamed variable.
+        matcher.pair(
+            lambda i: (*_place(i), _kernel(i), i.finding.bytes) if i.finding.object else None,
+            lambda e: (*_known(e), e.bytes) if e.object and _is_sized(e) else None,
 """
 
 from __future__ import annotations
@@ -89,10 +94,16 @@ def match(
             lambda i: (*_place(i), _kernel(i), i.finding.object, i.finding.bytes),
             lambda e: (*_known(e), e.object, e.bytes) if _is_sized(e) else None,
         )
-        # The same variable, made larger or smaller: worse or better, and neither new nor gone.
+        # The same variable, or what has none (a spill is listed at the line that spills most), made
+        # larger or smaller: worse or better, and neither new nor gone.
         matcher.pair(
             lambda i: (*_place(i), _kernel(i), i.finding.object),
-            lambda e: None if e.object is None else (*_known(e), e.object),
+            lambda e: (*_known(e), e.object) if e.object is not None or _is_sized(e) else None,
+        )
+        # The same bytes in the same kernel: a renamed variable.
+        matcher.pair(
+            lambda i: (*_place(i), _kernel(i), i.finding.bytes) if i.finding.object else None,
+            lambda e: (*_known(e), e.bytes) if e.object and _is_sized(e) else None,
         )
     else:
         matcher.pair(
@@ -148,10 +159,10 @@ class _Matcher:
 
     def pair(
         self,
-        key_of_item: Callable[[Item], Hashable],
+        key_of_item: Callable[[Item], Hashable | None],
         key_of_entry: Callable[[BaselineEntry], Hashable | None],
     ) -> None:
-        """Pair what has the same key, equal bytes first; an entry without a key stays."""
+        """Pair what has the same key, equal bytes first; what has no key (None) stays."""
         waiting: dict[Hashable, list[BaselineEntry]] = defaultdict(list)
         rest: list[BaselineEntry] = []
         for entry in self.entries:

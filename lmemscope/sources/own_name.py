@@ -20,6 +20,8 @@ _SIGN = re.compile(rb"__(?:FILE|BASE_FILE|INCLUDE_LEVEL)__|__builtin_FILE\b|\bso
 _BEHIND = re.compile(rb'(?:\s|"")*(?:<<|[,)};]|\Z|\n)')
 _BACK = 2000
 """Bytes in front of a mention in which what it is given to is looked for."""
+_STREAM = re.compile(rb"\bstd\s*+::\s*+(?:cerr|cout|clog)\s*+<<")
+"""Streams of the host: neither device code nor a constant expression can write to one."""
 _MOST = 400
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*+)\s*+(?>(?:<[^<>(){};]{0,200}>)?)\s*+\Z")
 _ASKING = re.compile(
@@ -153,7 +155,8 @@ class _Finder:
         if _ASKING.search(before, statement) is not None:
             return None
         if head.endswith(b"<<"):
-            return b"" if self._is_of_host(b"operator<<") else None
+            is_written = _is_streamed(before[statement:])
+            return b"" if is_written or self._is_of_host(b"operator<<") else None
         if not head.endswith((b",", b"(", b"{")):
             return None
         called = _called(line if defined is not None else before)
@@ -206,6 +209,16 @@ class _Finder:
         defined = re.compile(rb"%b\s*+\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{" % own)
         found = [(text, one) for text in self._texts for one in defined.finditer(text)]
         return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+
+
+def _is_streamed(before: bytes) -> bool:
+    """Whether what follows a statement's beginning is an operand of a stream of the host."""
+    found = _STREAM.search(before)
+    if found is None:
+        return False
+    between = before[found.end() :]
+    is_nested = any(byte in between.replace(b"<<", b"") for byte in (b"<", b"{", b"?"))
+    return not is_nested and between.count(b"(") == between.count(b")")
 
 
 def _statement(text: bytes, at: int) -> int:

@@ -6,7 +6,7 @@ import struct
 
 from lmemscope.formats.cmake_makefiles import commands
 from lmemscope.formats.depfile import parse_depfile, without_depfile
-from lmemscope.formats.ninja_commands import NinjaFile, included
+from lmemscope.formats.ninja_commands import NinjaFile
 from lmemscope.formats.ninja_log import parse_ninja_deps, parse_ninja_log
 from lmemscope.formats.shell_words import shell_words
 
@@ -40,11 +40,11 @@ def read_records(data: bytes) -> None:
     """Each kind of record, whichever the bytes are."""
     text = data.decode("utf-8", "surrogateescape")
     made_by = list(commands(text, text))
-    file = NinjaFile()
+    file = NinjaFile({"rules.ninja": "root = /r"}.__getitem__)
     try:
         file.add(text)
         made_by += (file.command(output) or "" for output in file.edges)
-    except (ValueError, RecursionError):
+    except (KeyError, ValueError):
         made_by.append("")
     log = parse_ninja_log(data)
     for command in made_by[:50]:
@@ -55,4 +55,3 @@ def read_records(data: bytes) -> None:
             continue
     parse_ninja_deps(data)
     parse_depfile(text)
-    included(text)

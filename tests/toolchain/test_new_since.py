@@ -89,9 +89,30 @@ def test_evidence_that_the_base_lacked_too_is_a_note_and_other_evidence_is_not(
     assert "1 piece of evidence missing at main already" in done.out
     (project / "old.cu").write_text(kernel("old") + "this is no C++\n")
     assert check(project).code == 3
+    # So may a file of nothing else, as before.
+    (project / "old.cu").write_text(template.format(n=0))
+    git(project, "commit", "-q", "-a", "-m", "templates alone")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(template.format(n=1))
+    assert check(project).code == 0
+    (project / "old.cu").write_text(kernel("old") + "this is no C++\n")
+    # What a branch adds to a file that never compiled is seen by nobody.
+    git(project, "commit", "-q", "-a", "-m", "broken")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(kernel("old") + kernel("added") + "this is no C++\n")
+    assert check(project).code == 3
+
+
+def test_a_file_that_did_not_change_is_not_said_to_define_no_kernel(project: Path) -> None:
+    done = run_program("check", "old.cu", "--new-since", "HEAD", cwd=project)
+    assert (done.code, "no kernel" in done.out) == (0, False), done.out
 
 
 def test_it_needs_a_common_commit_and_sources(project: Path) -> None:
+    unknown = run_program("check", ".", "--new-since", "gone", cwd=project)
+    assert unknown.code == 2
+    assert "--new-since gone: " in unknown.err
+    assert "no commit of that name" in unknown.err
     git(project, "checkout", "-q", "--orphan", "alone")
     git(project, "commit", "-q", "-m", "alone")
     done = check(project)
@@ -101,3 +122,61 @@ def test_it_needs_a_common_commit_and_sources(project: Path) -> None:
     assert saved.code == 2
     both = run_program("check", ".", "--new-since", "main", "--update", cwd=project)
     assert both.code == 2
+
+
+def test_the_base_has_the_files_of_its_submodules(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    library = tmp_path_factory.mktemp("library")
+    git(library, "init", "-q", "-b", "main")
+    (library / "size.h").write_text("#define SIZE 20\n")
+    git(library, "add", ".")
+    git(library, "commit", "-q", "-m", "a library")
+    git(
+        project,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(library),
+        "l",
+    )
+    source = '#include "l/size.h"\n' + kernel("old").replace("20", "(SIZE)").replace(")u", ")")
+    (project / "old.cu").write_text(source)
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a submodule")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(source.replace("+= i", "+= i + 1"))
+    done = check(project)
+    assert done.code == 0, done.out
+    # The base's own commit of it, whatever is checked out now.
+    (project / "l" / "size.h").write_text("#define SIZE 24\n")
+    git(project / "l", "commit", "-q", "-a", "-m", "larger")
+    assert "worse: old" in check(project).out
+
+
+def test_what_cannot_be_analysed_at_the_base_is_said(project: Path) -> None:
+    whole = (project / "old.cu").read_text()
+    (project / "old.cu").write_text("this is no C++\n" + whole)
+    git(project, "commit", "-q", "-a", "-m", "broken")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(whole)
+    done = check(project)
+    assert done.code == 1
+    assert "old.cu could not be analysed as it was at main" in done.out
+
+
+def test_a_changed_build_file_is_said_for_the_base_has_the_options_of_today(project: Path) -> None:
+    said = "compiled with the options of today"
+    (project / "build").mkdir()
+    (project / "build" / "build.ninja").write_text(
+        "rule cuda\n  command = nvcc -arch=sm_90 -c $in -o $out\n"
+        f"build old.o: cuda {project}/old.cu\n"
+    )
+    (project / "old.cu").write_text(kernel("old").replace("+= i", "+= i + 1"))
+    assert said not in run_program("check", "build", "--new-since", "main", cwd=project).out
+    (project / "CMakeLists.txt").write_text("project(p CUDA)\n")
+    git(project, "add", "CMakeLists.txt")
+    done = run_program("check", "build", "--new-since", "main", cwd=project)
+    assert (done.code, said in done.out) == (0, True), done.out

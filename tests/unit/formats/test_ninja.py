@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from lmemscope.formats.ninja_commands import NinjaFile, included
+from lmemscope.formats.ninja_commands import NinjaFile
 from lmemscope.formats.ninja_log import parse_ninja_deps, parse_ninja_log
 
 LETTERS = "abcdefghij" * 100
@@ -86,7 +86,7 @@ def test_a_damaged_record_ends_the_reading() -> None:
 
 
 BUILD = """
-include CMakeFiles/rules.ninja
+include rules.ninja
 root = /project
 flags = -I$root/include
 build CMakeFiles/a$ b.o: CUDA /project/a$ b.cu | $root/made.h || order
@@ -102,6 +102,7 @@ rule CUDA
   command = ${LAUNCHER}nvcc $DEFINES $FLAGS -MD -MF $DEP_FILE -c $in -o $out
 rule RESPONSE
   command = nvcc @$out.rsp -c $in
+  rspfile = $out.rsp
   rspfile_content = $FLAGS
 rule ROUND
   command = nvcc $again
@@ -109,28 +110,57 @@ rule ROUND
 """
 
 
-def ninja(*texts: str) -> NinjaFile:
-    file = NinjaFile()
-    for text in texts:
-        file.add(text)
+def ninja(text: str, **others: str) -> NinjaFile:
+    """A build file, with the others that it names."""
+    file = NinjaFile(lambda name: others[name.removesuffix(".ninja")])
+    file.add(text)
     return file
 
 
 def test_a_command_has_the_values_of_its_variables() -> None:
-    assert included(BUILD) == ("CMakeFiles/rules.ninja",)
-    assert ninja(RULES, BUILD).command("CMakeFiles/a b.o") == (
+    assert ninja(BUILD, rules=RULES).command("CMakeFiles/a b.o") == (
         'nvcc -DNAME="\\"x y\\"" -DPRICE=$5 -I/project/include -O3 -std=c++17 '
         "-MD -MF .d -c '/project/a b.cu' -o 'CMakeFiles/a b.o'"
     )
 
 
 def test_a_response_file_counts_as_part_of_the_command() -> None:
-    file = ninja(RULES, "build a.o: RESPONSE a.cu\n  FLAGS = -O2\n")
+    file = ninja(RULES + "build a.o: RESPONSE a.cu\n  FLAGS = -O2\n")
     assert file.command("a.o") == "nvcc @a.o.rsp -c a.cu;rspfile=-O2"
+    assert file.command("a.o", with_response=False) == "nvcc -O2 -c a.cu"
+
+
+def test_paths_have_the_values_of_variables_and_their_escapes() -> None:
+    file = ninja(
+        "rule cc\n  # why\n  command = nvcc -c $in -o $out\n"
+        "root = /my project\nbuild ${root}/$name.o x$$ y$:: cc $root/a.cu b$$ $\n | c\n  name = a\n"
+        "root = /other\n"
+    )
+    assert list(file.edges) == ["/my project/a.o", "x$", "y:"]
+    assert file.command("x$") == ("nvcc -c '/my project/a.cu' 'b$' -o '/my project/a.o' 'x$' 'y:'")
+
+
+def test_a_subninja_sees_what_is_above_it_and_changes_nothing_there() -> None:
+    text = (
+        "dir = sub\nflags = -O1\n" + RULES + "subninja $dir.ninja\n"
+        "build a.o: CUDA a.cu\n  FLAGS = $flags\n"
+    )
+    sub = "flags = $flags -O2\ninclude deeper.ninja\n"
+    file = ninja(text, sub=sub, deeper="build b.o: CUDA b.cu\n  FLAGS = $flags\n")
+    commands = [file.command(name) for name in ("a.o", "b.o")]
+    assert [command and command.split(" -MD")[0] for command in commands] == [
+        "nvcc  -O1",
+        "nvcc  -O1 -O2",
+    ]
+
+
+def test_files_that_include_one_another_are_refused() -> None:
+    with pytest.raises(ValueError, match="one another"):
+        ninja("include self.ninja\n", self="include self.ninja\n")
 
 
 def test_what_has_no_command_or_no_end() -> None:
-    file = ninja(RULES, "build a.o: GONE a.cu\nbuild b.o: ROUND b.cu\n")
+    file = ninja(RULES + "build a.o: GONE a.cu\nbuild b.o: ROUND b.cu\n")
     assert file.command("a.o") is None
     assert file.command("c.o") is None
     assert file.command("b.o") == "nvcc "

@@ -579,10 +579,11 @@ def test_a_user_mistypes_a_comment(source: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(("now", "kinds"), [(128, []), (512, ["worse"])])
-def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
-    """With its type and its index the fingerprint changes; the variable's name does not."""
-    before = project(a=(found("k", 256),))
-    kernel = found("k", now)
+@pytest.mark.parametrize("make", [found, lambda _, size: spilling("register-spill", size)])
+def test_a_user_resizes_a_known_array_or_spill(make: Any, now: int, kinds: list[str]) -> None:
+    """An edited line changes the fingerprint, but neither the variable's name nor the kernel's."""
+    before = project(a=(make("k", 256),))
+    kernel = make("k", now)
     other = replace(kernel.findings[0], fingerprint="0123456789abcdef")
     result = compare(
         project(a=(replace(kernel, findings=(other,)),)),
@@ -593,6 +594,28 @@ def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
     assert [failure.kind for failure in result.failures] == kinds
     assert not result.gone
     assert len(result.better) == (now < 256)
+
+
+@pytest.mark.parametrize(("now", "kinds"), [(80, []), (96, ["new"])])
+def test_a_user_renames_a_known_array(now: int, kinds: list[str]) -> None:
+    kernel = found("k", now, object_="counts")
+    other = replace(kernel.findings[0], fingerprint="0123456789abcdef")
+    result = compare(
+        project(a=(replace(kernel, findings=(other,)),)),
+        Policy(),
+        known(project(a=(found("k", 80),))),
+        today=TODAY,
+    )
+    assert [failure.kind for failure in result.failures] == kinds
+    assert any("renamed to `counts`" in note for note in result.notes) == (not kinds)
+
+
+def test_a_renamed_array_excuses_no_second_one() -> None:
+    both = found("k", 80, object_="counts")
+    twice = replace(both, findings=both.findings * 2)
+    known_ = known(project(a=(found("k", 80),)))
+    result = compare(project(a=(twice,)), Policy(), known_, today=TODAY)
+    assert [failure.kind for failure in result.failures] == ["new"]
 
 
 def taking(size: str, kernel: str = "k") -> Report:

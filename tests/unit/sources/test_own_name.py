@@ -40,6 +40,10 @@ DECIDED = {
         "constexpr int operator<<(S s, const char *) { return 1; }\n"
         + KERNEL.format("int n = S() << __FILE__;")
     ),
+    "an operator within a message": (
+        "constexpr int operator<<(S s, const char *) { return 1; }\n"
+        "void f() { std::cerr << g<(S() << __FILE__)>() << (S() << __FILE__); }\n"
+    ),
 }
 REPORTED = {
     "printf": KERNEL.format('printf("%s", __FILE__);'),
@@ -49,6 +53,10 @@ REPORTED = {
         "#define STOP stop(__FILE__, __LINE__)\n" + KERNEL.format("STOP;")
     ),
     "a stream": 'void f() { std::cerr << "at " << __FILE__ << ":" << __LINE__; }\n',
+    "a stream beside others' operators": (
+        "template <typename T> constexpr V<T> operator<<(V<T> const &v, T n);\n"
+        '#define CHECK(x) if (x) { std::cerr << "in " << __FILE__ << name(x); }\n'
+    ),
     "a check": (
         "inline void check(int e, const char *file, int line) { if (e) exit(e); }\n"
         "#define CHECK(x) check((x), __FILE__, __LINE__)\n"
