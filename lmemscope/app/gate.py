@@ -93,20 +93,18 @@ def judge(
     """
     settings = session.settings
     since = None
-    revision = asked.revision
+    revision, name = asked.revision, None
     if asked.new_since is not None:
         from lmemscope.app import earlier
 
         revision = earlier.merge_base(asked.new_since, paths)
+        asked = replace_in(asked, new_since=_short(asked.new_since))
+        name = f"the merge base with {asked.new_since}"
     if revision is not None:
         from lmemscope.discover import changed
 
         path = file.path if file is not None else None
-        since = changed.since(revision, paths, path, configuration.file, settings)
-        if asked.new_since is not None:
-            asked = replace_in(asked, new_since=_short(asked.new_since))
-            name = f"the merge base with {asked.new_since}"
-            since.revision = replace(since.revision, name=name)
+        since = changed.since(revision, paths, path, configuration.file, settings, name=name)
     report = gathered(paths, session, since.narrow if since is not None else None, verify=True)
     theirs = known.filters if known is not None else ()
     # What this command's own flags leave out is said below; what is missing of a file is not known.

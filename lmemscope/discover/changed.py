@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from lmemscope.config.settings import Settings
 from lmemscope.discover.locate import is_below, is_database
 from lmemscope.discover.plan import combined
@@ -141,6 +143,8 @@ def since(
     baseline: str | None,
     configuration: str | None,
     settings: Settings,
+    *,
+    name: str | None = None,
 ) -> Selection:
     """What chooses among a command's inputs.
 
@@ -150,11 +154,13 @@ def since(
         baseline: its path, or None without one.
         configuration: path of the configuration file, or None without one.
         settings: how inputs are compiled.
+        name: of the revision, for readers; as typed without one.
 
     Raises:
         UsageError: there is no git, no repository, or no such revision.
     """
     found = read_revision(revision, paths)
+    found = replace(found, name=name or revision)
     grounds = []
     differs = configuration_differs(found)
     if differs is not None:
@@ -167,12 +173,12 @@ def since(
         starts = (os.getcwd(), os.path.dirname(os.path.abspath(baseline)), settings.root)
         names = findings_differ(found, baseline)
         if names is None:
-            grounds.append(f"{baseline} is not that of {revision}")
+            grounds.append(f"{baseline} is not that of {found.name}")
     inputs = frozenset(os.path.join(start, name) for start in starts for name in names or ())
     notes: tuple[str, ...] = ()
     if names:
         listed = ", ".join(sorted(names)[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-        notes = (f"the baseline differs from that of {revision}, on {listed}",)
+        notes = (f"the baseline differs from that of {found.name}, on {listed}",)
     return Selection(found, settings, Grounds(tuple(grounds), inputs, notes))
 
 

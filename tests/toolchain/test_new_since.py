@@ -180,3 +180,14 @@ def test_a_changed_build_file_is_said_for_the_base_has_the_options_of_today(proj
     git(project, "add", "CMakeLists.txt")
     done = run_program("check", "build", "--new-since", "main", cwd=project)
     assert (done.code, said in done.out) == (0, True), done.out
+
+
+def test_a_baseline_that_the_branch_edits_is_said(project: Path) -> None:
+    run_program("baseline", "old.cu", cwd=project)
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a baseline")
+    git(project, "branch", "-f", "main")
+    (project / "old.cu").write_text(kernel("old", 24))
+    run_program("baseline", "old.cu", cwd=project)
+    done = run_program("check", "old.cu", "--new-since", "main", cwd=project)
+    assert "the baseline differs from that of the merge base with main, on old.cu" in done.out
