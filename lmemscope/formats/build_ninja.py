@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_CONTINUED = re.compile(r"(?<!\$)((?:\$\$)*+)\$\r?\n[ \t]*")
+_CONTINUED = re.compile(r"(?<!\$)((?>(?:\$\$)*))\$\r?\n[ \t]*")
 _ESCAPED = re.compile(r"\$([ :$])")
-_WORD = re.compile(r"(?:[^ \t$]|\$.?)++")
-_OUTPUTS = re.compile(r"((?:[^$:]|\$.?)*+):")
+_WORD = re.compile(r"(?>(?:[^ \t$]|\$.?)+)")
+_OUTPUTS = re.compile(r"((?>(?:[^$:]|\$.?)*)):")
 
 
 @dataclass(frozen=True, slots=True)
