@@ -49,9 +49,10 @@ def checked(found: Checked, how: Presentation) -> str:
     del how
     result = found.result
     groups = _grouped(result.failures)
+    failed = count(len(result.failures), "failure") if result.failures else verdict_text(result)
     lines = [
         _MARK,
-        line(constant("### "), MARKS[result.verdict], " Local memory: ", verdict_text(result)),
+        line(constant("### "), MARKS[result.verdict], " Local memory: ", failed),
         _EMPTY,
     ]
     if groups:
