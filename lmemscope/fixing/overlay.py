@@ -10,8 +10,10 @@ written. Those above each file that the source includes are real, too: what one 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
@@ -21,6 +23,51 @@ from lmemscope.sources.edits import by_file, patched
 from lmemscope.sources.includes import holds_toolkit
 from lmemscope.sources.lines import from_disk
 
+_left: list[tuple[TemporaryDirectory[str], str]] = []
+"""Copies of this process that nothing uses now, with what keeps each."""
+_numbers = itertools.count()
+
+
+@contextlib.contextmanager
+def overlaid(unit: Unit, edits: Sequence[Edit], *, is_run: bool) -> Iterator[Unit]:
+    """The unit as it is with edits made to the user's files, for as long as it is asked for.
+
+    The links stay for the next copy, at another path: much of what is known of a file is kept by
+    its path. To link what is in a large directory may take longer than to compile a file.
+
+    Args:
+        unit: of the original.
+        edits: of its source and of headers that it includes.
+        is_run: whether the file is run, and may leave others in the copy.
+
+    Raises:
+        ValueError: edits overlap.
+        OSError: a file cannot be read, or the copy not be written.
+    """
+    base, before = _left.pop() if _left and not is_run else (_directory(), None)
+    root = os.path.join(base.name, str(next(_numbers)))
+    try:
+        if before is None:
+            os.mkdir(root)
+        else:
+            os.rename(before, root)
+        yield overlay(unit, edits, root)
+        for file in {edit.file for edit in edits}:
+            copy = _within(root, file)
+            os.unlink(copy)
+            os.symlink(file, copy)
+    except BaseException:
+        base.cleanup()
+        raise
+    if is_run:
+        base.cleanup()
+    else:
+        _left.append((base, root))
+
+
+def _directory() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="fix-", ignore_cleanup_errors=True)
+
 
 def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
     """The unit as it is with edits made to the user's files.
@@ -28,7 +75,7 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
     Args:
         unit: of the original.
         edits: of its source and of headers that it includes.
-        root: an empty directory for the copy.
+        root: a directory for the copy, empty or with links of another copy.
 
     Returns:
         The unit of the copy, under the original's name.
@@ -69,10 +116,13 @@ def _mirror(files: Iterable[str], root: str) -> None:
             path = os.path.dirname(path)
     for directory in sorted(above):
         copy = _within(root, directory)
+        if os.path.islink(copy):
+            os.unlink(copy)
         os.makedirs(copy, exist_ok=True)
+        there = set(os.listdir(copy))
         for name in os.listdir(directory):
             path = os.path.join(directory, name)
-            if path not in above and not root.startswith(f"{path}{os.sep}"):
+            if name not in there and path not in above and not root.startswith(f"{path}{os.sep}"):
                 os.symlink(path, os.path.join(copy, name))
 
 

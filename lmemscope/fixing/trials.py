@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from lmemscope.app.worker import analyse_unit
-from lmemscope.fixing.overlay import overlay
+from lmemscope.fixing.overlay import overlaid
 from lmemscope.formats import codec
 from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.store import slot_for
@@ -53,9 +52,8 @@ def report_with(
     known = slot.load(stage, UnitReport) if slot is not None else None
     if known is not None:
         return known[0]
-    with tempfile.TemporaryDirectory(prefix="fix-", ignore_cleanup_errors=True) as root:
-        wanted = replace(EVERY_KERNEL, names=names, largest=largest)
-        report = analyse_unit(overlay(unit, edits, root), wanted)
+    with overlaid(unit, edits, is_run=is_run) as copy:
+        report = analyse_unit(copy, replace(EVERY_KERNEL, names=names, largest=largest))
     report = replace(report, source_lines=(), directives=(), headers=())
     if slot is not None:
         slot.store(stage, report, [], report.tools)

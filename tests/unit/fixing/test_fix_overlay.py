@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.fixing.overlay import overlay
+from lmemscope.fixing.overlay import overlaid, overlay
 from lmemscope.model import CompileOptions, Edit, Unit
 
 
@@ -50,3 +50,34 @@ def test_what_is_included_upwards_from_another_directory_is_patched(
         assert Path(f"{start}/../uint/u.h").read_text() == "long x;\n"
         assert Path(f"{start}/../uint/other.h").read_text() == "int y;\n"
     assert header.read_text() == "int x;\n"
+
+
+def test_a_copy_shows_nothing_of_the_one_before(tmp_path: Path) -> None:
+    written(tmp_path, {"a.cu": "int a;\n", "deep/b.cu": "int b;\n", "deep/c.h": "int c;\n"})
+    paths = []
+    for name in ("a.cu", "deep/b.cu", "a.cu"):
+        file = str(tmp_path / name)
+        unit = Unit(file, file, "auto", "sm_90")
+        with overlaid(unit, (Edit(file, 0, 3, b"long"),), is_run=False) as made:
+            copy = Path(made.path)
+            assert copy.read_text().startswith("long ")
+            top = copy.parent if name == "a.cu" else copy.parent.parent
+            originals = {"a.cu", "deep/b.cu", "deep/c.h"} - {name}
+            assert all((top / one).read_text().startswith("int ") for one in originals)
+            paths.append(copy)
+        (tmp_path / "new.h").write_text("int d;\n")
+    assert len(set(paths)) == 3, "what a process keeps by a path is of one copy"
+    assert (top / "new.h").read_text() == "int d;\n"
+    assert (tmp_path / "a.cu").read_text() == "int a;\n"
+
+
+def test_a_copy_that_fails_or_is_run_is_not_used_again(tmp_path: Path) -> None:
+    file = str(tmp_path / "a.py")
+    written(tmp_path, {"a.py": "a = 1\n"})
+    unit = Unit(file, file, "auto", "sm_90")
+    with overlaid(unit, (), is_run=True) as run:
+        Path(run.path).with_name("made.txt").write_text("")
+    assert not Path(run.path).exists()
+    with pytest.raises(RuntimeError), overlaid(unit, (), is_run=False) as failed:
+        raise RuntimeError
+    assert not Path(failed.path).exists()
