@@ -20,7 +20,7 @@ def render() -> str:
         [
             "| key of the file | takes | flag | |",
             "|---|---|---|---|",
-            *map(_setting, OPTIONS),
+            *(_setting(row) for row in OPTIONS if row.file or row.api),
             "",
             *_combined(),
             "",
@@ -57,11 +57,15 @@ def _combined() -> Iterable[str]:
         ", ".join(f"`{row.key}`" for row in both if row.merge == merge)
         for merge in ("before", "after")
     )
+    yield "What is true or false is false by default, unless the table says otherwise."
     yield f"A flag replaces the file's value. Values of {before} go before the file's,"
     yield f"those of {after} after them."
     yield ""
     arguments = ", ".join(f"`{row.name}`" for row in OPTIONS if row.api)
     yield f"Arguments of `lmemscope.scan`: {arguments}."
+    yield ""
+    flags = ", ".join(_flags(row) for row in OPTIONS if not row.file and not row.api)
+    yield f"Flags alone ([usage](usage.md#the-table)): {flags}."
 
 
 def _keys(rows: Iterable[Row]) -> Iterable[str]:
@@ -79,7 +83,7 @@ def _meaning(row: Row) -> str:
 
 
 def _takes(row: Row) -> str:
-    plain = row.default in (None, ())
+    plain = row.default is False or row.default in (None, ())
     return row.kind.accepts if plain else f"{row.kind.accepts}; default `{shown(row.default)}`"
 
 
