@@ -60,6 +60,7 @@ docs/binaries
 docs/inputs
 docs/fix
 docs/rewrites
+docs/tune
 docs/measure
 docs/ci
 docs/build-logs
@@ -69,7 +70,6 @@ docs/reservation
 docs/configuration
 docs/security
 docs/installing
-docs/completion
 docs/rules/README
 docs/questions/README
 ```
@@ -83,7 +83,6 @@ docs/how-it-works
 docs/truth
 docs/performance
 docs/fuzzing
-docs/real-projects
 ```
 
 ```{toctree}

@@ -5,8 +5,7 @@ becomes const, so that an index read at a constant position is a constant. A sec
 unrolls the loops that read it and those that index the array.
 
 Safe: the project takes only the values of its elements, and no macro can form its name. Declined if
-another file declares it `extern`, or a function gets an element, because a const overload may be
-called.
+another file declares it `extern`, or a function gets an element.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Drop `volatile`
 
-Removes the qualifier from a local variable, which can then be in a register.
-
 Safe for integers and `bool` if no kernel that runs it computes with floating-point numbers: only
 the thread itself can access a local variable. Else unsafe, as products and sums may be fused and
 differ in the last bits. Unsafe for pointers and other types. Declined if more than its value is

@@ -7,9 +7,9 @@ change the argument.
 
 Unsafe. The fast functions have an absolute error of about 1e-6 within pi of zero, and are wrong for
 large arguments. With the promise, results are wrong outside its range. Neither is proposed for an
-angle with a power, or with more integers than it is divided by (`2 * pi * i * j / n`), which grows
-with problem sizes. Declined for functions that are also compiled for the host, and if the program
-defines such a name itself.
+angle that grows with problem sizes: with a power, or with more integers than it is divided by
+(`2 * pi * i * j / n`). Declined for functions that are also compiled for the host, and if the
+program defines such a name itself.
 """
 
 from __future__ import annotations

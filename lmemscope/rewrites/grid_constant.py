@@ -3,11 +3,10 @@
 The kernel's parameter becomes `const __grid_constant__`: it is read in constant memory, without a
 copy per thread (sm_70 and newer). Every declaration of the kernel changes, in included headers too.
 
-Safe if only members are read: a parameter that is modified does not compile as const, and what
-could remove the const (a C-style cast, inline assembly) is declined. Unsafe if a function gets it,
-a member function is called, a reference binds to a part of it, an array in it decays to a pointer,
-or classes have non-const operators: there may be a const overload, or a cast. Declined if a
-function in sight has one. Reads at addresses that differ between lanes go through the L1 cache.
+Safe if only members are read: a parameter that is modified does not compile as const. Unsafe if a
+function gets it, a member function is called, a reference binds to a part of it, an array in it
+decays to a pointer, or classes have non-const operators: there may be a const overload, or a cast.
+Declined if one is in sight. Reads at addresses that differ between lanes go through the L1 cache.
 """
 
 from __future__ import annotations

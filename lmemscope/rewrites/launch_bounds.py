@@ -5,11 +5,10 @@
 otherwise save registers for several. If a full block leaves no more registers, the bounds become
 those of half a block.
 
-Safe: the bounds affect compilation only, and no launch that was allowed is refused. Unsafe if
-`__maxnreg__` goes, which does not limit the block: a block of 1024 threads with more than 64
-registers each cannot start. Also unsafe for cooperative launches and grid synchronisation (fewer
-blocks are resident), and with half a block (launches and code that depends on the block size must
-change). It costs occupancy.
+Safe: no launch that was allowed is refused. Unsafe if `__maxnreg__` goes, which does not limit the
+block: a block of 1024 threads with more than 64 registers each cannot start. Also unsafe for
+cooperative launches and grid synchronisation (fewer blocks are resident), and with half a block
+(launches, and code that depends on the block size, must change). It costs occupancy.
 """
 
 from __future__ import annotations

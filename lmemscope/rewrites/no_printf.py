@@ -6,8 +6,7 @@ have side effects, or the call is the body of a loop or of an `if` with `else`, 
 replaces it.
 
 Unsafe: nothing is printed or asserted without `-DLMEMSCOPE_PRINT`. Declined if the arguments may
-have side effects, if `printf` or `assert` is a macro of the program, and for a kernel that only
-prints.
+have side effects, for a macro of the program, and for a kernel that only prints.
 """
 
 from __future__ import annotations

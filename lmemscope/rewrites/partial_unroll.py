@@ -5,8 +5,7 @@ count around its accesses is unrolled four times (`#pragma unroll 4`). Loads of 
 then in flight together.
 
 Safe: the iterations are unchanged. It costs registers and code, and is offered if it is modelled
-faster. Loops with their own pragma or a constant trip count, and loops that the other rewrite
-changes, are left alone.
+faster. Loops with a pragma or a constant trip count, or that the other rewrite changes, are left.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ kernel, before a barrier; above 64 elements it copies from device memory. Tried 
 different elements.
 
 Safe: elements that are not constant expressions do not compile. Nothing precedes the barrier, so
-all threads reach it, and code that could change the elements or detect their location is declined,
-as for static-table. Unsafe if a launch may use dynamic shared memory. Only kernels' own tables
-are moved. It costs a barrier and one thread's stores.
+all threads reach it; declined as static-table. Unsafe if a launch may use dynamic shared memory.
+Only kernels' own tables are moved. It costs a barrier and one thread's stores.
 """
 
 from __future__ import annotations

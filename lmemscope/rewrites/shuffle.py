@@ -4,11 +4,11 @@ A table of at most 32 constants in a kernel becomes one element in a register of
 `a[i]` becomes `__shfl_sync(0xffffffff, a_own, i)`.
 
 Unsafe: the promise is that all blocks consist of whole warps. Declined if lanes may diverge or wait
-for each other before or around a use (returns, early exits, conditions, locks, unknown macros or
-functions, inline assembly, conditional compilation, loops not bounded by parameters or constants),
-outside kernels, and for blocks in sight without whole warps. The trial also fails if the SASS has
-divergent branches, exits, calls, partial barriers or loops that wait for memory before a shuffle.
-One table for all threads is tried first; a shuffle is about a fifth faster than that on an H100.
+for each other before or around a use (exits, conditions, locks, unknown macros or functions, inline
+assembly, conditional compilation, loops not bounded by parameters or constants), outside kernels,
+and for blocks in sight without whole warps. The trial also fails if the SASS shows such a thing
+before a shuffle. One table for all threads is tried first; a shuffle is about a fifth faster than
+that on an H100.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ spill to shared memory as far as it fits (CUDA 13 and newer; older ones ignore t
 
 Safe: the launch bounds tell ptxas how many threads share the memory; without them it assumes as
 many as find registers, at most 1024. It costs shared memory, and so L1 cache. Declined if dynamic
-shared memory is in sight, which ptxas refuses, and if the program asks for L1 cache instead
-(`cudaFuncCachePreferL1`). ptxas also refuses it with `-rdc=true`, which a trial without the build's
-options does not show.
+shared memory is in sight, which ptxas refuses, as it does `-rdc=true`, and if the program asks for
+L1 cache instead (`cudaFuncCachePreferL1`).
 """
 
 from __future__ import annotations

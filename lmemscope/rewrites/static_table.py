@@ -6,8 +6,7 @@ read different ones.
 
 Safe: a table that changes, or whose initialiser is not constant, does not compile; what could
 remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
-operators) is declined, and so is code that asks which memory a pointer leads to. A table that may
-be read through a pointer to larger elements is aligned to 16 bytes. It costs loads through L1.
+operators, code that asks which memory a pointer leads to) is declined. It costs loads through L1.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ of constant trip count around them. Each index is then a constant. An existing p
 `unroll 4`, `nounroll`) is replaced.
 
 Safe: the iterations are unchanged. It costs code and registers, and gains nothing if a trip
-count is not constant or the loop is left early. Arrays up to 4 KB are tried, because only part of
-the elements may be live at a time.
+count is not constant or the loop is left early. Arrays up to 4 KB are tried.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ the architecture's 255, keep fewer values live: smaller tiles, less unrolling, v
 in shared memory. Without a minimum of blocks in the launch bounds, ptxas may save registers for
 several: a minimum of one prevents that. From CUDA 13,
 ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel spills to
-shared memory. It excludes dynamic shared memory and ``-rdc=true``. ptxas divides a block's share of
-shared memory at full occupancy (on sm_90 19 KB for 256 threads) by the threads that
-``__launch_bounds__`` allow, without them up to 1024.
+shared memory as far as it fits, without dynamic shared memory and ``-rdc=true``. ``lmemscope tune``
+shows each cap.
 
 When to leave it. A few bytes outside the hot loop, where occupancy matters more.
 """
