@@ -56,6 +56,22 @@ def applicability(text: str, *defines: str, **others: str) -> str:
         ("constexpr int T = 64;", "__launch_bounds__(T)", "safe"),
         ("enum { T = 64 };", "__launch_bounds__(T)", "safe"),
         ("template <int T>", "__launch_bounds__(T)", "safe"),
+        ("template <class T>", "__launch_bounds__(T::threads)", "safe"),
+        (
+            "#define V 64\nvoid f() { k<V><<<1, V>>>(); }\ntemplate <int T>",
+            "__launch_bounds__(T)",
+            "safe",
+        ),
+        (
+            "#ifndef V\n#define V 64\n#endif\nvoid f() { k<V><<<1, V>>>(); }\ntemplate <int T>",
+            "__launch_bounds__(T)",
+            "unsafe",
+        ),
+        (
+            "#ifndef V\n#define V 64\n#endif\ntemplate <int T = V>",
+            "__launch_bounds__(T)",
+            "unsafe",
+        ),
         ("#define BOUNDS __launch_bounds__(64)", "BOUNDS", "safe"),
         ("#ifndef A_CUH\n#define A_CUH\n#define T 64\n#endif", "__launch_bounds__(T)", "safe"),
         ("#ifndef T\n#define T 64\n#endif", "__launch_bounds__(T)", "unsafe"),
