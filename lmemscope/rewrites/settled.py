@@ -75,7 +75,8 @@ def _body(
     name: bytes, defined: list[tuple[Syntax, Node]], target: Target
 ) -> frozenset[bytes] | None:
     """Names that a macro stands for; None where it may stand for something else elsewhere."""
-    written = target.meanings.macros(name)
+    # A file may be known by two paths, and its text be there twice.
+    written = list(dict.fromkeys(target.meanings.macros(name)))
     given = target.hits[0].case.sources.given(name.decode(errors="replace"))
     if len(written) != 1 or len(defined) != 1 or given is not None:
         return None

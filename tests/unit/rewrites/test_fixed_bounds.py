@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from msgspec.structs import replace
 
 from lmemscope.model import CompileOptions, LaunchBounds, SourceText
 from lmemscope.rewrites import proposals
+from lmemscope.rewrites.base import Target
 from tests.support.rewriting import target
 
 KERNEL = """\
@@ -35,7 +38,7 @@ def applicability(text: str, *defines: str, **others: str) -> str:
     )
     (hit,) = given.hits
     sources = SourceText(
-        lambda file: files.get(file, "").splitlines(),
+        lambda file: files.get(os.path.normpath(file), "").splitlines(),
         "/p/a.cu",
         CompileOptions(defines=defines),
         mentioning=lambda _, word: tuple(one for one, text in files.items() if word in text),
@@ -101,6 +104,13 @@ def test_bounds_are_one_number_whatever_is_compiled(
 def test_bounds_of_the_command_line_are_those_of_one_build() -> None:
     text = KERNEL % ("", "__launch_bounds__(T)")
     assert applicability(text, "T=64") == "unsafe"
+
+
+def test_a_file_that_is_known_by_two_paths_defines_a_macro_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Target, "files", ("/p/a.cu", "/p/../p/a.cu"))
+    assert applicability(KERNEL % ("#define T 64", "__launch_bounds__(T)")) == "safe"
 
 
 def test_every_declaration_counts() -> None:
