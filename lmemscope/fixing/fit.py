@@ -244,21 +244,23 @@ def _is_program(main: str, sources: SourceText) -> bool:
 def _is_closed(facts: KernelFacts, sources: SourceText) -> bool:
     """Whether nothing but the files in sight can launch a kernel.
 
-    It is internal to its unit, or the unit is a program of its own, and no other source of the
-    project has the kernel's name.
+    It is internal to its unit, or the unit is a program of its own and no other source of the
+    project has the kernel's name; and no other source includes the file that defines it.
     """
     home, name = facts.home, plain_name(facts.demangled)
     if home is None:
         return False
+    main = sources.main or home
+    own = {main, home, *sources.quoted(main, searched=True), *sources.quoted(home, searched=True)}
+    known = {os.path.abspath(one) for one in own}
+    if any(one not in known for one in sources.including(home)):
+        return False
     if _INTERNAL.search(facts.name) is not None:
         return True
-    main = sources.main or home
     head = re.compile(rf"(?<![^;{{}}])[^;{{}}]*\b{re.escape(name)}\s*\(")
     heads = [found[0] for found in head.finditer(sources.code(home)) if "__global__" in found[0]]
     if main.endswith(".cu") and heads and all(_STATIC.search(one) for one in heads):
         return True
     if not _is_program(main, sources):
         return False
-    own = {main, home, *sources.quoted(main, searched=True), *sources.quoted(home, searched=True)}
-    known = {os.path.abspath(one) for one in own}
     return all(one in known for one in sources.mentioning(os.path.abspath(main), name))

@@ -183,6 +183,42 @@ class SourceText:
         """Absolute paths of the project's sources that hold a word, the nearest first."""
         return self._mentioning(file, word)
 
+    def including(self, file: str) -> tuple[str, ...]:
+        """Absolute paths of the project's sources that include a file.
+
+        Also those that include another place's file of its name, unless it is beside them.
+        """
+        own, name = os.path.abspath(file), os.path.basename(file)
+        return tuple(
+            os.path.abspath(one)
+            for one in self.mentioning(file, name)
+            if any(
+                os.path.basename(spelled) == name and self._may_be(own, one, spelled)
+                for line in self._lines_of(one)
+                if (found := _INCLUDE.match(line)) is not None
+                for spelled in [found["name"] or found["angled"]]
+            )
+        )
+
+    def _may_be(self, file: str, including: str, spelled: str) -> bool:
+        """Whether what a directive spells may be a file: what is beside it comes first."""
+        beside = os.path.abspath(os.path.join(os.path.dirname(including), spelled))
+        return beside == file or not self._lines_of(beside)
+
+    def is_quoted(self, file: str, name: str) -> bool:
+        """Whether a string of a file has a name."""
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        counts = [len(word.findall(text)) for text in (self.code(file), self.uncommented(file))]
+        return counts[0] != counts[1]
+
+    def is_elsewhere(self, file: str) -> bool:
+        """Whether other sources than the one that is compiled may contain a file's text.
+
+        That of a header, and of any file that another one of the project includes.
+        """
+        own = os.path.abspath(self.main or file)
+        return not file.endswith((".cu", ".py")) or any(own != one for one in self.including(file))
+
     def matching(self, file: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
         """Text of the lines, without comments, in which a pattern is found."""
         key = (file, pattern)

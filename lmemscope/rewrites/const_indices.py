@@ -4,8 +4,8 @@ A module variable in constant or device memory from which indices are read (`sta
 becomes const, so that an index read at a constant position is a constant. A second variant also
 unrolls the loops that read it and those that index the array.
 
-Safe: the project takes only the values of its elements, and no macro can form its name. Declined if
-another file declares it `extern`, or a function gets an element.
+Safe: the project takes only the values of its elements, and no macro or string can form its name.
+Declined if another file declares it `extern`, or a function gets an element.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ _OF_RUNTIME = re.compile(r"cu[A-Zd]\w*|[A-Z_0-9]+|")
 """Functions that hand no kernel on to another file: the runtime's, and macros."""
 _GIVEN = 300
 """Characters of a statement in front of a kernel's name that are looked through."""
-_ASKING = re.compile(rb"(?i:\bcu(?:da)?(?:Occupancy\w|FuncGetAttribute))")
+_ASKING = re.compile(
+    rb"(?i:\bcu(?:da)?(?:Occupancy\w|(?:Func|Kernel)GetAttribute))|\bMaxSmOccupancy\b"
+)
 """Questions of the runtime whose answers follow a kernel's registers and memory."""
 _ASKED_IN_ASSEMBLY = re.compile(rb"(?:%|\bsreg_|_sreg_)\w*smem")
 """Special registers that say how much shared memory a kernel has."""

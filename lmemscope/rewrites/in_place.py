@@ -90,7 +90,8 @@ def in_place(
 
 def _is_of_this_file(copy: Copy, target: Target) -> bool:
     """Whether no other file can name a function."""
-    if not copy.home.endswith(".cu") or target.hits[0].case.sources.is_relocatable:
+    sources = target.hits[0].case.sources
+    if not copy.home.endswith(".cu") or sources.is_elsewhere(copy.home) or sources.is_relocatable:
         return False
     item, body = copy.syntax.item(copy.function), copy.function.child_by_field_name("body")
     end = body.start_byte if body is not None else item.end_byte

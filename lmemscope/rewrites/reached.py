@@ -28,8 +28,8 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
         function: its definition.
 
     Returns:
-        Them; None where other inputs may have more: of a function in a header, which other sources
-        include, or in code that is linked later.
+        Them; None where other inputs may have more: of a function that other sources include, or
+        in code that is linked later.
     """
     syntax = target.syntax
     name = syntax.function_name(function)
@@ -39,7 +39,7 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
         return None
     if b"__global__" in _WORD.findall(head):
         names = {name}
-    elif not target.path.endswith((".cu", ".py")) or _is_linked(target, head):
+    elif target.hits[0].case.sources.is_elsewhere(target.path) or _is_linked(target, head):
         return None
     else:
         names = callers(target, name)

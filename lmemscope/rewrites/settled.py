@@ -8,7 +8,7 @@ rewrite's safety hangs on the number each name has to be defined once, as a cons
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import words_of
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _SCOPES = (*FUNCTIONS, "compound_statement", "for_statement", "class_specifier", "struct_specifier")
 """What a name is not known outside of."""
+_WORDS = frozenset((b"__launch_bounds__", b"int", b"unsigned", b"sizeof"))
+"""What no compilation gives another meaning."""
+_DEFINITIONS = ("preproc_def", "preproc_function_def")
 
 
 def is_settled(expression: Node, target: Target) -> bool:
@@ -28,37 +31,75 @@ def is_settled(expression: Node, target: Target) -> bool:
 
     Names in the definitions of macros and in the values of constants count.
     """
-    pending = [
-        target.syntax.text(one) for one in walk(expression) if one.type.endswith("identifier")
-    ]
-    seen: set[bytes] = set()
-    sources = target.hits[0].case.sources
+    names = (one for one in walk(expression) if one.type.endswith("identifier"))
+    return are_settled((target.syntax.text(one) for one in names), expression, target)
+
+
+def are_settled(names: Iterable[bytes], place: Node, target: Target) -> bool:
+    """Whether each of some names at a place stands for one number in every compilation.
+
+    Another architecture or build may take other branches, and define what has a default only.
+    """
+    pending, seen = list(names), set[bytes]()
     while pending:
         name = pending.pop()
         if name in seen:
             continue
         seen.add(name)
+        if name in _WORDS:
+            continue
         declared = list(_declared(name, target))
-        given = sources.given(name.decode(errors="replace"))
-        macro = target.meanings.definitions((name,)) + (given or "").encode()
-        if macro:
-            if declared:
+        defined = list(_defined(name, target))
+        if defined or target.meanings.definitions((name,)):
+            body = None if declared else _body(name, defined, target)
+            if body is None:
                 return False
-            pending += words_of([macro])
+            pending += body
         else:
-            value = _value(declared, expression, target) if len(declared) == 1 else None
+            value = _value(declared, place, target) if len(declared) == 1 else None
             if value is None:
                 return False
             pending += words_of([value])
     return True
 
 
-def _declared(name: bytes, target: Target) -> Iterator[tuple[str, Syntax, Node]]:
-    """Where files in sight declare a name, members and parameters of templates included."""
+def _defined(name: bytes, target: Target) -> Iterator[tuple[Syntax, Node]]:
+    """Where files in sight define a macro."""
+    for _, syntax in _files(name, target):
+        for node in walk(syntax.root):
+            if node.type in _DEFINITIONS and syntax.text(node.children[1]) == name:
+                yield syntax, node
+
+
+def _body(
+    name: bytes, defined: list[tuple[Syntax, Node]], target: Target
+) -> frozenset[bytes] | None:
+    """Names that a macro stands for; None where it may stand for something else elsewhere."""
+    # A file may be known by two paths, and its text be there twice.
+    written = list(dict.fromkeys(target.meanings.macros(name)))
+    given = target.hits[0].case.sources.given(name.decode(errors="replace"))
+    if len(written) != 1 or len(defined) != 1 or given is not None:
+        return None
+    (syntax, node), ((parameters, body),) = defined[0], written
+    for branch in around(node, *BRANCHES):
+        guarded = branch.child_by_field_name("name")
+        is_default = guarded is not None and syntax.text(guarded) == name
+        if is_default or not syntax.is_guard(branch):
+            return None
+    return frozenset(words_of([body])) - words_of([parameters])
+
+
+def _files(name: bytes, target: Target) -> Iterator[tuple[str, Syntax]]:
+    """The files in sight that have a word."""
     for path in dict.fromkeys((target.path, *map(os.path.abspath, target.files))):
         syntax = target.syntax if path == target.path else target.tree(path)
-        if syntax is None or name not in syntax.words():
-            continue
+        if syntax is not None and name in syntax.words():
+            yield path, syntax
+
+
+def _declared(name: bytes, target: Target) -> Iterator[tuple[str, Syntax, Node]]:
+    """Where files in sight declare a name, members and parameters of templates included."""
+    for path, syntax in _files(name, target):
         for node in walk(syntax.root):
             if not node.type.endswith("identifier") or syntax.text(node) != name:
                 continue

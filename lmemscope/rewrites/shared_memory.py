@@ -13,8 +13,9 @@ reference parameter, a class that returns its own address, a cast to a larger ty
 if code asks which memory a pointer leads to, or if the function may be re-entered: by its name, a
 function pointer, an operator or a constructor.
 
-Safe if every kernel that may run the function has `__launch_bounds__`, or `--block` gives the
-block, and no kernel uses dynamic shared memory. Otherwise unsafe: a larger block would write
+Safe if every kernel that may run the function has `__launch_bounds__` of a number that no `#if`,
+`-D` or other source changes, or `--block` gives the block, and no kernel uses dynamic shared
+memory. Otherwise unsafe: a larger block would write
 outside the array, dynamic shared memory may not fit, and other shared memory may be aligned less.
 Block sizes are also read from launches in the project. If nothing gives one, the kernels get
 `__launch_bounds__`, so that a larger launch fails.

@@ -16,6 +16,7 @@ from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.classes import initialised_on, listed_values
 from lmemscope.rewrites.dynamic import may_be_dynamic
+from lmemscope.rewrites.fixed_bounds import has_fixed_bounds
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.recursion import may_call_itself
@@ -100,7 +101,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     names = frozenset(one.name for one in run)
     launched, is_dynamic = _launched(target, run), _is_dynamic(target, run)
     if block is not None:
-        if block.is_of_instance and not target.path.endswith((".cu", ".py")):
+        if block.is_of_instance and target.hits[0].case.sources.is_elsewhere(target.path):
             raise DeclinedError("a template's argument says how large its blocks are")
         most = block.threads
         if target.asked_block is None:
@@ -208,7 +209,9 @@ def _of_blocks(target: Target, declared: Declared, threads: int) -> str | None:
     # A kernel that keeps it in registers today has no finding, and may have larger blocks.
     is_bounded = all(one is not None and one <= threads for one in largest)
     if target.bounded == threads and others is not None and is_bounded:
-        return None
+        own = (hit.facts for hit in target.hits)
+        if has_fixed_bounds({one.name: one for one in (*own, *others)}.values(), target):
+            return None
     return f"no block that runs it has more than {count(threads, 'thread')}"
 
 

@@ -150,6 +150,9 @@ def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable |
         if _knows(sources, file, table) and os.path.abspath(file) not in map(os.path.abspath, files)
     )
     every = (*files, *others)
+    # A module that is loaded has its variables set by their names.
+    if any(sources.is_quoted(file, name) for file in sources.mentioning(start, name)):
+        return None
     if may_be_pasted(name, sources, every):
         return None
     if all(_is_read(sources, file, table, declared) for file in every):
@@ -173,8 +176,7 @@ def _knows(sources: SourceText, file: str, table: IndexTable) -> bool:
 def _is_read(sources: SourceText, file: str, table: IndexTable, declared: re.Pattern[str]) -> bool:
     """Whether a file does nothing with a table but declare it and take the values of elements."""
     text, name = sources.code(file), table.name
-    quoted = re.compile(rf'"[^"]*(?<!\w){name}(?!\w)')
-    if any(quoted.search(line) for line in sources.lines(file) if name in line):
+    if sources.is_quoted(file, name):
         return False  # Assembly names symbols in strings, and so do old programs.
     declarations = [one.span() for one in declared.finditer(text)]
     for use in re.finditer(rf"(?<![\w.])(?<!->){name}(?!\w)", text):

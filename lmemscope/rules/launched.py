@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -181,18 +180,11 @@ def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | Non
     """
     kernel, own = plain_name(facts.demangled), template_arguments(short_name(facts.demangled))
     launches = _launches(facts, sources, kernel, own)
-    if not launches or any(_is_quoted(kernel, one, sources) for one in files_of(facts, sources)):
+    if not launches or any(sources.is_quoted(one, kernel) for one in files_of(facts, sources)):
         return None
     sizes = _sizes(sources, launches)
     known = frozenset(size for size in sizes if size is not None)
     return known if len(known) == len(sizes) else None
-
-
-def _is_quoted(kernel: str, file: str, sources: SourceText) -> bool:
-    """Whether a string has a kernel's name."""
-    word = re.compile(rf"(?<!\w){re.escape(kernel)}(?!\w)")
-    counts = [len(word.findall(text)) for text in (sources.code(file), sources.uncommented(file))]
-    return counts[0] != counts[1]
 
 
 def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mapping[str, bool]:

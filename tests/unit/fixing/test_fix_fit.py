@@ -24,6 +24,7 @@ from lmemscope.model import (
     LaunchBounds,
     Rewriting,
     SourceLocation,
+    SourceText,
     ThreadRoom,
 )
 from lmemscope.rules.launched import every_block
@@ -142,6 +143,19 @@ STATIC = KERNEL.replace("__global__", "static __global__")
 )
 def test_launches_in_sight_count_where_nothing_else_launches(text: str, is_known: bool) -> None:
     assert (lost(facts(31), facts(124), text) == []) is is_known
+
+
+@pytest.mark.parametrize(("name", "is_known"), [("a.cu", False), ("c.cu", True)])
+def test_a_source_that_includes_the_kernels_file_launches_it_too(name: str, is_known: bool) -> None:
+    text = STATIC + "void f(float *p) { k<<<1, 256>>>(p); }\n"
+    texts = {"a.cu": text, "/p/b.cu": f'#include "{name}"\nvoid g() {{ f(0); }}\n'}
+    sources = SourceText(
+        lambda file: texts.get(file, "").splitlines(),
+        "a.cu",
+        mentioning=lambda _, word: tuple(one for one, text in texts.items() if word in text),
+    )
+    before, after = (report_of(facts(one)).units[0] for one in (31, 124))
+    assert ([*lost_blocks(before, after, "sm_90", sources)] == []) is is_known
 
 
 def test_a_launch_in_sight_that_no_longer_fits_is_said() -> None:

@@ -140,9 +140,22 @@ def test_a_table_that_something_may_write_stays(more: str) -> None:
     assert (rewritten(given(project={"/p/other.cu": included})) is None) == (not is_its_own)
     own = 'extern "C" __global__ void k2(const int *order) { order[0]; f(order); }\n'
     assert rewritten(given(project={"/p/other.cu": own})) is not None
-    # Elsewhere the name is something else's, unless it is declared to be this one's.
-    is_known = more.startswith("extern")
+    # Elsewhere the name is something else's, unless it is declared to be this one's, or in quotes.
+    is_known = more.startswith("extern") or "order" in more.partition('"')[2]
     assert (rewritten(given(project={"/p/other.cu": more})) is None) == is_known
+
+
+@pytest.mark.parametrize(
+    ("line", "is_offered"),
+    [
+        ('cuModuleGetGlobal(&at, &bytes, module, "order");', False),
+        ('cuLibraryGetGlobal(&at, &bytes, library, "order");', False),
+        ("sort(order);", True),
+    ],
+)
+def test_a_table_that_a_host_finds_by_its_name_stays(line: str, is_offered: bool) -> None:
+    host = {"/p/host.cpp": f"void set(int *order) {{ {line} }}\n"}
+    assert (rewritten(given(project=host)) is not None) == is_offered
 
 
 @pytest.mark.parametrize(

@@ -252,9 +252,10 @@ def test_what_is_linked_later_may_be_run_by_kernels_of_other_sources(
     head: str, options: CompileOptions | None, applicability: str
 ) -> None:
     text = f"{head} int work(const int *p, int n) {{\n  int a[24];\n  a[n] = 1;\n"
-    text += "  return a[p[0]];\n}\n__global__ void k(int *p) { *p = work(p, 1); }\n"
+    text += "  return a[p[0]];\n}\n"
+    text += "__global__ void __launch_bounds__(64) k(int *p) { *p = work(p, 1); }\n"
     bounds = LaunchBounds(64, None)
-    asked = target(text, "a", "int[24]", block=None, launch_bounds=bounds)
+    asked = target(text, "a", "int[24]", block=None, launch_bounds=bounds, demangled="k")
     (hit,) = asked.hits
     sources = SourceText(lambda file: text.splitlines(), options=options)
     hit = replace(hit, case=replace(hit.case, sources=sources))

@@ -335,10 +335,12 @@ def test_a_kernel_without_a_finding_may_have_larger_blocks(
         "__device__ int work(const int *p, int n) {\n  int a[24];\n"
         "  a[n] = 1;\n  return a[p[0]];\n}\n"
         "#define WORK(n) work(p, n)\n"
-        "__global__ void k(const int *p, int n) { WORK(n); }\n"
-        f"__global__ void other(const int *p) {{ {'WORK(0)' if calls else 'p[0]'}; }}\n"
+        "__global__ void __launch_bounds__(64) k(const int *p, int n) { WORK(n); }\n"
+        f"__global__ void __launch_bounds__({threads}) other(const int *p)"
+        f" {{ {'WORK(0)' if calls else 'p[0]'}; }}\n"
     )
-    one = target(text, "a", "int[24]", block=None, launch_bounds=LaunchBounds(64, None))
+    bounds = LaunchBounds(64, None)
+    one = target(text, "a", "int[24]", block=None, launch_bounds=bounds, demangled="k")
     (hit,) = one.hits
     bounds = None if threads is None else LaunchBounds(threads, None)
     other = replace(hit.facts, name="other", demangled="other", objects=(), launch_bounds=bounds)

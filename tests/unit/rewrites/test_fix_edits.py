@@ -499,12 +499,13 @@ def test_line_ends_stay_as_they_are() -> None:
 
 def test_shared_memory_is_safe_only_where_the_block_is_bounded() -> None:
     text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];")
+    text = text.replace("void k(", "void __launch_bounds__(96) k(")
 
     def made(**how: object) -> Rewriting | None:
         found, _ = proposals(target(text, "a", "float[8]", **how))  # type: ignore[arg-type]
         return next((one for one in found if one.rewrite == "shared-memory"), None)
 
-    asked, bounded = made(), made(block=None, launch_bounds=LaunchBounds(96, None))
+    asked, bounded = made(), made(block=None, launch_bounds=LaunchBounds(96, None), demangled="k")
     assert asked is not None
     assert bounded is not None
     assert asked.applicability == bounded.applicability == "safe"

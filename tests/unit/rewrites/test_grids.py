@@ -122,6 +122,8 @@ ASKING = (
     "void go() { cudaOccupancyMaxActiveBlocksPerMultiprocessor(&b, k, 128, 0); k<<<b, 128>>>(); }",
     "void go() { cudaOccupancyMaxPotentialBlockSize(&b, &t, k); k<<<b, t>>>(); }",
     "void go() { cuFuncGetAttribute(&b, CU_FUNC_ATTRIBUTE_NUM_REGS, k); k<<<b, 128>>>(); }",
+    "void go() { cuKernelGetAttribute(&b, CU_FUNC_ATTRIBUTE_NUM_REGS, h, 0); f(k); }",
+    "void go() { cub::MaxSmOccupancy(b, k, 128); k<<<b, 128>>>(); }",
 )
 
 

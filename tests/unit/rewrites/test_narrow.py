@@ -160,6 +160,8 @@ def test_a_bound_that_something_else_changes_is_promised(
         "#ifndef SMALL\n#include <large.h>\n#else\nconstexpr int m = 8;\n#endif\n",
         "__device__ int g() { const int m = 8; return m; }\n",
         "#ifdef BIG\n#define m 300\n#else\n#define m 8\n#endif\n",
+        "#ifndef m\n#define m 8\n#endif\n",
+        "#if __CUDA_ARCH__ < 900\n#include <large.h>\n#else\n#define m 8\n#endif\n",
     ],
 )
 def test_a_constant_that_is_defined_twice_is_none(before: str) -> None:
