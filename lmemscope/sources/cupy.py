@@ -261,7 +261,8 @@ class _Imports:
         is_attribute = isinstance(node, ast.Attribute) and node.attr in _PARAMETERS
         if found is not None or self._origins is None or not is_attribute:
             return found
-        kinds = {class_of_name(name) for name in self._origins.of(node)}
+        # A module of the user's own is followed under its own name, too, which tells nothing.
+        kinds = {class_of_name(name) for name in self._origins.of(node)} - {None}
         return kinds.pop() if len(kinds) == 1 else None
 
     def is_rawkernel(self, node: ast.expr) -> bool:

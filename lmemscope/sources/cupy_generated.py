@@ -3,8 +3,8 @@
 `ElementwiseKernel`, `ReductionKernel` and the ufuncs hold expressions; CuPy puts a kernel around
 them when they are called, for the types and shapes of that call. Here the call is one with
 contiguous one-dimensional arrays of fewer than 2³¹ elements, and with types that are named in the
-result. The text around the expressions is the installed CuPy's own (`tools.cupy_templates`), of
-reductions that without CUB.
+result. A signature may give raw arrays more dimensions; of others CuPy makes one. The text around
+the expressions is the installed CuPy's own (`tools.cupy_templates`), of reductions without CUB.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _USUAL = {
 _TRIED = ("float32", "float64", "int32", "complex64")
 _MOST = 24
 """Assignments of types that are tried."""
-_ARRAY = re.compile(r"\[\s*:+\s*(?:1\s*)?\]")
+_ARRAY = re.compile(r"\[(\s*:+\s*(?:1\s*)?(?:,\s*:+\s*(?:1\s*)?)*)\]")
+_PART = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
+"""A type of a signature, whose commas in brackets are those of an array's dimensions."""
 
 
 _CODE = ("operation", "map_expr", "loop_prep", "after_loop")
@@ -101,10 +103,12 @@ class Assignment:
     Attributes:
         types: data types of placeholders.
         scalars: parameters that are numbers; None where the call is not known.
+        dimensions: of arrays, by parameter; 1 of others.
     """
 
     types: tuple[tuple[str, str], ...]
     scalars: frozenset[str] | None = None
+    dimensions: tuple[tuple[str, int], ...] = ()
 
     @property
     def note(self) -> str:
@@ -171,12 +175,12 @@ class GeneratedKernel:
                 return
 
     def of_signature(self, signature: str) -> Assignment:
-        """The types of a call: ``float32[:], int32`` for its inputs, and its outputs if given.
+        """The types of a call: ``float32[:,:], int32`` for its inputs, and its outputs if given.
 
         Raises:
             ParameterError: they are not those of such a call.
         """
-        parts = [part.strip() for part in signature.split(",") if part.strip()]
+        parts = [part.strip() for part in _PART.findall(signature) if part.strip()]
         every = (*self.inputs, *self.outputs)
         if len(parts) not in (len(self.inputs), len(every)):
             raise ParameterError(
@@ -184,8 +188,10 @@ class GeneratedKernel:
                 f"and the signature has {len(parts)}"
             )
         types: dict[str, str] = {}
-        scalars = set()
+        scalars, dimensions = set(), {}
         for parameter, part in zip(every, parts, strict=False):
+            array = _ARRAY.search(part)
+            dimensions[parameter.name] = array[1].count(",") + 1 if array else 1
             named = _ARRAY.sub("", part).strip()
             kind = data_type(at(named, ("", 0)))
             if kind is None:
@@ -198,7 +204,9 @@ class GeneratedKernel:
             raise ParameterError(
                 f"{', '.join(missing)} is a type of its outputs alone: give their types, too"
             )
-        return Assignment(tuple(sorted(types.items())), frozenset(scalars))
+        return Assignment(
+            tuple(sorted(types.items())), frozenset(scalars), tuple(dimensions.items())
+        )
 
     def _agree(self, parameter: Parameter, kind: DataType, types: dict[str, str]) -> None:
         if parameter.type in self.placeholders:
@@ -218,7 +226,7 @@ class GeneratedKernel:
             types = (*types, ("IndexT", "int32"))
         head = _HALF if "float16" in used else ""
         head += "".join(f"typedef {C_TYPES[kind]} {name};\n" for name, kind in types)
-        parts = self._parts(inputs, spelled)
+        parts = self._parts(inputs, spelled, dict(chosen.dimensions))
         template = templates.elementwise if self.reduce_type is None else templates.reduction
         texts = [at("".join(f"#include <{one}>\n" for one in templates.headers), self.place)]
         for number, piece in enumerate(_MARK.split(template)):
@@ -256,13 +264,21 @@ class GeneratedKernel:
             rf"&\s*{name}\b|\b{name}\s*[\[.]|[(,]\s*{name}\s*[,)]", expressions
         )
 
-    def _parts(self, inputs: tuple[Parameter, ...], spelled: Mapping[str, str]) -> dict[str, str]:
+    def _parts(
+        self,
+        inputs: tuple[Parameter, ...],
+        spelled: Mapping[str, str],
+        dimensions: Mapping[str, int],
+    ) -> dict[str, str]:
         """What CuPy puts into its template beside the user's expressions."""
         arrays = [one for one in (*inputs, *self.outputs) if not one.raw and not one.scalar]
         indexers = "CIndexer<1, 1> _ind"
         if self.reduce_type is not None:
             indexers = "CIndexer<1, 1> _in_ind, CIndexer<1, 1> _out_ind, const int _block_stride"
-        listed = [_declared(one, spelled) for one in (*inputs, *self.outputs)]
+        listed = [
+            _declared(one, spelled, dimensions.get(one.name, 1) if one.raw else 1)
+            for one in (*inputs, *self.outputs)
+        ]
         return {
             "parameters": ", ".join([*listed, indexers]),
             "name": self.name,
@@ -283,10 +299,10 @@ def _bound(parameter: Parameter, index: str) -> str:
     return f"{const}{parameter.type}{sign}{parameter.name} = _raw_{parameter.name}[{index}.get()];"
 
 
-def _declared(parameter: Parameter, spelled: Mapping[str, str]) -> str:
+def _declared(parameter: Parameter, spelled: Mapping[str, str], dimensions: int) -> str:
     kind = spelled.get(parameter.type, parameter.type)
     const = "const " if parameter.is_const else ""
     if parameter.scalar:
         return f"{const}{kind} {parameter.name}"
     name = parameter.name if parameter.raw else f"_raw_{parameter.name}"
-    return f"{const}CArray<{kind}, 1, 1, 1> {name}"
+    return f"{const}CArray<{kind}, {dimensions}, 1, 1> {name}"

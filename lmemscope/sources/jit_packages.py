@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_PACKAGES = {
+PACKAGES = {
     "triton": "Triton",
     "warp": "Warp",
     "taichi": "Taichi",
@@ -16,6 +16,7 @@ _PACKAGES = {
     "helion": "Helion",
     "tvm": "TVM",
 }
+"""Packages that compile kernels themselves, by the name that is imported."""
 _CACHES = {
     "Triton": "scan its cache (~/.triton/cache, or TRITON_CACHE_DIR) after a run, or after "
     "triton.compile with a GPUTarget, which needs no GPU",
@@ -29,7 +30,7 @@ _CACHES = {
 }
 """What to scan in place of the source, by the package that compiles it."""
 _IMPORT = re.compile(
-    rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(_PACKAGES)})\b"
+    rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(PACKAGES)})\b"
     r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
     re.MULTILINE,
 )
@@ -42,7 +43,7 @@ def compiler_of(text: bytes) -> str | None:
     if imported is None:
         return None
     word = next(filter(None, imported.groups())).decode()
-    return _PACKAGES.get(word) or _OF_WORDS[word]
+    return PACKAGES.get(word) or _OF_WORDS[word]
 
 
 def instead(languages: Iterable[str]) -> str:

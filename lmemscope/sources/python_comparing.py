@@ -48,8 +48,15 @@ def compared(comparison: ast.cmpop, left: Value, right: Value) -> bool | None:
     if isinstance(comparison, ast.In | ast.NotIn):
         if not isinstance(right, tuple | list | dict | range | Text):
             return None
-        return (plain(left) in plain(right)) is isinstance(comparison, ast.In)
+        return _is_in(left, right) is isinstance(comparison, ast.In)
     return _COMPARISONS[type(comparison)](plain(left), plain(right))
+
+
+def _is_in(left: Value, right: Value) -> bool:
+    if isinstance(right, range) and not isinstance(left, int):
+        # Python would go through the whole range.
+        return isinstance(left, float) and left.is_integer() and int(left) in right
+    return bool(plain(left) in plain(right))
 
 
 def _is_same(left: Value, right: Value) -> bool | None:

@@ -134,7 +134,7 @@ class Evaluator:
         del node
         if isinstance(value, Unknown | Named | Instance | Method):
             return None
-        return bool(plain(value))
+        return bool(value.value if isinstance(value, Text) else value)
 
     def _inner(self, node: ast.AST, frame: Frame) -> None:
         """Look at the expressions in one of a kind that is not evaluated, for calls in them."""

@@ -335,7 +335,7 @@ class Executor(Evaluator):
         if self._returns:
             self._returns[-1] += returned
         frame.values = {
-            name: merged([end.get(name, Unknown(f"`{name}`")) for end in ends], f"`{name}`")
+            name: merged([end[name] for end in ends if name in end], f"`{name}`")
             for name in dict.fromkeys(name for end in ends for name in end)
         }
 

@@ -7,7 +7,6 @@ literal list that a loop goes through, or for each way through a function.
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator
@@ -104,6 +103,7 @@ class _Following:
         self._kinds, self._kind_of = kinds, kind_of
         self._executors: dict[str, Executor] = {}
         self._files: dict[str, None] = {}
+        self._resolving: set[tuple[int, str]] = set()
         self._met: dict[ast.Call, list[Met]] = {call: [] for call in kinds}
         self._main = _Recorder(
             tree, source, path, self._importing(path), self._executors.__getitem__
@@ -122,8 +122,12 @@ class _Following:
         unfollowed: list[str] = []
         beyond = Unknown("more than is followed of the file")
         reason = Unknown("statements that are not followed")
-        with contextlib.suppress(BeyondError, RecursionError):
+        try:
             self._main.execute()
+        except BeyondError:
+            reason = beyond
+        except RecursionError:
+            reason = Unknown("what is nested too deeply to be followed")
         for function in self._alone():
             if not self._is_followed(function):
                 unfollowed.append(function.name)
@@ -213,13 +217,29 @@ class _Following:
             found = self._module(module, level, importer)
             if name is None or found is None:
                 return found
-            value = settled(found.frame.values.get(name))
+            value = self._bound(found, name)
+            if value is None:
+                value = self._module(f"{module}.{name}", level, importer)
             if value is None or isinstance(value, Unknown):
                 # Of a library's module the documented name tells more than its text.
                 return value if level else None
             return value
 
         return importing
+
+    def _bound(self, module: Module, name: str) -> Value:
+        """What a name of a module is; None where none is, or where an import asks for itself.
+
+        A package that has ``from package import part`` in its ``__init__`` means the file.
+        """
+        key = (id(module.frame), name)
+        if key in self._resolving:
+            return None
+        self._resolving.add(key)
+        try:
+            return settled(module.frame.values.get(name))
+        finally:
+            self._resolving.discard(key)
 
     def _module(self, module: str, level: int, importer: str) -> Module | None:
         path = module_file(module, level, importer)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -106,6 +107,11 @@ class Origins:
         """Names of the module that stand for something."""
         yield from self._known
 
+    def is_module(self, name: str) -> bool:
+        """Whether the file is the module, or the package, of some name."""
+        directory, file = os.path.split(self._path)
+        return name == (os.path.basename(directory) if file == "__init__.py" else file[:-3])
+
     def text(self, node: ast.expr | None) -> str | None:
         """The string that an expression is, put together from literals; None where computed."""
         if isinstance(node, ast.Constant):
@@ -175,7 +181,7 @@ class Origins:
     def _add_local(self, own: str, module: str, name: str | None, level: int) -> None:
         """What a name is that comes from a module of the user's own."""
         for other in self._modules(module, (name,) if name else (), level):
-            if name is not None:
+            if name is not None and not other.is_module(name):
                 self._known[own] |= other.exported(name)
             else:
                 self._known[own].add(own)

@@ -22,6 +22,10 @@ _NAMED = re.compile(r"\$(?:(?P<escaped>\$)|(?P<plain>[_a-zA-Z]\w*)|\{(?P<braced>
 _FIELD = re.compile(r"(?P<first>\w*)(?P<rest>(?:\.\w+|\[\w+\])*)")
 _STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
 _WIDEST = 1000
+_MOST_PARTS = 100_000
+"""Parts of a string that are told apart."""
+_DEEPEST = 2
+"""Fields in the formats of fields, as ``str.format`` takes them."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -134,8 +138,12 @@ def _without(text: str, sign: str) -> None:
         raise ValueError
 
 
-def braces(text: Text, arguments: Sequence[Value], words: Mapping[str, Value]) -> Text:
-    """``text.format(*arguments, **words)``."""
+def braces(
+    text: Text, arguments: Sequence[Value], words: Mapping[str, Value], depth: int = 1
+) -> Text:
+    """``text.format(*arguments, **words)``; the depth is that of fields within fields."""
+    if depth > _DEEPEST:
+        raise ValueError
     pieces = _Pieces(text)
     automatic = iter(range(len(arguments)))
     for literal, name, spec, conversion in string.Formatter().parse(text.value):
@@ -143,7 +151,11 @@ def braces(text: Text, arguments: Sequence[Value], words: Mapping[str, Value]) -
         if name is None:
             continue
         value = _field(name, arguments, words, automatic)
-        inner = braces(at(spec or "", ("", 0)), arguments, words).value if spec else ""
+        inner = ""
+        if spec and "{" in spec:
+            inner = braces(at(spec, ("", 0)), arguments, words, depth + 1).value
+        elif spec:
+            inner = spec
         pieces.insert(value, inner, conversion or None)
     return pieces.whole()
 
@@ -211,6 +223,8 @@ def dedented(text: Text) -> Text:
 def _replaced(text: Text, old: Text, new: Text, count: int = -1) -> Text:
     if not old.value:
         raise ValueError
+    if text.value.count(old.value) > _MOST_PARTS:
+        raise OverflowError
     parts = text.value.split(old.value, count)
     pieces = _Pieces(text)
     for number, part in enumerate(parts):
@@ -246,12 +260,27 @@ def _stripping(name: str) -> Callable[..., Value]:
 
 
 def _split(text: Text, separator: Text | None = None, most: int = -1) -> list[Text]:
-    found, position = [], 0
-    for part in text.value.split(None if separator is None else separator.value, most):
-        position = text.value.index(part, position)
-        found.append(_sliced(text, position, position + len(part)))
-        position += len(part)
+    parts = text.value.split(None if separator is None else separator.value, most)
+    _few(parts)
+    found, position, line = [], 0, 0
+    for part in parts:
+        start = text.value.index(part, position)
+        line += text.value.count("\n", position, start)
+        inner = part.count("\n")
+        found.append(Text(part, text.places[line : line + inner + 1]))
+        position, line = start + len(part), line + inner
     return found
+
+
+def _split_lines(text: Text) -> list[Text]:
+    lines = text.value.splitlines()
+    _few(lines)
+    return [Text(line, text.places[number : number + 1]) for number, line in enumerate(lines)]
+
+
+def _few(parts: Sequence[str]) -> None:
+    if len(parts) > _MOST_PARTS:
+        raise OverflowError
 
 
 def _same_lines(name: str) -> Callable[..., Value]:
@@ -283,10 +312,7 @@ METHODS: Mapping[str, Callable[..., Value]] = {
     "replace": _replaced,
     "join": joined_by,
     "split": _split,
-    "splitlines": lambda text: [
-        Text(line, text.places[number : number + 1])
-        for number, line in enumerate(text.value.splitlines())
-    ],
+    "splitlines": _split_lines,
     **{name: _stripping(name) for name in ("strip", "lstrip", "rstrip")},
     **{name: _without_affix(name) for name in ("removeprefix", "removesuffix")},
     **{

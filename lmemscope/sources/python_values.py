@@ -21,6 +21,8 @@ LARGEST = 1 << 64
 """Above any number that kernels are made with; the digits of larger ones may take minutes."""
 LONGEST = 1 << 22
 """Letters of a string: above any kernel's source."""
+_MOST_HELD = 100_000
+"""Values in a container and in those that it holds."""
 
 _SIZES = {
     **dict.fromkeys(("bool", "int8", "uint8"), 1),
@@ -279,15 +281,39 @@ def settled(value: Value) -> Value:
     return value.resolve() if isinstance(value, Pending) else value
 
 
+def is_vast(value: Value) -> bool:
+    """Whether a container holds too many values, each as often as it is held.
+
+    Some dozens of lists that hold each other twice stand for more values than can be walked
+    through; a list that holds itself, for endlessly many.
+    """
+    pending, count = [value], 0
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple | list | dict):
+            count += len(one)
+            if count > _MOST_HELD:
+                return True
+            pending += one
+            pending += one.values() if isinstance(one, dict) else ()
+    return False
+
+
 def unknown_of(values: Sequence[Value]) -> Unknown | None:
     """The first of some values, or in containers among them, that is not known."""
+    if is_vast(values):
+        return Unknown("a container of too many values")
+    return _unknown_of(values)
+
+
+def _unknown_of(values: Sequence[Value]) -> Unknown | None:
     for value in values:
         if isinstance(value, Unknown):
             return value
         if isinstance(value, tuple | list):
-            inner = unknown_of(value)
+            inner = _unknown_of(value)
         elif isinstance(value, dict):
-            inner = unknown_of([*value, *value.values()])
+            inner = _unknown_of([*value, *value.values()])
         else:
             inner = None
         if inner is not None:
@@ -301,13 +327,23 @@ def is_large(value: Value) -> bool:
 
 
 def plain(value: Value) -> Value:
-    """A value with plain strings for texts, to be compared or formatted."""
+    """A value with plain strings for texts, to be compared or formatted.
+
+    Raises:
+        OverflowError: it holds too many values (`is_vast`).
+    """
+    if is_vast(value):
+        raise OverflowError
+    return _plain(value)
+
+
+def _plain(value: Value) -> Value:
     if isinstance(value, Text):
         return value.value
     if isinstance(value, tuple):
-        return tuple(plain(one) for one in value)
+        return tuple(_plain(one) for one in value)
     if isinstance(value, list):
-        return [plain(one) for one in value]
+        return [_plain(one) for one in value]
     return value
 
 
@@ -362,7 +398,10 @@ def merged(values: Sequence[Value], reason: str) -> Value:
 def _is_equal(one: Value, other: Value) -> bool:
     if one is other:
         return True
-    return type(one) is type(other) and bool(plain(one) == plain(other))
+    try:
+        return type(one) is type(other) and bool(plain(one) == plain(other))
+    except OverflowError:
+        return False
 
 
 def copied(values: dict[str, Value]) -> dict[str, Value]:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from lmemscope.sources.jit_packages import PACKAGES
 from lmemscope.sources.python_origins import UNBOUND, UNKNOWN, Origins
 
 MAKERS = {
@@ -55,9 +56,8 @@ MAKERS = {
 
 _KERNEL = re.compile(r"\b__global__\b[^;{}]*?\bvoid\b")
 _BEGINNING = re.compile(r"\b__global__\b")
-_OTHER_JITS = frozenset(
-    "numba jax jaxlib flax haiku equinox torch triton taichi warp llvmlite thunder brainpy "
-    "brainstate".split()
+_OTHER_JITS = frozenset(PACKAGES).union(
+    "numba jax jaxlib flax haiku equinox torch llvmlite thunder brainpy brainstate".split()
 )
 """Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
 _PACKAGES = frozenset({"cupy", "cupyx", "cupy_backends", "numba", "pycuda"})
@@ -78,6 +78,10 @@ _MAKING = re.compile(
 _RUN = frozenset({"exec", "eval", "compile"})
 _WORDS = re.compile(r"\b(?:" + "|".join(MAKERS) + r"|cuda\s*\.\s*jit|__global__)\b")
 _OF_A_TEST = frozenset({"isinstance", "issubclass", "hasattr"})
+_OF_BUILTINS = frozenset(
+    name for kind in (str, bytes, list, tuple, dict, set) for name in dir(kind) if name[0] != "_"
+)
+"""Methods by which nothing makes a kernel, whatever they are called on."""
 _ASSEMBLED = (ast.JoinedStr, ast.BinOp, ast.Attribute, ast.FormattedValue)
 _ARGUMENTS = (ast.Call, ast.Subscript)
 
@@ -161,6 +165,8 @@ def _doubtful(
         is_given: whether a function of the file is given to it.
         reaches: whether the file reaches what makes kernels.
     """
+    if isinstance(called, ast.Attribute) and called.attr in _OF_BUILTINS and not is_given:
+        return
     spelled = ast.unparse(called)[:60]
     for name in sorted(origins.of(called)):
         if _MAKING.fullmatch(name) is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.sources.cupy import CupyProgram
+from lmemscope.sources.cupy_generated import CupyTemplates, ParameterError
 from lmemscope.sources.python import read_file
 
 CODE = "C = '__global__ void k(int *p) {}'\n"
@@ -39,6 +40,35 @@ def test_cupy_by_another_module(tmp_path: Path) -> None:
     text = f"from compat import cupy\n{CODE}k = cupy.RawKernel(C, 'k') if cupy else None\n"
     (found,) = programs(tmp_path, text)
     assert found.source is not None
+
+
+def test_cupy_as_an_attribute_of_another_module(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "wrapper.py").write_text(
+        "try:\n    import cupy as cp\nexcept ImportError:\n    import numpy as cp\n"
+    )
+    text = f"from package import wrapper\ncp = wrapper.cp\n{CODE}k = cp.RawKernel(C, 'k')\n"
+    (found,) = programs(package, text)
+    assert found.source is not None
+
+
+def test_a_signature_says_the_dimensions_of_raw_arrays(tmp_path: Path) -> None:
+    text = (
+        "import cupy\nk = cupy.ElementwiseKernel("
+        "'raw T a, float32 b, S c', 'raw T d', 'd[i] = a[i] + b + c', 'k')\n"
+    )
+    (found,) = programs(tmp_path, text)
+    assert found.generated is not None
+    templates = CupyTemplates("@parameters@", "", ())
+    chosen = found.generated.of_signature("int32[:, ::1], float32[:,:], int64, int32[:,:,:]")
+    source = found.generated.program(chosen, templates)
+    for declared in ("CArray<int, 2, 1, 1> a", "CArray<float, 1, 1, 1> _raw_b", "long long c"):
+        assert declared in source
+    assert "CArray<int, 3, 1, 1> d" in source
+    with pytest.raises(ParameterError, match="has 2"):
+        found.generated.of_signature("int32[:,:], float32")
 
 
 def test_only_the_program_that_is_computed_is_refused(tmp_path: Path) -> None:

@@ -158,3 +158,52 @@ def test_nothing_of_a_followed_file_is_run(tmp_path: Path) -> None:
     source = "from other import A\nopen('ran', 'w').write('x')\nmaker.make(A)"
     assert made(source, str(tmp_path / "t.py")) == ["a"]
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_package_that_imports_its_own_modules_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("from package import part, config\n")
+    (tmp_path / "package" / "config.py").write_text("A = 'a'\n")
+    file = tmp_path / "package" / "part.py"
+    source = "from package import config\nmaker.make(config.A)\nif config.B:\n    maker.make('b')\n"
+    assert made(source, str(file)) == ["a", "b"]
+
+
+def test_a_name_that_only_one_way_binds_is_its_value_behind_it() -> None:
+    assert made("if wanted():\n    A = 'a'\nmaker.make(A)") == ["a"]
+    assert made("if wanted():\n    A = 'a'\nelse:\n    A = 'b'\nmaker.make(A)") == [None]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "A = ('x ' * 2000000).split()[0]",
+        "A = ('\\n' * 4000000).splitlines()[0]",
+        "A = ('a' * 4000000).replace('a', 'b')",
+        "A = ('{0:' * 5000 + '}' * 5000).format(1)",
+        "L = []\nfor i in range(40):\n    L = [L, L]\nA = 'x' if L == [L, 1] else 'y'",
+        "L = []\nfor i in range(40):\n    M = []\n    M.append(L)\n    M.append(L)\n    L = M\n"
+        "A = '%s' % (L,)",
+        "L = [1]\nL.append(L)\nA = 'x' if L == [1, L, L] else 'y'",
+    ],
+)
+def test_what_would_take_long_is_not_known_and_leaves_the_others(source: str) -> None:
+    assert made(f"{source}\nmaker.make(A)\nmaker.make('b')") == [None, "b"]
+
+
+def test_whether_a_fraction_is_in_a_range_needs_no_walk_through_it() -> None:
+    source = "R = range(10 ** 15)\nmaker.make('x' if {} in R else 'y')"
+    assert made(source.format("1.5")) == ["y"]
+    assert made(source.format("2.0")) == ["x"]
+
+
+def test_what_is_beyond_the_limits_is_said_as_the_reason() -> None:
+    (only,) = met("X = 'a'\n" + "X = X + X\n" * 60 + "maker.make(X)")
+    assert only.unknown is not None
+    assert "more than is followed" in only.unknown.reason
+
+
+def test_parts_of_a_split_text_keep_their_lines() -> None:
+    (only,) = met("X = '''a\n b, c\nd,e'''\nmaker.make(X.split(',')[1])")
+    assert only.arguments[0].value == " c\nd"
+    assert [line for _, line in only.arguments[0].places] == [FIRST + 2, FIRST + 3]

@@ -92,6 +92,10 @@ ORDINARY = {
         "    def like(self, other):\n        return type(other)(cupy.zeros(3))\n"
     ),
     "an encoding of bytes": "# coding: latin-1\nimport cupy\nname = 'x'\n",
+    "methods of what is not known": (
+        "import cupy\nd = eval('{}')\nx = d.keys()\nfor k in d.items():\n    x.append(k.lower())\n"
+    ),
+    "CuTe DSL": "import cutlass.cute as cute, cupy\n@cute.jit\ndef f(x):\n    pass\n",
     "arrays": "import cupy as cp\nxp = cp\ndef f(x):\n    return xp.sqrt(x)\n",
 }
 
