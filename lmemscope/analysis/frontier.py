@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.model import TunePoint
+from lmemscope.model import TunePoint, count
 from lmemscope.model.fix import CLEARLY, NOTICED
 
 _SPILLED_CODE = 0.5
 """Words that spills move, per instruction of the whole kernel, from which they have exploded: no
 cap below is a choice."""
 _WORD, _INSTRUCTION = 4, 16
+_PRECISE = 1.1
+"""The ratio below which two digits would hide a difference that the knee depends on."""
 
 
 def has_exploded(point: TunePoint) -> bool:
@@ -117,19 +119,32 @@ def _lost(points: Sequence[TunePoint], knee: TunePoint) -> Iterator[str]:
     dearer = next((one for one in below if _is_dearer(one, knee)), None)
     if dearer is None or not knee.cost or not dearer.cost:
         return
-    slower = f"{dearer.cost / knee.cost:.2g} times the cost"
+    slower, place = f"{times(dearer.cost / knee.cost)} the cost", _place(dearer)
     if knee.fits and dearer.fits is False:
-        yield f"at {dearer.cap} the frames of the resident threads exceed the L1 cache: {slower}"
+        yield f"at {place} the frames of the resident threads exceed the L1 cache: {slower}"
     elif (dearer.spills or 0) > (knee.spills or 0):
-        yield f"at {dearer.cap} spills of {dearer.spills} bytes make {slower}"
+        yield f"at {place} spills of {dearer.spills} bytes make {slower}"
 
 
 def _doubted(points: Sequence[TunePoint], knee: TunePoint) -> Iterator[str]:
     """What is modelled faster, and not enough so."""
     best = _cheapest(points)
     if best is not None and best.cost and knee.cost and knee.cost > NOTICED * best.cost:
-        faster = f"{knee.cost / best.cost:.2g} times as fast"
-        yield f"spilling at {best.cap} is modelled {faster}, which is within the model's error"
+        faster = f"{times(knee.cost / best.cost)} as fast"
+        yield f"spilling at {_place(best)} is modelled {faster}, which is within the model's error"
+
+
+def times(ratio: float) -> str:
+    """A ratio of costs, so that one that is not 1 does not read as 1: ``1.04 times``."""
+    digits = 3 if ratio < _PRECISE else 2
+    return f"{ratio:.{digits}g} times"
+
+
+def _place(point: TunePoint) -> str:
+    """A point as a sentence names it: the blocks, where these are varied, else the registers."""
+    if point.min_blocks is not None:
+        return count(point.min_blocks, "block")
+    return "no cap" if point.cap is None else str(point.cap)
 
 
 def _is_dearer(point: TunePoint, knee: TunePoint) -> bool:

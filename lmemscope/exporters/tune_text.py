@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
+from lmemscope.analysis.frontier import times
 from lmemscope.exporters import escape_json, escape_terminal
 from lmemscope.exporters.escape_markdown import Markdown, constant, text
 from lmemscope.exporters.escape_markdown import block as fenced
@@ -109,9 +110,12 @@ def head_of(kernel: TunedKernel) -> Iterator[str]:
         yield "Occupancy is that of the best block size at each cap."
     elif block is not None:
         yield f"Occupancy and cost are for {block_said(block, kernel.block_from)}."
+    if kernel.dynamic_shared:
+        yield "Its dynamic shared memory is not counted: the launch gives its size."
     if kernel.overrides:
         undone = listed(kernel.overrides, len(kernel.overrides))
-        yield f"The kernel's own {undone} undone with --override-directive-values."
+        verb = "is" if len(kernel.overrides) == 1 else "are"
+        yield f"The kernel's own {undone} {verb} undone."
 
 
 def rows_of(kernel: TunedKernel) -> list[str]:
@@ -154,7 +158,7 @@ def _now(own: TunePoint | None, best: TunePoint) -> str:
     """What the program's own limit costs, where that is noticed."""
     if own is None or not own.cost or not best.cost or own.cost <= best.cost * NOTICED:
         return ""
-    return f" As compiled now it costs {own.cost / best.cost:.2g} times as much."
+    return f" As compiled now it costs {times(own.cost / best.cost)} as much."
 
 
 def notes_of(report: TuneReport) -> Iterator[str]:

@@ -15,6 +15,7 @@ _VALUE = re.compile(rb"=[^;]*")
 _DECLARATION = re.compile(
     rb"(?>(?:\.(?:visible|weak|common)[ \t]++){0,9})\.func\b(?>(?:[^{;.]++|\.(?!func\b))*);"
 )
+_DIRECTIVE = re.compile(rb"(\.[a-z]++)[ \t]++\d++")
 _BRACE = re.compile(rb"[{}]")
 _LINE = re.compile(rb"[^\n]+")
 
@@ -45,6 +46,19 @@ class PtxParts:
         """The text with a statement at the beginning of a function's body, on the brace's line."""
         brace = next(one.brace for one, _ in self._functions if one.name == name)
         return self._text[: brace + 1] + statement + self._text[brace + 1 :]
+
+    def without(self, name: str, directives: Collection[str]) -> bytes:
+        """The text without directives of a kernel's header that take a number, as ``.maxnreg``."""
+        found = next(one for one, _ in self._functions if one.name == name)
+        header = self._code[found.begin : found.brace]
+        parts: list[bytes] = []
+        position = 0
+        for directive in _DIRECTIVE.finditer(header):
+            if directive[1].decode() not in directives:
+                continue
+            begin, end = (found.begin + place for place in directive.span())
+            parts, position = [*parts, self._text[position:begin]], end
+        return b"".join([*parts, self._text[position:]])
 
     def cut(self, names: Collection[str]) -> bytes:
         """The text without the functions that some do not reach.

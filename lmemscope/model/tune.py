@@ -69,8 +69,9 @@ class TunedKernel(Struct, frozen=True, kw_only=True):
             no cost for it.
         reason: why, in a sentence.
         block_from: what says the threads of the points' blocks.
-        overrides: directives of the kernel that limit its registers, undone for these points with
-            ``--override-directive-values``.
+        dynamic_shared: whether it uses shared memory whose size its launch gives, which occupancy
+            and cost do not count; None where that is not known.
+        overrides: directives of the kernel that limit its registers, undone for these points.
         own: the kernel as its program compiles it, where that limits its registers; else None.
         points: the natural one first, then by falling registers.
     """
@@ -84,6 +85,7 @@ class TunedKernel(Struct, frozen=True, kw_only=True):
     knee: int | None
     reason: str
     block_from: BlockSource
+    dynamic_shared: bool | None = None
     overrides: tuple[str, ...]
     own: TunePoint | None
     points: tuple[TunePoint, ...]
@@ -103,7 +105,7 @@ class TuneReport(Struct, frozen=True, tag_field="schema", tag="lmemscope.tune/1"
         kernels: those that spill most as they are compiled first.
         failures: inputs that could not be analysed.
         default_arch: why an architecture was chosen, when none was asked for.
-        notes: what was left out of the inputs.
+        notes: what was left out of the inputs, and caps that ptxas refuses.
     """
 
     version: str

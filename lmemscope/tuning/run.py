@@ -30,6 +30,7 @@ from lmemscope.model import (
 )
 from lmemscope.model.occupancy import BlockSource
 from lmemscope.routes import kind_of_unit
+from lmemscope.rules.register_cap import HARDWARE_CAP
 from lmemscope.tuning.settings import NATURAL, OWN, Setting, bounds_for, caps_below
 from lmemscope.tuning.sweep import Survey, Surveyed, Swept, survey, sweep
 
@@ -92,6 +93,7 @@ def tune(path: str, session: Session, asked: Asked) -> Tuned:
     notes = [one.reason if isinstance(one, Gap) else one for one in planned.left_out]
     if left:
         notes.append(f"{count(left, 'input')} without PTX left out: tune assembles PTX")
+    notes += _refusals(sweeps)
     kernels = sorted((one.tuned() for one in sweeps if one.error is None), key=_worst_first)
     report = TuneReport(
         version=__version__,
@@ -156,7 +158,8 @@ class _Sweeps:
         asked: what is varied.
         points: by setting.
         tried: settings that were handed to a worker.
-        block, block_from: of the points, as in `Swept`.
+        refused: what ptxas says of settings that it does not assemble.
+        block, block_from, dynamic_shared: of the points, as in `Swept`.
         error: why there are none.
     """
 
@@ -167,6 +170,8 @@ class _Sweeps:
     block: int | None = None
     block_from: BlockSource = "best"
     location: SourceLocation | None = None
+    dynamic_shared: bool | None = None
+    refused: dict[Setting, str] = field(default_factory=dict)
     error: LmemscopeError | None = None
 
     @property
@@ -211,6 +216,9 @@ class _Sweeps:
     def take(self, swept: Swept) -> None:
         """Take a worker's points."""
         self.points |= dict(swept.points)
+        self.refused |= dict(swept.refused)
+        if swept.dynamic_shared is not None:
+            self.dynamic_shared = swept.dynamic_shared
         self.location = self.location or swept.location
         if swept.block is not None:
             self.block, self.block_from = swept.block, swept.block_from
@@ -242,6 +250,7 @@ class _Sweeps:
             knee=None if best is None else best.cap or registers,
             reason=reason,
             block_from=self.block_from,
+            dynamic_shared=self.dynamic_shared,
             overrides=self.kernel.directives.names,
             own=own,
             points=points,
@@ -288,6 +297,19 @@ def _kernel_failures(sweeps: Iterable[_Sweeps]) -> Iterator[tuple[str, Lmemscope
             others = f" and {count(len(group) - 1, 'other kernel')}" if len(group) > 1 else ""
             error.message = f"{short_name(group[0].kernel.demangled)}{others}: {message}"
             yield name, error
+
+
+def _refusals(sweeps: Iterable[_Sweeps]) -> Iterator[str]:
+    """Of each kernel the first cap that ptxas does not assemble, and what it says."""
+    for one in sweeps:
+        for smem in (False, True):
+            refused = {s: said for s, said in one.refused.items() if s.smem_spilling is smem}
+            if one.error is not None or not refused:
+                continue
+            setting = max(refused, key=lambda setting: setting.cap or HARDWARE_CAP)
+            cap = "no cap" if setting.cap is None else count(setting.cap, "register")
+            way = " with spills to shared memory" if smem else ""
+            yield f"{short_name(one.kernel.demangled)} left out at {cap}{way}: {refused[setting]}"
 
 
 def _worst_first(kernel: TunedKernel) -> tuple[object, ...]:

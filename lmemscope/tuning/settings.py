@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.occupancy import multiprocessor
 from lmemscope.model import CompileOptions
-from lmemscope.rules.register_cap import ALLOCATION_UNIT, HARDWARE_CAP, registers_for
+from lmemscope.rules.register_cap import ALLOCATION_UNIT, registers_for
 from lmemscope.tools.ptxas import options_for
 
 _LEAST_CAP = 16
@@ -84,11 +84,23 @@ def words_for(
         words += [f"-maxntid={setting.threads}", f"-minnctapersm={setting.min_blocks}"]
     elif setting.cap is not None:
         words.append(f"-maxrregcount={setting.cap}")
-    elif directives.limits:
-        words.append(f"-maxrregcount={HARDWARE_CAP}")
+    elif directives.threads is not None and directives.threads > _UNCAPPED_THREADS:
+        words.append(f"-maxntid={_UNCAPPED_THREADS}")
     else:
         return tuple(words)
     return (*words, "-override-directive-values") if directives.names else tuple(words)
+
+
+def undone_in_text(setting: Setting, directives: Directives) -> frozenset[str]:
+    """The directives to leave out of the PTX.
+
+    Only a cap undoes ``.maxnreg``. With a cap of all registers, or at least one block per
+    multiprocessor, ptxas gives some kernels other registers than without any limit.
+    """
+    if setting == NATURAL:
+        return frozenset({".maxnreg", ".minnctapersm"}.intersection(directives.names))
+    bounded = setting.min_blocks is not None
+    return frozenset({".maxnreg"}.intersection(directives.names)) if bounded else frozenset()
 
 
 _GIVEN = len(options_for("sm_90", CompileOptions()))

@@ -38,7 +38,15 @@ from lmemscope.rules.launched import block_of_kernel
 from lmemscope.rules.verdict import judge
 from lmemscope.sources.lines import from_disk
 from lmemscope.tools.toolchain import Toolchain
-from lmemscope.tuning.settings import NATURAL, OWN, PRAGMA, Directives, Setting, words_for
+from lmemscope.tuning.settings import (
+    NATURAL,
+    OWN,
+    PRAGMA,
+    Directives,
+    Setting,
+    undone_in_text,
+    words_for,
+)
 
 
 class Surveyed(Struct, frozen=True):
@@ -75,15 +83,20 @@ class Swept(Struct, frozen=True):
 
     Attributes:
         points: by setting; those that ptxas takes for another are left out.
+        refused: what ptxas says of those that it does not assemble.
         block_from: what says the block.
         block: threads of it; None where each point has its best one.
         location: of the kernel.
+        dynamic_shared: whether the kernel uses shared memory whose size its launch gives; None
+            where that is not known.
     """
 
     points: tuple[tuple[Setting, TunePoint], ...]
+    refused: tuple[tuple[Setting, str], ...]
     block_from: BlockSource
     block: int | None
     location: SourceLocation | None
+    dynamic_shared: bool | None
 
 
 def survey(unit: Unit, globs: tuple[str, ...], cache: str | None) -> Survey:
@@ -157,6 +170,7 @@ class _Sweep:
         self._work: PtxWork | None = None
         self._grid: Grid | None = None
         self._location: SourceLocation | None = None
+        self._dynamic_shared: bool | None = None
         self._sources = from_disk(
             None, kernel.unit.input, kernel.unit.options, Projects().mentioning
         )
@@ -164,13 +178,14 @@ class _Sweep:
     def run(self, settings: tuple[Setting, ...]) -> Swept:
         """The points, up to the first at which spills explode."""
         points: list[tuple[Setting, TunePoint]] = []
+        refused: list[tuple[Setting, str]] = []
         for setting in settings:
             try:
                 point = self._point(setting)
-            except CompileError:
-                # As of dynamic shared memory and spills to shared memory.
+            except CompileError as error:
                 if setting in (NATURAL, OWN):
                     raise
+                refused.append((setting, error.message))
                 point = None
             if point is None:
                 break  # It has no room for a lower cap either.
@@ -180,9 +195,11 @@ class _Sweep:
         grid = self._grid
         return Swept(
             tuple(points),
+            tuple(refused),
             grid.source if grid is not None else "best",
             grid.threads if grid is not None else None,
             self._location,
+            self._dynamic_shared,
         )
 
     def _point(self, setting: Setting) -> TunePoint | None:
@@ -191,17 +208,23 @@ class _Sweep:
         text = kernel.ptx
         if setting.smem_spilling:
             text = PtxParts(text).with_first(kernel.name, PRAGMA)
+        undone = undone_in_text(setting, kernel.directives)
+        if undone:
+            text = PtxParts(text).without(kernel.name, undone)
         words = words_for(setting, unit.arch, unit.options, kernel.directives)
         result = assembled(unit, text, words, self._cache, toolchain=self._toolchain)
         artifacts = Artifacts(unit, "ptx", words, text, result.log, result.cubin, (result.tool,))
         layers = parse(artifacts, os.getcwd(), self._flow)
-        if layers.log is not None and layers.log.cap_adjusted is not None:
+        is_raised = layers.log is not None and layers.log.cap_adjusted is not None
+        if is_raised and setting.cap is not None:
             return None
         self._flow = layers.flow
         plain = gather_facts(layers, [kernel.name])
         (facts,) = explain_facts(layers, plain, None, self._sources)
         if self._work is None:
             self._location = facts.location
+            if facts.shared_variables is not None:
+                self._dynamic_shared = any(one.size is None for one in facts.shared_variables)
             self._grid = self._block(facts)
             self._work = PtxWork.of(layers, facts)
         return self._measured(setting, facts)

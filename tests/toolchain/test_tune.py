@@ -93,13 +93,15 @@ def test_every_point_is_what_ptxas_makes_by_hand(here: Path) -> None:
     text = ptx.read_text()
     pragma = here / "pragma.ptx"
     pragma.write_text(re.sub(r"^\{", '{ .pragma "enable_smem_spilling";', text, flags=re.MULTILINE))
+    free = here / "free.ptx"
+    free.write_text(re.sub(r"^\.minnctapersm.*", "", text, flags=re.MULTILINE))
     compared = spilled = 0
     for name, kernel in kernels.items():
         undo = ["-override-directive-values"] if kernel["overrides"] else []
         for point in kernel["points"]:
-            cap = point["cap"] or (255 if undo else None)
+            cap = point["cap"]
             flags = [f"-maxrregcount={cap}", *undo] if cap is not None else []
-            file = pragma if point["smem_spilling"] else ptx
+            file = pragma if point["smem_spilling"] else ptx if cap is not None else free
             assert shown(point) == figures(file, name, *flags), (name, point["cap"])
             compared += 1
             spilled += point["smem_spilling"]
@@ -152,6 +154,42 @@ def test_launch_bounds_are_swept_for_one_block_size(here: Path) -> None:
         flags = ("-maxntid=128", f"-minnctapersm={point['min_blocks']}")
         assert shown(point) == figures(ptx, "free_", *flags)
         assert point["registers"] <= point["cap"]
+
+
+def test_launch_bounds_are_swept_without_the_kernels_maxnreg(here: Path) -> None:
+    (here / "m.cu").write_text(SOURCE.replace("__launch_bounds__(256, 8)", "__maxnreg__(40)"))
+    bounds = ("--launch-bounds", "--block", "128")
+    kernels = by_name(tune(*bounds, path="m.cu"))
+    assert kernels["bounded"]["own"]["registers"] == 40
+    bounded, free = (
+        [shown(one) for one in kernels[name]["points"]] for name in ("bounded", "free_")
+    )
+    assert bounded == free
+    assert len(bounded) > 2
+
+
+def test_a_limit_that_ptxas_raises_is_the_kernels_own_point(here: Path) -> None:
+    """Registers of sm_90 are at least 24; one worker goes on to the other points."""
+    kernel = by_name(tune("--maxrregcount", "20", "--kernel", "free_", "--jobs", "1"))["free_"]
+    assert kernel["own"]["registers"] == 24
+    free = by_name(tune("--kernel", "free_"))["free_"]
+    assert [shown(one) for one in kernel["points"]] == [shown(one) for one in free["points"]]
+
+
+def test_dynamic_shared_memory_is_said_and_what_ptxas_refuses_for_it(here: Path) -> None:
+    body = BODY.replace("in[i * n + threadIdx.x]", "shared[i * n + threadIdx.x]")
+    (here / "d.cu").write_text(
+        "extern __shared__ double shared[];\n"
+        f"__global__ void dyn(double *out, int n) {{\n{body}}}\n"
+        "__global__ void plain(double *out) { out[threadIdx.x] = 1.0; }\n"
+    )
+    found = tune("--smem-spilling", path="d.cu").document
+    dynamic = {one["demangled"][:3]: one["dynamic_shared"] for one in found["kernels"]}
+    assert dynamic == {"dyn": True, "pla": False}
+    (kernel,) = (one for one in found["kernels"] if one["dynamic_shared"])
+    assert not any(one["smem_spilling"] for one in kernel["points"])
+    assert any(one["spill_stores"] for one in kernel["points"])
+    assert [note.partition(" ")[0] for note in found["notes"]] == ["dyn"]
 
 
 def test_what_spills_most_as_compiled_is_first(here: Path) -> None:

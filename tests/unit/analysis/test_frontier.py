@@ -104,3 +104,17 @@ def test_spills_explode_when_they_are_half_of_the_code() -> None:
     """100 instructions: up to 50 words."""
     assert not has_exploded(point(80, 200))
     assert has_exploded(point(80, 204))
+
+
+def test_costs_that_differ_are_not_said_to_be_equal() -> None:
+    _, why = marked([point(None, 0, 0.5, 100), point(80, 40, 0.5, 104)])
+    assert why == "at 80 spills of 40 bytes make 1.04 times the cost"
+
+
+def test_a_sweep_of_launch_bounds_is_explained_in_blocks() -> None:
+    few, more = (
+        replace(point(cap, spills, cost=cost), min_blocks=blocks)
+        for cap, blocks, spills, cost in ((128, 1, 0, 100), (64, 2, 40, 140))
+    )
+    _, why = marked([point(None, cost=100), few, more])
+    assert why == "at 2 blocks spills of 40 bytes make 1.4 times the cost"

@@ -76,3 +76,11 @@ def test_a_function_that_is_dropped_is_declared_no_longer() -> None:
     # What stays may be declared first.
     assert found.count(b"deep(.param .b32 a)") == 2
     assert found.count(b"\n") == declared.count(b"\n")
+
+
+def test_only_the_kernels_own_maxnreg_is_taken_out_and_lines_stay() -> None:
+    limited = b".visible .entry k(\n)\n.maxntid 64, 1, 1\n.maxnreg 48\n{\n// .maxnreg 8\nret;\n}\n"
+    other = b".entry j()\n.maxnreg 32\n{\nret;\n}\n"
+    text = PtxParts(limited + other).without("k", [".maxnreg"])
+    assert text == limited.replace(b".maxnreg 48", b"") + other
+    assert PtxParts(text).without("k", [".maxnreg"]) == text

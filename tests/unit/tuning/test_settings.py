@@ -11,6 +11,7 @@ from lmemscope.tuning.settings import (
     Setting,
     bounds_for,
     caps_below,
+    undone_in_text,
     words_for,
 )
 
@@ -52,10 +53,17 @@ def test_a_kernels_own_directives_are_overridden_and_nothing_else() -> None:
     assert words_for(Setting(40), "sm_90", options, BOUNDED) == (
         *("-O2", "-maxrregcount=40", "-override-directive-values"),
     )
-    # Without a cap, bounds still limit: all registers are asked for.
-    assert words_for(NATURAL, "sm_90", options, BOUNDED)[1:] == (
-        *("-maxrregcount=255", "-override-directive-values"),
+    # A cap of 255 would be a limit too: bounds leave the text, and large blocks are smaller.
+    assert words_for(NATURAL, "sm_90", options, BOUNDED) == ("-O2",)
+    assert undone_in_text(NATURAL, BOUNDED) == {".minnctapersm"}
+    large = Directives.of(".entry k()\n.maxntid 1024, 1, 1\n.maxnreg 48\n")
+    assert words_for(NATURAL, "sm_90", options, large)[1:] == (
+        *("-maxntid=256", "-override-directive-values"),
     )
+    assert undone_in_text(NATURAL, large) == {".maxnreg"}
+    assert undone_in_text(Setting(80, 3, 256), large) == {".maxnreg"}
+    assert not undone_in_text(Setting(40), large)
+    assert not undone_in_text(OWN, large)
     assert words_for(Setting(80, 3, 256), "sm_90", options, free) == (
         *("-O2", "-maxntid=256", "-minnctapersm=3"),
     )
