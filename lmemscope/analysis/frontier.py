@@ -90,6 +90,8 @@ def _reason(points: Sequence[TunePoint], knee: TunePoint | None) -> str:
         if all(one.occupancy == 0 for one in points):
             return "no block of this size fits a multiprocessor"
         return "the model has no cost for this kernel: choose among the Pareto points"
+    if len(points) == 1:
+        return "ptxas takes no lower cap, or spills too much already"
     parts = [*_won(points[0], knee), *_lost(points, knee), *_doubted(points, knee)]
     if knee is points[0] and not parts:
         return "fewer registers are not modelled to be faster"

@@ -118,3 +118,9 @@ def test_a_sweep_of_launch_bounds_is_explained_in_blocks() -> None:
     )
     _, why = marked([point(None, cost=100), few, more])
     assert why == "at 2 blocks spills of 40 bytes make 1.4 times the cost"
+
+
+def test_a_lone_point_is_not_compared_with_anything() -> None:
+    points, why = marked([point(None)])
+    assert caps(points, "is_knee") == [None]
+    assert "modelled" not in why
