@@ -179,6 +179,10 @@ class _Sweep:
         """The points, up to the first at which spills explode."""
         points: list[tuple[Setting, TunePoint]] = []
         refused: list[tuple[Setting, str]] = []
+        if settings[:1] != (NATURAL,):
+            # What the cost takes from the PTX is then the same, whoever assembles which settings.
+            with contextlib.suppress(CompileError):
+                self._point(NATURAL)
         for setting in settings:
             try:
                 point = self._point(setting)
