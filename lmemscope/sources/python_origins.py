@@ -79,6 +79,8 @@ class Origins:
         self._values: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
         self._kinds: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._known: dict[str, set[str]] = defaultdict(set)
+        self._definitions: dict[str, ast.AST] = {}
+        self._imported: dict[str, list[tuple[Origins, str]]] = defaultdict(list)
         self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
         self._has_star = False
         self._depth = 0
@@ -107,6 +109,20 @@ class Origins:
         """Names of the module that stand for something."""
         yield from self._known
 
+    def called_by_import(self, name: str) -> Kinds:
+        """What a function or class calls that the file imports from a module of the user's own."""
+        return frozenset(
+            kind for other, own in self._imported.get(name, ()) for kind in other.called_by(own)
+        )
+
+    def called_by(self, name: str) -> Kinds:
+        """What a function or class of the module, or one that it imports, calls."""
+        node = self._definitions.get(name)
+        if node is None:
+            return self.called_by_import(name)
+        calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+        return frozenset(kind for call in calls for kind in self.of(call.func))
+
     def is_module(self, name: str) -> bool:
         """Whether the file is the module, or the package, of some name."""
         directory, file = os.path.split(self._path)
@@ -133,6 +149,7 @@ class Origins:
             self._bind_from(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             self.bound.add(node.name)
+            self._definitions[node.name] = node
             self._bind_definition(node)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
@@ -183,6 +200,7 @@ class Origins:
         for other in self._modules(module, (name,) if name else (), level):
             if name is not None and not other.is_module(name):
                 self._known[own] |= other.exported(name)
+                self._imported[own].append((other, name))
             else:
                 self._known[own].add(own)
                 for one in other.names():

@@ -146,12 +146,24 @@ def _by_origin(
                 is_call = isinstance(decorator, ast.Call) and id(decorator.func) in read
                 if not is_call and id(decorator) not in read:
                     yield from _doubtful(decorator, origins, is_given=True, reaches=reaches)
+                    yield from _of_users(decorator, origins)
         elif isinstance(node, ast.Call) and id(node.func) not in read:
             is_given = any(
                 isinstance(one, ast.Lambda) or (isinstance(one, ast.Name) and one.id in functions)
                 for one in node.args
             )
             yield from _doubtful(node.func, origins, is_given=is_given, reaches=reaches)
+
+
+def _of_users(decorator: ast.expr, origins: Origins) -> Iterator[UnreadKernel]:
+    """A kernel by a decorator of the user's own, imported, which calls what makes kernels."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if not isinstance(called, ast.Name):
+        return
+    making = sorted(filter(_MAKING.fullmatch, origins.called_by_import(called.id)))
+    if making:
+        form = f"a kernel by {called.id}, which calls {making[0]}"
+        yield UnreadKernel(called.lineno, form)
 
 
 def _doubtful(

@@ -191,3 +191,16 @@ def test_an_instance_in_a_cpp_file_is_seen(tmp_path: Path) -> None:
     (tmp_path / "b.cc").write_text('#include "k.cuh"\ntemplate __global__ void k<64>(float *);\n')
     found = discover([str(tmp_path)], Globs(str(tmp_path)))
     assert [Path(one).name for one in found.headers] == ["b.cc"]
+
+
+def test_a_decorator_of_the_users_own_that_makes_kernels_is_said(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(
+        "from numba import cuda\nclass compiled:\n    def __init__(self, f):\n"
+        "        self.k = cuda.jit(f)\ndef kept(f):\n    return f\n"
+    )
+    file = tmp_path / "m.py"
+    file.write_text("from helpers import compiled\n@compiled\n" + KERNEL)
+    (found,) = survey(str(file), "m.py").unread
+    assert (found.line, "numba.cuda.jit" in found.form) == (2, True)
+    file.write_text("from helpers import kept\n@kept\n" + KERNEL)
+    assert not survey(str(file), "m.py").unread
