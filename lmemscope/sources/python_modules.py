@@ -76,6 +76,26 @@ def module_file(module: str, level: int, importer: str) -> str | None:
     return None
 
 
+def project_of(path: str) -> str:
+    """The directory that a Python file's own project lies below, without symbolic links.
+
+    Its repository; without one the working directory, where the file is below it, else the
+    directory around the packages that it is in.
+    """
+    own = os.path.realpath(os.path.dirname(path))
+    directory = own
+    for _ in range(_HIGHEST):
+        if os.path.exists(os.path.join(directory, ".git")):
+            return directory
+        directory = os.path.dirname(directory)
+    working = os.path.realpath(os.curdir)
+    if os.path.commonpath((own, working)) == working != os.path.sep:
+        return working
+    while os.path.isfile(os.path.join(own, "__init__.py")):
+        own = os.path.dirname(own)
+    return own
+
+
 def _below(base: str, parts: list[str], names: tuple[str, ...]) -> Iterator[str]:
     directory = base
     for number, part in enumerate(parts):

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from lmemscope.files import decoded_text, read_beside
 from lmemscope.sources.located_text import Place, Spelling, Text, at
+from lmemscope.sources.python_modules import project_of
 from lmemscope.sources.python_values import OpenFile, Unknown, Value
 
 _STEPS = 250_000
@@ -19,6 +20,8 @@ _AT_ONCE = 40_000
 _LETTERS = 256
 """Letters that are put together in a step."""
 _SHOWN = 60
+_SOURCES = tuple(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .ptx".split())
+"""Endings of sources, in small letters."""
 
 
 class BeyondError(Exception):
@@ -96,8 +99,23 @@ class SourceTexts:
         if not isinstance(named, Text | PurePosixPath):
             raise TypeError
         path = named.value if isinstance(named, Text) else str(named)
+        if self._is_foreign(path):
+            return Unknown(f"`{written}`, of {path}, which is no file of the project")
         found = self.read(path)
         return Unknown(f"`{written}`, of the file {path}") if found is None else found
+
+    def _is_foreign(self, path: str) -> bool:
+        """Whether a file is neither the project's nor called as sources are.
+
+        What is read of a program is shown where it does not compile, and a file that is only read
+        must not show what else is on the machine. An ``#include`` reaches sources anyway.
+        """
+        if path.lower().endswith(_SOURCES):
+            return False
+        project = os.path.join(project_of(self._path), "")
+        candidates = (os.path.join(os.path.dirname(self._path), path), os.path.abspath(path))
+        found = next(filter(os.path.lexists, candidates), None)
+        return found is not None and not os.path.realpath(found).startswith(project)
 
     def read(self, path: str) -> Text | None:
         """The contents of a file; None where it cannot be read."""

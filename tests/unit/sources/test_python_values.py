@@ -139,6 +139,22 @@ def test_files_that_are_read(tmp_path: Path, expression: str) -> None:
         assert one.arguments[0].places == ((str(tmp_path / "k.cu"), 1), (str(tmp_path / "k.cu"), 2))
 
 
+def test_what_is_no_source_is_read_below_the_project_only(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "other.cuh").write_text("o")
+    (project / "kernel.in").write_text("k")
+    (project / "link").symlink_to(tmp_path / "secret")
+    script = str(project / "sub" / "t.py")
+    reads = ("../kernel.in", "../../other.cuh", "../../secret", "../link", str(tmp_path / "secret"))
+    source = "\n".join(f"maker.make(open({path!r}).read())" for path in reads)
+    assert made(source, script) == ["k", "o", None, None, None]
+    unknown = [one.arguments[0].reason for one in met(source, script)[2:]]
+    assert all("no file of the project" in reason for reason in unknown)
+
+
 def test_a_file_opened_by_with(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text("a")
     source = "with open('k.cu') as f:\n    maker.make(f.read())"
