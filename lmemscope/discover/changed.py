@@ -29,8 +29,9 @@ from lmemscope.files import read_input
 from lmemscope.model import CUDA, STANDARD_INPUT, CompileOptions, count, is_part_of, kind_of
 from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import closure
-from lmemscope.sources.python import may_hold_kernels, read_file
+from lmemscope.sources.python import read_file
 from lmemscope.sources.python_modules import local_modules
+from lmemscope.sources.python_words import may_hold_kernels
 
 _BUILD_FILE = re.compile(
     r"CMakeLists\.txt|CMake(?:User)?Presets\.json|.*\.cmake(?:\.in)?|(?:GNU)?[Mm]akefile(?:\..*)?"

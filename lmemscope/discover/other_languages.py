@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from lmemscope.files import read_input
 from lmemscope.model import Gap, count, kind_of, listed
 from lmemscope.sources.jit_packages import compiler_of, instead
-from lmemscope.sources.python import may_hold_kernels
+from lmemscope.sources.python_words import may_hold_kernels
 
 _OTHER_ENDINGS = {".ipynb": "a notebook", ".pyx": "Cython", ".pyw": "Python named .pyw"}
 _BINARIES = {".ltoir": "code for link-time optimisation"}

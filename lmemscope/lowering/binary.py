@@ -25,7 +25,7 @@ from lmemscope.formats.ptx_cut import PtxParts
 from lmemscope.model import ALL_IMAGES, Artifacts, Share, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion
 from lmemscope.sources.jit_packages import compiler_of
-from lmemscope.sources.python import may_hold_kernels
+from lmemscope.sources.python_words import may_hold_kernels
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
     Survey,
-    is_worth_parsing,
     program_of,
     survey,
 )
 from lmemscope.sources.python_comments import comments_of
+from lmemscope.sources.python_words import is_worth_parsing
 from lmemscope.tools import cupy_templates, nvrtc, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 

@@ -7,74 +7,27 @@ from __future__ import annotations
 
 import ast
 import errno
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.errors import InputError
-from lmemscope.files import UnreadableFileError, cached_while_unchanged, read_input
+from lmemscope.files import UnreadableFileError, read_input
 from lmemscope.model import Unit
 from lmemscope.sources import cupy
 from lmemscope.sources.cupy import CupyProgram
-from lmemscope.sources.encoding import decoded_python, python_encoding
+from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.numba import NumbaKernel, decorators, find_kernels
-from lmemscope.sources.python_modules import local_modules
 from lmemscope.sources.python_origins import Origins
-from lmemscope.sources.unread_kernels import MAKERS, UnreadKernel, find_unnamed, find_unread
+from lmemscope.sources.python_words import reaches_makers
+from lmemscope.sources.unread_kernels import UnreadKernel, find_unnamed, find_unread
 
 Program = CupyProgram | NumbaKernel
 
 LARGEST = 16 << 20
 """Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
-_WORDS = (
-    *("cupyx?", "cupy_backends", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
-    *(r"cuda\s*\.\s*bindings", "pynvrtc", "pynvjitlink", "mxnet"),
-    *("cpp_extension", "_compile_kernel", *MAKERS),
-)
-_OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
-_IMPORTED = r"(?m:^)[ \t]*from\b[^\n;]*\bimport\b[^\n;]*\bjit\b"
-_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}|{_IMPORTED}".encode())
 _FOLLOWED = 3
 """Modules behind each other through which names are followed."""
-_UNFOLLOWED = re.compile(
-    rb"\b(?:import_module|__import__|__builtins__|builtins|globals|locals|vars|getattr|exec|eval"
-    rb"|modules|attrgetter|methodcaller|getmembers|runpy|resolve_name|locate|f_globals"
-    rb"|__dict__|__getattribute__)\b"
-)
-"""By which a file may come to what it does not name."""
-
-
-def may_hold_kernels(data: bytes) -> bool:
-    """Whether a file names what makes kernels; in an encoding that is not read, it may."""
-    return _SIGNS.search(data) is not None or python_encoding(data) is None
-
-
-def is_worth_parsing(path: str) -> bool:
-    """Whether a Python file may make kernels, by its words and those of modules it imports.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    data = read_input(path)
-    return _UNFOLLOWED.search(data) is not None or _reaches(path, data)
-
-
-def _reaches(path: str, data: bytes) -> bool:
-    """Whether a file, or a module of the user's own that it imports, names what makes kernels."""
-    return may_hold_kernels(data) or any(map(_names_makers, local_modules(path)))
-
-
-def _names_makers(path: str) -> bool:
-    try:
-        return _names_makers_of(path)
-    except OSError:
-        return False
-
-
-@cached_while_unchanged(16384)
-def _names_makers_of(path: str) -> bool:
-    return may_hold_kernels(read_input(path))
 
 
 def _bytes(path: str) -> bytes:
@@ -122,7 +75,7 @@ def read_file(path: str, name: str) -> PythonFile:
         data = _bytes(path)
         source = decoded_python(data)
         tree = ast.parse(source, path)
-        reaches = _reaches(path, data)
+        reaches = reaches_makers(path, data)
         origins = Origins(tree, path, _FOLLOWED if reaches else 0)
         if not reaches:
             # It names nothing that makes kernels; only what it does not name may.

@@ -16,43 +16,7 @@ from dataclasses import dataclass
 
 from lmemscope.sources.jit_packages import PACKAGES
 from lmemscope.sources.python_origins import UNBOUND, UNKNOWN, Origins
-
-MAKERS = {
-    "RawKernel": "a CuPy kernel",
-    "RawModule": "a CuPy module",
-    "ElementwiseKernel": "a CuPy kernel",
-    "ReductionKernel": "a CuPy kernel",
-    "create_ufunc": "a CuPy ufunc",
-    "create_reduction_func": "a CuPy reduction",
-    "rawkernel": "a cupyx.jit kernel",
-    "compile_with_cache": "a CuPy module",
-    "SourceModule": "a PyCUDA module",
-    "DynamicSourceModule": "a PyCUDA module",
-    "load_inline": "a PyTorch extension",
-    "nvrtcCreateProgram": "an NVRTC program",
-    "nvrtcCompileProgram": "an NVRTC program",
-    "compile_ptx": "a Numba kernel",
-    "compile_ptx_for_current_device": "a Numba kernel",
-    "CUSource": "CUDA C++ that Numba links",
-    "PTXSource": "PTX that Numba links",
-    "InclusiveScanKernel": "a PyCUDA kernel",
-    "ExclusiveScanKernel": "a PyCUDA kernel",
-    "GenericScanKernel": "a PyCUDA kernel",
-    "GenericDebugScanKernel": "a PyCUDA kernel",
-    "module_from_file": "a PyCUDA module",
-    "module_from_buffer": "a PyCUDA module",
-    "set_cufft_callbacks": "a cuFFT callback",
-    "_create_jit_fn": "a PyTorch kernel",
-    "_create_multi_output_jit_fn": "a PyTorch kernel",
-    **dict.fromkeys(
-        ("cuModuleLoad", "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoadFatBinary"),
-        "a module of the driver",
-    ),
-    **dict.fromkeys(("cuLibraryLoadData", "cuLibraryLoadFromFile"), "a library of the driver"),
-    **dict.fromkeys(("cudaLibraryLoadData", "cudaLibraryLoadFromFile"), "a library of the runtime"),
-    **dict.fromkeys(("cuLinkAddData", "cuLinkAddFile"), "a module that the driver links"),
-}
-"""Names that make kernels wherever they come from, and what of."""
+from lmemscope.sources.python_words import MAKERS
 
 _KERNEL = re.compile(r"\b__global__\b[^;{}]*?\bvoid\b")
 _BEGINNING = re.compile(r"\b__global__\b")

@@ -58,7 +58,8 @@ from lmemscope.sources import includes
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.lines import from_disk, quoted_lines, read_lines
-from lmemscope.sources.python import may_hold_kernels, read_programs
+from lmemscope.sources.python import read_programs
+from lmemscope.sources.python_words import may_hold_kernels
 from lmemscope.sources.tokens import tokenise
 from tests.fuzz import containers, links, objects, profiles
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.discover.walk import Globs, discover
-from lmemscope.sources.python import is_worth_parsing, survey
+from lmemscope.sources.python import survey
+from lmemscope.sources.python_words import is_worth_parsing
 
 KERNEL = "def k(o, p):\n    o[0] = p[1]\n"
 SOURCE = "(open('k.txt').read(), 'k')\n"

@@ -1,0 +1,92 @@
+"""Whether a Python file may make kernels, by its words, before anything of it is parsed."""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.files import cached_while_unchanged, read_input
+from lmemscope.sources.encoding import python_encoding
+from lmemscope.sources.python_modules import local_modules
+
+MAKERS = {
+    "RawKernel": "a CuPy kernel",
+    "RawModule": "a CuPy module",
+    "ElementwiseKernel": "a CuPy kernel",
+    "ReductionKernel": "a CuPy kernel",
+    "create_ufunc": "a CuPy ufunc",
+    "create_reduction_func": "a CuPy reduction",
+    "rawkernel": "a cupyx.jit kernel",
+    "compile_with_cache": "a CuPy module",
+    "SourceModule": "a PyCUDA module",
+    "DynamicSourceModule": "a PyCUDA module",
+    "load_inline": "a PyTorch extension",
+    "nvrtcCreateProgram": "an NVRTC program",
+    "nvrtcCompileProgram": "an NVRTC program",
+    "compile_ptx": "a Numba kernel",
+    "compile_ptx_for_current_device": "a Numba kernel",
+    "CUSource": "CUDA C++ that Numba links",
+    "PTXSource": "PTX that Numba links",
+    "InclusiveScanKernel": "a PyCUDA kernel",
+    "ExclusiveScanKernel": "a PyCUDA kernel",
+    "GenericScanKernel": "a PyCUDA kernel",
+    "GenericDebugScanKernel": "a PyCUDA kernel",
+    "module_from_file": "a PyCUDA module",
+    "module_from_buffer": "a PyCUDA module",
+    "set_cufft_callbacks": "a cuFFT callback",
+    "_create_jit_fn": "a PyTorch kernel",
+    "_create_multi_output_jit_fn": "a PyTorch kernel",
+    **dict.fromkeys(
+        ("cuModuleLoad", "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoadFatBinary"),
+        "a module of the driver",
+    ),
+    **dict.fromkeys(("cuLibraryLoadData", "cuLibraryLoadFromFile"), "a library of the driver"),
+    **dict.fromkeys(("cudaLibraryLoadData", "cudaLibraryLoadFromFile"), "a library of the runtime"),
+    **dict.fromkeys(("cuLinkAddData", "cuLinkAddFile"), "a module that the driver links"),
+}
+"""Names that make kernels wherever they come from, and what of."""
+_WORDS = (
+    *("cupyx?", "cupy_backends", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
+    *(r"cuda\s*\.\s*bindings", "pynvrtc", "pynvjitlink", "mxnet"),
+    *("cpp_extension", "_compile_kernel", *MAKERS),
+)
+_OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"
+_IMPORTED = r"(?m:^)[ \t]*from\b[^\n;]*\bimport\b[^\n;]*\bjit\b"
+_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|{_OF_ANY_MODULE}|{_IMPORTED}".encode())
+_UNFOLLOWED = re.compile(
+    rb"\b(?:import_module|__import__|__builtins__|builtins|globals|locals|vars|getattr|exec|eval"
+    rb"|modules|attrgetter|methodcaller|getmembers|runpy|resolve_name|locate|f_globals"
+    rb"|__dict__|__getattribute__)\b"
+)
+"""By which a file may come to what it does not name."""
+
+
+def may_hold_kernels(data: bytes) -> bool:
+    """Whether a file names what makes kernels; in an encoding that is not read, it may."""
+    return _SIGNS.search(data) is not None or python_encoding(data) is None
+
+
+def is_worth_parsing(path: str) -> bool:
+    """Whether a Python file may make kernels, by its words and those of modules it imports.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    data = read_input(path)
+    return _UNFOLLOWED.search(data) is not None or reaches_makers(path, data)
+
+
+def reaches_makers(path: str, data: bytes) -> bool:
+    """Whether a file, or a module of the user's own that it imports, names what makes kernels."""
+    return may_hold_kernels(data) or any(map(_names_makers, local_modules(path)))
+
+
+def _names_makers(path: str) -> bool:
+    try:
+        return _names_makers_of(path)
+    except OSError:
+        return False
+
+
+@cached_while_unchanged(16384)
+def _names_makers_of(path: str) -> bool:
+    return may_hold_kernels(read_input(path))
