@@ -198,7 +198,9 @@ class Child:
         if self.is_alive():
             self.stop()
             self._status = os.waitpid(self._pid, 0)[1]
-        self._opened.close()
+        # What was left of a call when the process died has no reader any more.
+        with contextlib.suppress(BrokenPipeError):
+            self._opened.close()
 
     def _read(self, size: int, limit: TimeLimit | None) -> bytes:
         descriptor = self._answers.fileno()

@@ -18,7 +18,7 @@ from lmemscope.errors import CompileError, WorkerCrashError
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.tools import child, nvrtc
-from lmemscope.tools.child import Child, is_single_threaded
+from lmemscope.tools.child import Child, KilledError, is_single_threaded
 from tests.support.program import ROOT, run_program
 
 ARCH = "--gpu-architecture=sm_90"
@@ -177,6 +177,17 @@ def test_one_that_is_killed_is_tried_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_either_way")
+def test_a_call_that_is_not_taken_any_more_is_a_crash_and_leaves_nothing_behind() -> None:
+    gone = Child(forks=True)
+    gone.stop()
+    while gone.is_alive():
+        time.sleep(0.01)
+    # What could not be written is kept, and would be tried again when the pipe is closed.
+    with pytest.raises(KilledError):
+        gone.send(len, ("x",))
+    gone.close()
+
+
 def test_nothing_runs_on_once_it_is_ended() -> None:
     running = Child(forks=True)
     running.send(endless, ())
