@@ -123,12 +123,17 @@ def known_at(revision: Revision, paths: Sequence[str], session: Session, report:
 
 
 def joined(known: Baseline | None, before: Report) -> Baseline:
-    """What a committed baseline or an earlier revision has; equal findings count once."""
+    """What a committed baseline or an earlier revision has; equal findings count once.
+
+    It is by the tools of today, which compiled the earlier revision: nothing in it may have grown
+    for another toolkit, as it may where a baseline is older than the toolkit.
+    """
     earlier = baseline.from_report(before)
     if known is None:
         return earlier
     both = Counter(known.findings) | Counter(earlier.findings)
-    return replace(known, findings=tuple(sorted(both.elements(), key=baseline.order)))
+    findings = tuple(sorted(both.elements(), key=baseline.order))
+    return replace(earlier, findings=findings, gaps=known.gaps)
 
 
 def of_options(build: str, name: str) -> str:

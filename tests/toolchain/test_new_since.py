@@ -59,6 +59,23 @@ def test_what_the_branch_adds_or_makes_larger_fails(project: Path) -> None:
     assert worse["expected"] == "at most 80 bytes of dynamic-index, as in main"
 
 
+def test_a_baseline_of_another_toolkit_lets_nothing_grow(project: Path) -> None:
+    run_program("baseline", ".", cwd=project)
+    file = project / "lmemscope-baseline.json"
+    known = json.loads(file.read_text())
+    known["toolchain"] = dict.fromkeys(known["toolchain"], "12.0")
+    file.write_text(json.dumps(known))
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a baseline by an older toolkit")
+    git(project, "branch", "-f", "main")
+    assert check(project).code == 0
+    (project / "old.cu").write_text(kernel("old", 24))
+    assert run_program("check", ".", cwd=project).code == 0
+    done = check(project)
+    assert done.code == 1
+    assert done.out.startswith("worse: old (")
+
+
 def test_a_limit_that_the_base_exceeded_fails_only_where_it_is_exceeded_by_more(
     project: Path,
 ) -> None:
