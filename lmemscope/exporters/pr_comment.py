@@ -148,11 +148,11 @@ def _advice(advice: Advice) -> Iterator[Markdown]:
 
 def _better(result: GateResult) -> list[tuple[Markdown, Markdown]]:
     rows = []
-    smaller = [(one.entry, one.bytes) for one in result.better]
-    for entry, now in (*smaller, *((entry, 0) for entry in result.gone)):
+    smaller = [(one.entry, f"{one.bytes} B") for one in result.better]
+    for entry, now in (*smaller, *((entry, "gone") for entry in result.gone)):
         named = f" {entry.object}" if entry.object is not None else ""
         kernel = line(code(entry.kernel), f" ({entry.arch})")
-        rows.append((kernel, text(f"{entry.cause}{named}: {entry.bytes} → {now} B")))
+        rows.append((kernel, text(f"{entry.cause}{named}: {entry.bytes} B → {now}")))
     return rows
 
 
