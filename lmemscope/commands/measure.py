@@ -27,7 +27,7 @@ _SIGNALS = 128
 """What a shell adds to the number of the signal that ended a program."""
 
 
-@click.command(name="measure", context_settings={"ignore_unknown_options": False})
+@click.command(name="measure")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
     "--import",

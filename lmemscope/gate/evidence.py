@@ -61,13 +61,11 @@ def weigh(
         else:
             missing[piece] = None
     kernels = (*(unit.kernels for unit in report.units), *(link.kernels for link in report.links))
-    checked = any(kernels)
-    if checked or partial:
-        pass
-    elif only_sources and not missing:
-        notes[_NO_KERNEL_NAMED] = None
-    else:
-        missing[_NO_KERNEL] = None
+    if not partial and not any(kernels):
+        if only_sources and not missing:
+            notes[_NO_KERNEL_NAMED] = None
+        else:
+            missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
 
 

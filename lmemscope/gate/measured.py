@@ -14,6 +14,7 @@ from lmemscope.model import (
     Measurement,
     MissingEvidence,
     count,
+    verdict_of,
 )
 
 
@@ -33,10 +34,13 @@ def with_measured(
     failures = (*result.failures, *_failures(asked, most))
     missing = (*result.missing, *_missing(asked, name))
     note = f"{name}: {count(len(asked), 'measured kernel')} compared with --max-local-share"
-    result = replace(result, failures=failures, missing=missing, notes=(*result.notes, note))
-    if failures:
-        return replace(result, verdict="failed")
-    return result if result.complete else replace(result, verdict="undecided")
+    return replace(
+        result,
+        verdict=verdict_of(failures, missing, allow_incomplete=result.allow_incomplete),
+        failures=failures,
+        missing=missing,
+        notes=(*result.notes, note),
+    )
 
 
 def _failures(kernels: Sequence[MeasuredKernel], most: float) -> Iterator[GateFailure]:
