@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmemscope.analysis.groups import counted, groups, totals
 from lmemscope.analysis.selection import negligible, parted
@@ -44,34 +44,44 @@ def render(report: Report, how: Presentation) -> str:
     anchors = {number: f"g{number}" for number in range(min(len(using), _DESCRIBED))}
     described = {id(using[number].kernels[0][1]) for number in anchors}
     causes = totals(using)
-    style, script = shipped("style.css"), shipped("script.js")
-    page: str = (
-        templates()
-        .get_template("page.html")
-        .render(
-            report=report,
-            policy=policy(style, script),
-            style=style,
-            script=script,
-            compiled_for=layout.by_number(unit.arch for unit in report.units if unit.kernels),
-            archs=layout.by_number(arch for group in found for arch in group.archs),
-            using=using,
-            minor=minor,
-            rest=rest,
-            clean=counted(one for group in rest for one in group.kernels),
-            anchors=anchors,
-            costly=[one for one in causes if one.cost and traits_of(one.cause).costly],
-            maps=treemap(using, anchors),
-            chips=json.dumps([[one.cause, f"({one.kernels})"] for one in causes]),
-            links=link_text.link_texts(report),
-            launches=launches.drawn(report),
-            reserved=reservation.drawn(report),
-            reserved_title=reservation.title(report),
-            odd=list(_odd(report, described)),
-            **_MOST,
-        )
+    return page(
+        "page.html",
+        shipped("script.js"),
+        report=report,
+        compiled_for=layout.by_number(unit.arch for unit in report.units if unit.kernels),
+        archs=layout.by_number(arch for group in found for arch in group.archs),
+        using=using,
+        minor=minor,
+        rest=rest,
+        clean=counted(one for group in rest for one in group.kernels),
+        anchors=anchors,
+        costly=[one for one in causes if one.cost and traits_of(one.cause).costly],
+        maps=treemap(using, anchors),
+        chips=json.dumps([[one.cause, f"({one.kernels})"] for one in causes]),
+        links=link_text.link_texts(report),
+        launches=launches.drawn(report),
+        reserved=reservation.drawn(report),
+        reserved_title=reservation.title(report),
+        odd=list(_odd(report, described)),
+        **_MOST,
     )
-    return f"{page}\n"
+
+
+def page(template: str, script: Html | None = None, **values: Any) -> str:
+    """A whole page of a template, with the style of all pages.
+
+    Args:
+        template: its file's name.
+        script: that it may run; without one it runs none.
+        values: that the template takes beside style, script and policy.
+    """
+    style = shipped("style.css")
+    made = (
+        templates()
+        .get_template(template)
+        .render(policy=_policy(style, script), style=style, script=script, **values)
+    )
+    return f"{made}\n"
 
 
 @functools.cache
@@ -109,7 +119,7 @@ def _template(name: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-def policy(style: Html, script: Html | None = None) -> str:
+def _policy(style: Html, script: Html | None) -> str:
     """A second line behind the escaping: no script and no sheet but our own, and no request."""
     allowed = (
         "default-src 'none'",

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from lmemscope.exporters import measured
-from lmemscope.exporters.escape_html import shipped
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.html import policy, templates
+from lmemscope.exporters.html import page
 from lmemscope.model import Measurement
 
 
 def render(found: Measurement, how: Presentation) -> str:
     """The whole page."""
     del how
-    style = shipped("style.css")
-    page: str = (
-        templates()
-        .get_template("measured.html")
-        .render(
-            found=found,
-            policy=policy(style),
-            style=style,
-            measured=measured,
-            columns=measured.COLUMNS,
-            kernels=[one for one in found.kernels if measured.uses_local_memory(one)],
-            notes=[one for one in (measured.clean(found), *found.notes) if one is not None],
-        )
+    return page(
+        "measured.html",
+        found=found,
+        measured=measured,
+        columns=measured.COLUMNS,
+        kernels=[one for one in found.kernels if measured.uses_local_memory(one)],
+        notes=[one for one in (measured.clean(found), *found.notes) if one is not None],
     )
-    return f"{page}\n"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lmemscope.exporters.escape_html import shipped
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.html import policy, templates
+from lmemscope.exporters.html import page
 from lmemscope.exporters.page.frontier import HEIGHT, WIDTH, drawing
 from lmemscope.exporters.tune_text import LEGEND, head_of, notes_of, rows_of, said_of
 from lmemscope.model import TuneReport
@@ -13,26 +12,19 @@ from lmemscope.model import TuneReport
 def render(report: TuneReport, how: Presentation) -> str:
     """The whole page; it loads nothing and has no script."""
     del how
-    style = shipped("style.css")
-    page: str = (
-        templates()
-        .get_template("frontier.html")
-        .render(
-            policy=policy(style),
-            style=style,
-            width=WIDTH,
-            height=HEIGHT,
-            legend=LEGEND,
-            notes=list(notes_of(report)),
-            kernels=[
-                {
-                    "heads": list(head_of(one)),
-                    "drawing": drawing(one),
-                    "rows": "\n".join(rows_of(one)),
-                    "said": said_of(one),
-                }
-                for one in report.kernels
-            ],
-        )
+    return page(
+        "frontier.html",
+        width=WIDTH,
+        height=HEIGHT,
+        legend=LEGEND,
+        notes=list(notes_of(report)),
+        kernels=[
+            {
+                "heads": list(head_of(one)),
+                "drawing": drawing(one),
+                "rows": "\n".join(rows_of(one)),
+                "said": said_of(one),
+            }
+            for one in report.kernels
+        ],
     )
-    return f"{page}\n"
