@@ -6,18 +6,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
+from lmemscope.analysis.ptx.affine import is_base
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.cubin import LARGEST_FRAME
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_body import Address, Instruction, Vector, number_of
-from lmemscope.formats.ptx_operands import displaced
+from lmemscope.formats.ptx_body import Vector
 
 _SCALAR = 8
 """Bytes of the largest parameter that is no structure."""
-_STEPS = 8
-"""Moves and additions of constants between an address and its variable that are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,22 +182,11 @@ class Contents:
 
     def _immediate(self, register: str, at: int) -> str:
         """The number that a register holds at an instruction, else its own name."""
-        index = self._definition(register, at)
+        index = self._dataflow.definition(register, at)
         instruction = self._instructions[index] if index is not None else None
         if instruction is None or instruction.operation != "mov":
             return register
         return next((source for source, _ in stored_values(instruction)), register)
-
-    def _definition(self, register: str, at: int) -> int | None:
-        """The one instruction that wrote what a register holds at another, or None."""
-        flow, indices = self._dataflow.flow, self._dataflow.definitions.get(register, [])
-        before = [index for index in indices if index < at]
-        if len(indices) == 1 or not before:
-            return indices[0] if len(indices) == 1 else None
-        last = before[-1]
-        around = [loop for loop in flow.loops if at in loop.members and last not in loop.members]
-        again = any(index in loop.members for loop in around for index in indices)
-        return last if flow.dominates(last, at) and not again else None
 
     @cached_property
     def _is_filled_first(self) -> bool:
@@ -280,7 +267,7 @@ class Contents:
             if instruction is None:
                 return None
             if instruction.modifiers[:2] == ("ld", "param"):
-                found |= self._loaded(instruction, register)
+                found |= self._loaded(indices[0], register)
             elif instruction.isa.packs:
                 work += [source for source, _ in stored_values(instruction)]
             else:
@@ -291,59 +278,28 @@ class Contents:
             return None
         return _Piece(names.pop(), range(places[0], places[-1] + 1))
 
-    def _loaded(self, load: Instruction, register: str) -> set[tuple[str, int]]:
+    def _loaded(self, index: int, register: str) -> set[tuple[str, int]]:
         """Bytes of a parameter that a load puts into a register."""
-        base = self._constant_base(load.address) if load.address is not None else None
-        if base is None or base.base is None:
+        load = self._instructions[index]
+        name, offset = self._dataflow.affine.place(index) or ("", 0)
+        if name not in self._dataflow.parameters:
             return set()
         target = load.operands[0]
         lanes = len(target.items) if isinstance(target, Vector) else 1
-        start = base.offset + position_in(load, register)
-        return {(base.base, at) for at in range(start, start + access_width(load) // lanes)}
-
-    def _constant_base(self, address: Address) -> Address | None:
-        """An address as a parameter and a constant offset, or None."""
-        base, offset = address.base, address.offset
-        for _ in range(_STEPS):
-            if base is None or base in self._dataflow.parameters:
-                return Address(base, offset)
-            indices = self._dataflow.definitions.get(base, [])
-            if len(indices) != 1:
-                return None
-            moved = displaced(self._instructions[indices[0]])
-            if moved is None:
-                return None
-            base, offset = moved[0], offset + moved[1]
-        return None
+        start = offset + position_in(load, register)
+        return {(name, at) for at in range(start, start + access_width(load) // lanes)}
 
     def _copied_by_loop(self, access: PtxAccess, value: str) -> str | None:
         """The parameter that a loop copies: both addresses advance by the same constant."""
-        store = self._instructions[access.index]
-        loads = [self._instructions[index] for index in self._dataflow.definitions.get(value, ())]
-        if len(loads) != 1 or loads[0].modifiers[:2] != ("ld", "param"):
+        affine, load = self._dataflow.affine, self._dataflow.definition(value, access.index)
+        if load is None or self._instructions[load].modifiers[:2] != ("ld", "param"):
             return None
-        load = loads[0]
         loop = self._dataflow.flow.innermost(frozenset({access.index}))
-        if loop is None or store.address is None or load.address is None:
+        written, read = affine.address(access.index), affine.address(load)
+        if loop is None or written is None or read is None:
             return None
-        written, read = store.address.base, load.address.base
-        if written is None or read is None or self._step(written) is None:
+        step = affine.change(written, loop)
+        if not step or step != affine.change(read, loop):
             return None
-        if self._step(written) != self._step(read):
-            return None
-        symbols = {
-            leaf.name
-            for leaf in self._dataflow.leaves(read)
-            if leaf.kind == "symbol" and leaf.name in self._dataflow.parameters
-        }
-        return symbols.pop() if len(symbols) == 1 else None
-
-    def _step(self, register: str) -> int | None:
-        """The constant by which a register advances, or None."""
-        steps = {
-            number_of(instruction.operands[2])
-            for index in self._dataflow.definitions.get(register, [])
-            if (instruction := self._instructions[index]).operation == "add"
-            and instruction.operands[:2] == (register, register)
-        }
-        return steps.pop() if len(steps) == 1 else None
+        found = [term for term in read.terms if is_base(term) and term in self._dataflow.parameters]
+        return found[0] if len(found) == 1 else None

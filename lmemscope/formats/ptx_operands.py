@@ -19,7 +19,8 @@ _PART = re.compile(r"(%[\w$@]+)\.(?:[bh]\d|[xyzwrgba])")
 _SPECIAL = re.compile(r"%n?(?:tid|ctaid|clusterid)\.|%cluster_n?ctaid\.")
 _INTEGER = re.compile(r"([bus])(8|16|32|64|128)")
 _FLOAT = re.compile(r"(?:u?e\d+m\d+|b?f16|tf32|f32|f64)(?:x\d)?|ftz")
-_INEXACT = frozenset({"hi", "pack", "sat"})
+INEXACT = frozenset({"hi", "pack", "sat"})
+"""Modifiers with which an integer result is another one than its operation says."""
 _WIDEST = 64
 
 
@@ -134,6 +135,19 @@ def _moved(operand: Operand, by: int) -> tuple[str, int] | None:
     return (operand, by) if isinstance(operand, str) and number_of(operand) is None else None
 
 
+def result_bits(instruction: Instruction) -> int:
+    """How many bits an integer result has; 64 where the opcode does not say."""
+    return _result_bits(instruction.opcode)
+
+
+@lru_cache(maxsize=1 << 12)
+def _result_bits(opcode: str) -> int:
+    modifiers = parts_of_opcode(opcode)[1:]
+    kinds = [found for one in modifiers if (found := _INTEGER.fullmatch(one)) is not None]
+    bits = int(kinds[0][2]) if kinds else _WIDEST
+    return min(_WIDEST, 2 * bits if "wide" in modifiers else bits)
+
+
 def folded(instruction: Instruction, numbers: Sequence[int | None]) -> int | None:
     """The integer that an instruction computes from integers, as its type wraps it.
 
@@ -151,7 +165,7 @@ def folded(instruction: Instruction, numbers: Sequence[int | None]) -> int | Non
     is_scalar = bool(instruction.operands) and isinstance(instruction.operands[0], str)
     if fold is None or not kinds or not is_scalar or len(known) != len(numbers):
         return None
-    if is_float(instruction) or not _INEXACT.isdisjoint(modifiers):
+    if is_float(instruction) or not INEXACT.isdisjoint(modifiers):
         return None
     target, source = ((one[1], int(one[2])) for one in (kinds[0], kinds[-1]))
     if "wide" in modifiers:

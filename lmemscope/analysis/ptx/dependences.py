@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
+from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.butterflies import Butterflies
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -44,7 +45,7 @@ class Dependences:
         confined: bytes of the depot that indexed accesses stay in, where that is known.
 
     Attributes:
-        values, control, roots, products: of the function.
+        values, control, affine, roots, products: of the function.
     """
 
     def __init__(
@@ -58,10 +59,11 @@ class Dependences:
         self._code, self._body, self._flow = code, code.body, code.flow
         self.values = Values(code)
         self.control = Control(code.flow)
+        self.affine = Affine(code, self.values, self.control)
         self.roots = Roots(code, self.values)
         self.products = Products(code, self.values, self.roots, library)
         self._library = library
-        self._stored = Stored(code, self.values, self.roots, confined or {})
+        self._stored = Stored(code, self.affine, self.roots, confined or {})
         self._iterations = Iterations(code, self.values, self.control)
         self._remainders = Remainders(code, self.values, self.control, self._iterations)
         self._butterflies = Butterflies(code, self.values)

@@ -16,7 +16,7 @@ from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
 from lmemscope.formats.ptx_body import Address, Instruction
-from lmemscope.formats.ptx_operands import displaced, registers_of
+from lmemscope.formats.ptx_operands import registers_of
 from lmemscope.model import Uniformity
 
 
@@ -137,7 +137,7 @@ class FunctionObjects:
                     access_width(instruction),
                     pointees,
                     leaves,
-                    self._constant(address, index),
+                    self.dataflow.affine.depot_offset(index),
                     self.dataflow.uniformity(address.base, index),
                     bool(leaves)
                     and instruction.isa.access == "load"
@@ -360,24 +360,3 @@ class FunctionObjects:
             and not (leaf.kind == "parameter" and leaf.name in pointers)
             and not (leaf.kind == "memory" and leaf.offset in self._pointees.holders)
         )
-
-    def _constant(self, address: Address, at: int) -> int | None:
-        """Depot offset of an address that is one object's start plus constants.
-
-        A register that moves on in a loop still is where it began in front of that.
-        """
-        base, offset = address.base, address.offset
-        for _ in range(8):
-            if base is None:
-                return None
-            if self._pointees.is_start(base):
-                return offset
-            found = self.dataflow.definition(base, at)
-            if found is None:
-                return None
-            at, instruction = found, self.body.instructions[found]
-            moved = displaced(instruction)
-            if instruction.predicate is not None or moved is None:
-                return None
-            base, offset = moved[0], offset + moved[1]
-        return None

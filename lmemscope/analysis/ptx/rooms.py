@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
+from lmemscope.analysis.ptx.affine import Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
-from lmemscope.analysis.ptx.values import Value
-from lmemscope.formats.ptx_body import Operand, number_of
-from lmemscope.formats.ptx_isa import shifted_by
-from lmemscope.formats.ptx_operands import folded
-
-_DEEP = 48
-"""Instructions from where a frame begins to an address in it."""
 
 
 def largest_parameters(
@@ -91,7 +86,6 @@ class Walks:
 
     objects: FunctionObjects
     extents: Mapping[int, Sequence[int]]
-    _firsts: dict[Value, int | None] = field(default_factory=dict)
 
     @property
     def trips(self) -> Trips:
@@ -161,52 +155,19 @@ class Walks:
 
     def _begin(self, access: PtxAccess) -> int | None:
         """Where an access is in the first turns of the loops around it, from its array's start."""
-        address = self.objects.body.instructions[access.index].address
+        form = self.objects.dataflow.affine.address(access.index)
         (pointee,) = access.pointees
-        if access.offset is not None:
-            return access.offset - pointee.offset
-        if address is None or address.base is None:
+        if form is None or not all(map(self._is_start, form.terms)):
             return None
-        first = self._first_of(access.index, address.base, 0)
-        return None if first is None else first + address.offset - pointee.offset
+        return form.constant - pointee.offset
 
-    def _first(self, value: Value | None, depth: int) -> int | None:
-        """What a value is in the first turns, where the frame begins at 0; None: not known."""
-        if value is None or depth > _DEEP:
-            return None
-        if value not in self._firsts:
-            self._firsts[value] = None  # while it is asked for
-            self._firsts[value] = self._find_first(value, depth)
-        return self._firsts[value]
+    def _is_start(self, term: Term) -> bool:
+        """Whether a term is nothing in the first turns, with the frame at 0."""
+        return isinstance(term, Iteration) or term in self._frame
 
-    def _find_first(self, value: Value, depth: int) -> int | None:
-        values = self.objects.dataflow.values
-        join = values.join(value)
-        if join is not None:
-            loop = self.objects.dataflow.control.loop_at.get(join.block)
-            members = self.objects.dataflow.control.blocks_of(loop) if loop is not None else ()
-            starts = {
-                self._first(brought, depth + 1)
-                for before, brought in values.incoming(join).items()
-                if before not in members
-            }
-            return starts.pop() if len(starts) == 1 else None
-        if value < 0:
-            return None
-        one = self.objects.body.instructions[value]
-        if one.predicate is not None:
-            return None
-        if one.isa.fold is None:
-            return None
-        numbers = [self._first_of(value, operand, depth) for operand in one.operands[1:]]
-        return folded(one, numbers)
-
-    def _first_of(self, index: int, operand: Operand, depth: int) -> int | None:
-        """The same of what an instruction reads."""
-        if operand in self.objects.bases:
-            return 0
-        written = number_of(operand)
-        return self._first(self._value(index, operand), depth + 1) if written is None else written
+    @cached_property
+    def _frame(self) -> frozenset[str]:
+        return frozenset(one.name for one in self.objects.body.locals)
 
     def _loops(self, access: PtxAccess) -> list[Loop]:
         """The loops around an access that come to it, or to a loop around it, in every turn."""
@@ -222,65 +183,7 @@ class Walks:
 
     def _moved_by(self, access: PtxAccess, loop: Loop) -> int | None:
         """By how many bytes each turn of a loop moves an access; None where that differs."""
-        address = self.objects.body.instructions[access.index].address
-        if address is None or address.base is None:
-            return None
-        return self._moved(self._value(access.index, address.base), loop, set())
-
-    def _value(self, index: int, operand: Operand) -> Value | None:
-        if not isinstance(operand, str) or operand[:1] != "%":
-            return None
-        return self.objects.dataflow.values.read(index, operand)
-
-    def _moved(self, value: Value | None, loop: Loop, asked: set[Value]) -> int | None:
-        """By how much each turn of a loop changes a value."""
         dataflow = self.objects.dataflow
-        if value is None or dataflow.values.block_of(value) not in dataflow.control.blocks_of(loop):
-            return 0
-        if value in asked:
-            return None
-        asked = asked | {value}
-        join = dataflow.values.join(value)
-        if join is not None:
-            step = self.trips.step(value, loop)
-            if step is not None:
-                return step
-            inner = dataflow.control.loop_at.get(join.block)
-            if inner is None or inner is loop:
-                return None
-            # What an inner loop begins with moves where it goes.
-            members = dataflow.control.blocks_of(inner)
-            starts = {
-                self._moved(brought, loop, asked)
-                for before, brought in dataflow.values.incoming(join).items()
-                if before not in members
-            }
-            return starts.pop() if len(starts) == 1 else None
-        return self._computed(value, loop, asked)
-
-    def _computed(self, index: int, loop: Loop, asked: set[Value]) -> int | None:
-        """The same of what an instruction computes."""
-        one = self.objects.body.instructions[index]
-        if one.predicate is not None:
-            return None
-        operands = one.operands[1:]
-        if one.isa.kind == "copy" and len(operands) == 1:
-            return self._of(index, operands[0], loop, asked)
-        if one.operation in ("add", "sub") and len(operands) == 2:
-            moved = [self._of(index, operand, loop, asked) for operand in operands]
-            if moved[0] is None or moved[1] is None:
-                return None
-            return moved[0] + moved[1] if one.operation == "add" else moved[0] - moved[1]
-        factor = number_of(operands[1]) if len(operands) > 1 else None
-        if one.operation in ("mul", "mad", "shl") and factor is not None:
-            moved_by = self._of(index, operands[0], loop, asked)
-            added = self._of(index, operands[2], loop, asked) if one.operation == "mad" else 0
-            if moved_by is None or added is None:
-                return None
-            return (
-                moved_by * (1 << shifted_by(factor) if one.operation == "shl" else factor) + added
-            )
-        return 0 if one.operation == "ld" and "param" in one.modifiers else None
-
-    def _of(self, index: int, operand: Operand, loop: Loop, asked: set[Value]) -> int | None:
-        return self._moved(self._value(index, operand), loop, asked)
+        form = dataflow.affine.address(access.index)
+        around = dataflow.control.loops_of.get(dataflow.flow.block_of(access.index), ())
+        return dataflow.affine.change(form, loop, around) if form is not None else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.cases import Cases
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.control import Control
@@ -74,6 +75,11 @@ class Dataflow(Definitions):
     def control(self) -> Control:
         """Which branches decide what runs."""
         return self._graph.control
+
+    @property
+    def affine(self) -> Affine:
+        """Its addresses and indices as linear forms."""
+        return self._graph.affine
 
     @property
     def trips(self) -> Trips:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.roots import Roots
 from lmemscope.analysis.ptx.transfers import access_width
-from lmemscope.analysis.ptx.values import Values
-from lmemscope.formats.ptx_operands import displaced
-
-_STEPS = 8
-"""Additions of constants that are followed from an address to the start of the memory."""
 
 
 class Stored:
@@ -21,18 +16,17 @@ class Stored:
 
     Args:
         code: the function.
-        values, roots: its own.
+        affine, roots: its own.
         confined: bytes of the depot that loads and stores with a computed place stay in, by the
             index of the instruction: those of the array that the source indexes there. PTX alone
             does not tell where an array ends and the next member of its structure begins.
     """
 
     def __init__(
-        self, code: Definitions, values: Values, roots: Roots, confined: Mapping[int, range]
+        self, code: Definitions, affine: Affine, roots: Roots, confined: Mapping[int, range]
     ) -> None:
-        self._code, self._values, self._roots = code, values, roots
+        self._code, self._affine, self._roots = code, affine, roots
         self._confined = confined
-        self._depot = Depot(code.body)
         self._places: dict[int, range | None] = {}
 
     def to(self, offset: int, place: range | None = None) -> list[int]:
@@ -55,24 +49,10 @@ class Stored:
         return self._places[index]
 
     def _constant(self, index: int) -> range | None:
-        instruction = self._code.body.instructions[index]
-        if instruction.address is None:
+        start = self._affine.depot_offset(index)
+        if start is None:
             return None
-        base, offset, at = instruction.address.base, instruction.address.offset, index
-        for _ in range(_STEPS):
-            if base is None:
-                return None
-            if base in self._depot.names or base in self._depot.bases:
-                return range(offset, offset + access_width(instruction))
-            value = self._values.read(at, base)
-            if value is None or value < 0:
-                return None
-            at, made = value, self._code.body.instructions[value]
-            moved = displaced(made)
-            if made.predicate is not None or moved is None:
-                return None
-            base, offset = moved[0], offset + moved[1]
-        return None
+        return range(start, start + access_width(self._code.body.instructions[index]))
 
     @cached_property
     def _by_object(self) -> dict[int, list[int]]:

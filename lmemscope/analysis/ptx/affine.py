@@ -1,0 +1,437 @@
+"""Addresses and indices as linear forms: a base, multiples of what varies, a constant.
+
+The model is LLVM's scalar evolution: what a loop counts is ``start + step * iteration``; what
+nothing more is known of is a term of its own, with the largest factor that divides it.
+
+Registers wrap at 32 or 64 bits, and an extension of a sum is taken to be the sum of extensions. An
+address loses nothing by that: one that wraps is 4 GB away, outside of any local memory. A number
+may: a form says in how few bits it was computed, and who counts with it asks `Form.fits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import gcd
+from typing import TypeGuard
+
+from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.formats.ptx_body import Instruction, Vector, number_of
+from lmemscope.formats.ptx_operands import INEXACT, folded, is_float, result_bits
+
+WIDEST, _WORD = 64, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """How often a loop has begun anew: 0 in its first iteration.
+
+    Attributes:
+        header: index of the loop's first instruction.
+    """
+
+    header: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a parameter of the function holds.
+
+    Attributes:
+        name: of the parameter.
+        offset: bytes from its beginning.
+    """
+
+    name: str
+    offset: int
+
+
+Term = Value | str | tuple[Value, str] | Given | Iteration
+"""What varies. A name is the address of a variable, or a special register; a value is some integer
+that it decides; with a register, it is one of several results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A constant and multiples of terms, added up.
+
+    Attributes:
+        constant: may be negative.
+        terms: their factors, none of them 0.
+        bits: the fewest in which it was computed, where that depends on its terms.
+        base_offset: of an address, what was added to a variable's without any term: in
+            ``a.b[i + 1]`` where ``b`` begins.
+    """
+
+    constant: int
+    terms: Mapping[Term, int] = field(default_factory=dict)
+    bits: int = WIDEST
+    base_offset: int = 0
+
+    @property
+    def number(self) -> int | None:
+        """The number that it is; None with terms."""
+        return None if self.terms else self.constant
+
+    def factor(self, term: Term) -> int:
+        """That of a term; 0 without it."""
+        return self.terms.get(term, 0)
+
+    def plus(self, other: Form, times: int = 1) -> Form:
+        """The sum with a multiple of another form."""
+        constant = self.constant + times * other.constant
+        if not other.terms:
+            beside = self.base_offset + times * other.constant
+            return Form(constant, self.terms, self.bits, beside)
+        if not self.terms and times == 1:
+            return other.plus(self)
+        terms = dict(self.terms)
+        for term, factor in other.terms.items():
+            terms[term] = terms.get(term, 0) + times * factor
+        kept = {term: factor for term, factor in terms.items() if factor}
+        pointer = other if times == 1 and _has_base(other) else self
+        return Form(constant, kept, min(self.bits, other.bits), pointer.base_offset)
+
+    def times(self, factor: int) -> Form:
+        """A multiple."""
+        return _ZERO.plus(self, factor) if factor else _ZERO
+
+    def without(self, term: Term) -> Form:
+        """The rest beside a term."""
+        rest = {one: factor for one, factor in self.terms.items() if one != term}
+        return replace(self, terms=rest)
+
+    def fits(self, number: float) -> bool:
+        """Whether its registers hold a number, with a sign or without."""
+        return -(1 << (self.bits - 1)) <= number < 1 << self.bits
+
+    @property
+    def divisor(self) -> int:
+        """The largest number that divides all that may be added to its constant; 0 for none."""
+        return gcd(*self.terms.values())
+
+
+_ZERO = Form(0)
+
+
+class Affine:
+    """Linear forms of one function's values.
+
+    Args:
+        code: the function.
+        values: its values.
+        control: its loops.
+    """
+
+    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
+        self._code, self._values, self._control = code, values, control
+        self._instructions = code.body.instructions
+        self._closed: dict[Value, Form] = {}
+        self._open: dict[Value, Form] = {}
+
+    def address(self, index: int) -> Form | None:
+        """The address that an instruction accesses; None without one."""
+        address = self._instructions[index].address
+        if address is None:
+            return None
+        found = self.read(index, address.base) if address.base is not None else _ZERO
+        return None if found is None else found.plus(Form(address.offset))
+
+    def depot_offset(self, index: int) -> int | None:
+        """The byte of the function's own memory that an instruction accesses, if it is constant."""
+        name, offset = self.place(index) or ("", 0)
+        return offset if name in self._alignments else None
+
+    def place(self, index: int) -> tuple[str, int] | None:
+        """The variable and the byte that an instruction accesses, where they are constant."""
+        form = self.address(index)
+        if form is None or len(form.terms) != 1:
+            return None
+        ((term, factor),) = form.terms.items()
+        return (term, form.constant) if is_base(term) and factor == 1 else None
+
+    def read(self, index: int, operand: object) -> Form | None:
+        """What an instruction reads; None of what is no integer or address."""
+        return self._read(index, operand, self._closed)
+
+    def of(self, value: Value) -> Form:
+        """What a value is."""
+        self._follow(value, self._closed)
+        return self._closed[value]
+
+    def change(self, form: Form, loop: Loop, inner: Iterable[Loop] = ()) -> int | None:
+        """By how much each iteration of a loop changes a form; None where that is no constant.
+
+        Args:
+            form: what changes.
+            loop: whose iterations count.
+            inner: loops inside it whose own iterations do not count.
+        """
+        members = self._control.blocks_of(loop)
+        headers = {one.header for one in inner}
+        for term in form.terms:
+            if isinstance(term, Iteration):
+                inside = term.header in loop.members and term.header != loop.header
+                if inside and term.header not in headers:
+                    return None
+            elif isinstance(term, (int, tuple)):
+                value = term if isinstance(term, int) else term[0]
+                if self._values.block_of(value) in members:
+                    return None
+        return form.factor(Iteration(loop.header))
+
+    # What is below computes the forms of values. Those of a loop's latches are found with the joins
+    # of all headers as terms of their own ("open"): what one adds to its own join is the step.
+
+    def _read(self, index: int, operand: object, known: dict[Value, Form]) -> Form | None:
+        if not isinstance(operand, str):
+            return None
+        number = number_of(operand)
+        if number is not None:
+            return Form(number)
+        if operand[:1] == "!":
+            return None
+        value = self._values.read(index, operand) if operand[:1] == "%" else None
+        if value is None:
+            return Form(0, {operand: 1})
+        if value >= 0 and not isinstance(self._instructions[value].operands[0], str):
+            return Form(0, {(value, operand): 1})
+        if value not in known:
+            self._follow(value, known)
+        return known[value]
+
+    def _follow(self, value: Value, known: dict[Value, Form]) -> None:
+        if value in known:
+            return
+        is_open = known is self._open
+
+        def depends_on(one: Value) -> list[Value]:
+            return self._sources(one, is_open)
+
+        for group in strong_components([value], depends_on, known):
+            for one in sorted(group):
+                # Where blocks lead into each other without a header nothing is known.
+                circular = len(group) > 1 or one in depends_on(one)
+                known[one] = _alone(one) if circular else self._form(one, known)
+
+    def _sources(self, value: Value, is_open: bool) -> list[Value]:
+        """Values that a form is made of."""
+        join = self._values.join(value)
+        if join is not None:
+            loop = self._control.loop_at.get(join.block)
+            if loop is not None and is_open:
+                return []
+            return [one for one in self._entering(join, loop) if one is not None]
+        instruction = self._instructions[value]
+        if not _is_followed(instruction):
+            return []
+        found = []
+        for operand in instruction.operands[1:]:
+            if isinstance(operand, str) and operand[:1] == "%":
+                read = self._values.read(value, operand)
+                if read is not None:
+                    found.append(read)
+        address = instruction.address
+        if address is not None and address.base is not None and address.base[:1] == "%":
+            read = self._values.read(value, address.base)
+            found += [read] if read is not None else []
+        return found
+
+    def _entering(self, join: Join, loop: Loop | None) -> list[Value | None]:
+        """What is brought to a join; of a loop's header from outside."""
+        members = self._control.blocks_of(loop) if loop is not None else ()
+        incoming = self._values.incoming(join)
+        return [one for before, one in incoming.items() if before not in members]
+
+    def _form(self, value: Value, known: dict[Value, Form]) -> Form:
+        join = self._values.join(value)
+        if join is None:
+            return self._computed(value, known)
+        loop = self._control.loop_at.get(join.block)
+        if loop is not None and known is self._open:
+            return _alone(value)
+        brought = self._entering(join, loop)
+        forms = [self._form_of(one, join.register, known) for one in brought]
+        met = self._either(value, forms)
+        return met if loop is None else self._counted(value, join, loop, met)
+
+    def _form_of(self, value: Value | None, register: str, known: dict[Value, Form]) -> Form | None:
+        if value is None:
+            return None
+        if value >= 0 and not isinstance(self._instructions[value].operands[0], str):
+            return Form(0, {(value, register): 1})
+        return known[value]
+
+    def _counted(self, value: Value, join: Join, loop: Loop, start: Form) -> Form:
+        """What a loop makes of what it begins with."""
+        members = self._control.blocks_of(loop)
+        steps: list[Form] = []
+        for before, brought in self._values.incoming(join).items():
+            if before not in members:
+                continue
+            if brought is None:
+                return _alone(value)
+            self._follow(brought, self._open)
+            latch = self._form_of(brought, join.register, self._open)
+            assert latch is not None
+            follows = latch.factor(value) == 1
+            steps.append(latch.without(value) if follows else latch.plus(start, -1))
+        if any(_has_base(step) for step in steps):
+            return _alone(value)
+        bits = min([start.bits, *(step.bits for step in steps)])
+        first = steps[0] if steps else _ZERO
+        if first.number is not None and all(step == first for step in steps):
+            if not first.constant:
+                return start
+            found = start.plus(Form(0, {Iteration(loop.header): first.constant}))
+            return replace(found, bits=min(bits, self._bits_of(join)))
+        return self._spread(value, start, gcd(*(gcd(s.constant, s.divisor) for s in steps)))
+
+    def _bits_of(self, join: Join) -> int:
+        """Of the register that a join is of."""
+        indices = self._code.definitions[join.register]
+        return min((result_bits(self._instructions[one]) for one in indices), default=WIDEST)
+
+    def _either(self, value: Value, forms: Iterable[Form | None]) -> Form:
+        """One of several forms."""
+        known: list[Form] = []
+        for form in forms:
+            if form is None:
+                return _alone(value)
+            if form not in known:
+                known.append(form)
+        if len(known) == 1:
+            return known[0]
+        first = min(known, key=lambda form: form.constant)
+        rests = [form.plus(first, -1) for form in known if form is not first]
+        if not known or any(_has_base(rest) for rest in rests):
+            return _alone(value)
+        return self._spread(value, first, gcd(*(gcd(r.constant, r.divisor) for r in rests)))
+
+    def _spread(self, value: Value, first: Form, divisor: int) -> Form:
+        """A form, and some multiple of a number more."""
+        if divisor < 2 and not _has_base(first):
+            return _alone(value)
+        return first.plus(Form(0, {value: divisor}))
+
+    def _computed(self, value: Value, known: dict[Value, Form]) -> Form:
+        instruction = self._instructions[value]
+        if not _is_followed(instruction):
+            return _alone(value)
+        if instruction.isa.access is not None:
+            return self._parameter(value, instruction, known)
+        given = [self._read(value, operand, known) for operand in instruction.operands[1:]]
+        if instruction.isa.kind == "choice":
+            return self._either(value, given[:2])
+        forms = [form for form in given if form is not None]
+        if not forms or len(forms) != len(given):
+            return _alone(value)
+        numbers = [form.number for form in forms]
+        if None not in numbers:
+            number = folded(instruction, numbers)
+            return Form(number) if number is not None else _alone(value)
+        found = self._combined(value, instruction, forms)
+        bits = result_bits(instruction)
+        return found if found.bits <= bits else replace(found, bits=bits)
+
+    def _parameter(self, value: Value, instruction: Instruction, known: dict[Value, Form]) -> Form:
+        """What is loaded from a parameter of the function."""
+        address = instruction.address
+        base = self._read(value, address.base, known) if address is not None else None
+        if base is None or address is None or len(base.terms) != 1:
+            return _alone(value)
+        ((name, factor),) = base.terms.items()
+        if not isinstance(name, str) or name not in self._code.parameters or factor != 1:
+            return _alone(value)
+        place = Given(name, base.constant + address.offset)
+        return Form(0, {place: 1}, result_bits(instruction))
+
+    def _combined(self, value: Value, instruction: Instruction, forms: list[Form]) -> Form:
+        """What an instruction computes from forms of which not all are numbers."""
+        operation, kind = instruction.operation, instruction.isa.kind
+        first, last = forms[0], forms[-1]
+        number = last.number
+        if kind == "copy":
+            return first if result_bits(instruction) >= _WORD else _alone(value)
+        if operation == "add" or (operation == "or" and self._are_disjoint(first, last)):
+            return first.plus(last)
+        if operation == "sub":
+            return first.plus(last, -1)
+        if operation == "neg":
+            return first.times(-1)
+        if operation == "not":
+            return Form(-1).plus(first, -1)
+        if operation == "shl" and number is not None and 0 <= number < WIDEST:
+            return first.times(1 << number)
+        if operation in ("mul", "mad") and "hi" not in instruction.modifiers:
+            added = last if operation == "mad" else _ZERO
+            for factor, other in ((forms[1], first), (first, forms[1])):
+                if factor.number is not None:
+                    return added.plus(other, factor.number)
+            return added.plus(_alone(value)) if _has_base(added) else _alone(value)
+        if kind == "extreme":
+            return self._either(value, forms)
+        if operation == "and" and number is not None:
+            # What a mask leaves is a multiple of its lowest bit.
+            return Form(0, {value: max(map(_lowest, (number, self._multiple(first)))) or 1})
+        if kind == "logic":
+            return Form(0, {value: _lowest(gcd(*map(self._multiple, forms))) or 1})
+        return _alone(value)
+
+    def _are_disjoint(self, first: Form, second: Form) -> bool:
+        """Whether no bit is set in both: one is less than what divides the other."""
+        return any(
+            small.number is not None and 0 <= small.number < _lowest(self._multiple(large))
+            for small, large in ((first, second), (second, first))
+        )
+
+    def _multiple(self, form: Form) -> int:
+        """A number that divides a form."""
+        factors = [
+            factor * (self._alignments.get(term, 1) if isinstance(term, str) else 1)
+            for term, factor in form.terms.items()
+        ]
+        return gcd(form.constant, *factors)
+
+    @cached_property
+    def _alignments(self) -> Mapping[str, int]:
+        """Of the function's own variables."""
+        return {one.name: one.align for one in self._code.body.locals}
+
+
+def is_base(term: Term) -> TypeGuard[str]:
+    """Whether a term is the address of a variable."""
+    return isinstance(term, str) and term[:1] != "%"
+
+
+def _has_base(form: Form) -> bool:
+    """Whether it has the address of a variable among its terms."""
+    return any(map(is_base, form.terms))
+
+
+def _alone(value: Value) -> Form:
+    return Form(0, {value: 1})
+
+
+def _lowest(number: int) -> int:
+    """The lowest bit that is set."""
+    return number & -number
+
+
+def _is_followed(instruction: Instruction) -> bool:
+    """Whether an instruction's result may be a form of more than itself."""
+    if instruction.predicate is not None or is_float(instruction):
+        return False
+    if not instruction.operands or isinstance(instruction.operands[0], Vector):
+        return False
+    row = instruction.isa
+    if not INEXACT.isdisjoint(instruction.modifiers):
+        return False
+    if row.access == "load":
+        return "param" in instruction.modifiers
+    return row.is_pure and not row.carries and (row.fold is not None or row.kind == "choice")
