@@ -1,24 +1,22 @@
 """Loops of machine code: how many are around an instruction as ptxas left them.
 
 PTX does not tell: ptxas writes loops out, and moves instructions in front of them.
-
-A natural loop is a header with all that leads to a branch back to it, without passing it. A branch
-back is one to a block on the way from the start of the function to it (a *retreating* edge of a
-depth-first search), whose header no way to it avoids: going backwards from it, but not past the
-header, never leads to the start.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from lmemscope.analysis.ptx.dominance import NaturalLoop
+from lmemscope.analysis.ptx.dominance import (
+    NaturalLoop,
+    immediate_dominators,
+    natural_loops,
+    spans,
+)
 from lmemscope.formats.instructions import INSTRUCTION_BYTES
 from lmemscope.formats.machine_branches import Branch
-
-_ON_THE_WAY, _DONE = 1, 2
 
 
 class MachineLoops:
@@ -33,10 +31,9 @@ class MachineLoops:
         self._end = end
         self._branches = [one for one in branches if start <= one.pc < end]
         self._starts = self._find_starts(start, end)
-        self._successors = self._find_successors()
-        self._predecessors: defaultdict[int, list[int]] = defaultdict(list)
-        self._state = bytearray(len(self._starts))
-        self._loops = self._find_loops(self._find_retreating())
+        successors = self._find_successors()
+        self._reached = spans(immediate_dominators(successors, 0), 0) if successors else {}
+        self._loops = natural_loops(successors, self._reached)
         self._around: dict[int, list[NaturalLoop]] = {}
 
     def depth(self, pc: int) -> int | None:
@@ -47,7 +44,7 @@ class MachineLoops:
     def around(self, pc: int) -> list[NaturalLoop] | None:
         """The loops that an instruction is in; None where no path to it is seen."""
         block = bisect_right(self._starts, pc) - 1
-        if block < 0 or not self._state[block]:
+        if block not in self._reached:
             return None
         if block not in self._around:
             self._around[block] = [loop for loop in self._loops if block in loop.members]
@@ -102,45 +99,3 @@ class MachineLoops:
         others = [block for block in range(1, len(found)) if block not in led_to]
         for block in tables:
             found[block] += (other for other in others if other > block)
-
-    def _find_retreating(self) -> Mapping[int, Sequence[int]]:
-        """The blocks of which edges retreat to each; notes what is reached, and from where."""
-        state, before, successors = self._state, self._predecessors, self._successors
-        found: defaultdict[int, list[int]] = defaultdict(list)
-        work = [0] if state else []
-        while work:
-            block = work.pop()
-            if block < 0:
-                state[~block] = _DONE
-            elif not state[block]:
-                state[block] = _ON_THE_WAY
-                work.append(~block)
-                for other in successors[block]:
-                    before[other].append(block)
-                    if not state[other]:
-                        work.append(other)
-                    elif state[other] == _ON_THE_WAY:
-                        found[other].append(block)
-        return found
-
-    def _find_loops(self, retreating: Mapping[int, Sequence[int]]) -> list[NaturalLoop]:
-        """The natural loops by header; those of one header are one loop."""
-        found = []
-        for header, latches in sorted(retreating.items()):
-            members = self._leading_to(latches, header)
-            if header and 0 in members:
-                latches = [one for one in latches if 0 not in self._leading_to([one], header)]
-                members = self._leading_to(latches, header)
-            if latches:
-                found.append(NaturalLoop(header, frozenset(members), tuple(sorted(set(latches)))))
-        return found
-
-    def _leading_to(self, latches: Iterable[int], header: int) -> set[int]:
-        """A header and the blocks on the ways from it to some others, or from the start past it."""
-        members, work = {header}, list(latches)
-        while work:
-            block = work.pop()
-            if block not in members:
-                members.add(block)
-                work += self._predecessors[block]
-        return members
