@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.analysis.ptx.affine import is_base
+from lmemscope.analysis.ptx.forms import is_base
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values

@@ -333,7 +333,9 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
 }
-"""What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
+"""What ``setp`` asks by (PTX ISA, "Comparisons")."""
+UNSIGNED = frozenset({"lo", "ls", "hi", "hs"})
+"""Of these, those that compare numbers without a sign."""
 
 
 # A module has few different opcodes, and analyses ask for those of each instruction many times.

@@ -44,6 +44,11 @@ def defined(instruction: Instruction) -> tuple[str, ...]:
 
     ``_`` takes a result that nobody wants.
     """
+    if instruction.isa.results == 1 and ".cc" not in instruction.opcode and instruction.operands:
+        # Nearly all: one register, and not a part of it.
+        only = instruction.operands[0]
+        if isinstance(only, str) and only[:1] == "%" and "." not in only:
+            return (only,)
     results = tuple(
         register
         for operand in _results(instruction)

@@ -11,112 +11,32 @@ may: a form says in how few bits it was computed, and who counts with it asks `F
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from math import gcd
-from typing import TypeGuard
 
 from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.conditions import Conditions, negated
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.forms import (
+    WIDEST,
+    ZERO,
+    Form,
+    Given,
+    Iteration,
+    alone,
+    has_base,
+    is_base,
+)
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
 from lmemscope.formats.ptx_operands import INEXACT, folded, is_float, result_bits
 
-WIDEST, _WORD = 64, 32
-
-
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """How often a loop has begun anew: 0 in its first iteration.
-
-    Attributes:
-        header: index of the loop's first instruction.
-    """
-
-    header: int
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a parameter of the function holds.
-
-    Attributes:
-        name: of the parameter.
-        offset: bytes from its beginning.
-    """
-
-    name: str
-    offset: int
-
-
-Term = Value | str | tuple[Value, str] | Given | Iteration
-"""What varies. A name is the address of a variable, or a special register; a value is some integer
-that it decides; with a register, it is one of several results."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A constant and multiples of terms, added up.
-
-    Attributes:
-        constant: may be negative.
-        terms: their factors, none of them 0.
-        bits: the fewest in which it was computed, where that depends on its terms.
-        base_offset: of an address, what was added to a variable's without any term: in
-            ``a.b[i + 1]`` where ``b`` begins.
-    """
-
-    constant: int
-    terms: Mapping[Term, int] = field(default_factory=dict)
-    bits: int = WIDEST
-    base_offset: int = 0
-
-    @property
-    def number(self) -> int | None:
-        """The number that it is; None with terms."""
-        return None if self.terms else self.constant
-
-    def factor(self, term: Term) -> int:
-        """That of a term; 0 without it."""
-        return self.terms.get(term, 0)
-
-    def plus(self, other: Form, times: int = 1) -> Form:
-        """The sum with a multiple of another form."""
-        constant = self.constant + times * other.constant
-        if not other.terms:
-            beside = self.base_offset + times * other.constant
-            return Form(constant, self.terms, self.bits, beside)
-        if not self.terms and times == 1:
-            return other.plus(self)
-        terms = dict(self.terms)
-        for term, factor in other.terms.items():
-            terms[term] = terms.get(term, 0) + times * factor
-        kept = {term: factor for term, factor in terms.items() if factor}
-        pointer = other if times == 1 and _has_base(other) else self
-        return Form(constant, kept, min(self.bits, other.bits), pointer.base_offset)
-
-    def times(self, factor: int) -> Form:
-        """A multiple."""
-        return _ZERO.plus(self, factor) if factor else _ZERO
-
-    def without(self, term: Term) -> Form:
-        """The rest beside a term."""
-        rest = {one: factor for one, factor in self.terms.items() if one != term}
-        return replace(self, terms=rest)
-
-    def fits(self, number: float) -> bool:
-        """Whether its registers hold a number, with a sign or without."""
-        return -(1 << (self.bits - 1)) <= number < 1 << self.bits
-
-    @property
-    def divisor(self) -> int:
-        """The largest number that divides all that may be added to its constant; 0 for none."""
-        return gcd(*self.terms.values())
-
-
-_ZERO = Form(0)
+LANES = 32
+"""What ``WARP_SZ`` is."""
+_WORD = 32
 
 
 class Affine:
@@ -126,11 +46,14 @@ class Affine:
         code: the function.
         values: its values.
         control: its loops.
+        conditions: its predicates.
     """
 
-    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
+    def __init__(
+        self, code: Definitions, values: Values, control: Control, conditions: Conditions
+    ) -> None:
         self._code, self._values, self._control = code, values, control
-        self._instructions = code.body.instructions
+        self._conditions, self._instructions = conditions, code.body.instructions
         self._closed: dict[Value, Form] = {}
         self._open: dict[Value, Form] = {}
 
@@ -139,7 +62,7 @@ class Affine:
         address = self._instructions[index].address
         if address is None:
             return None
-        found = self.read(index, address.base) if address.base is not None else _ZERO
+        found = self.read(index, address.base) if address.base is not None else ZERO
         return None if found is None else found.plus(Form(address.offset))
 
     def depot_offset(self, index: int) -> int | None:
@@ -191,7 +114,7 @@ class Affine:
     def _read(self, index: int, operand: object, known: dict[Value, Form]) -> Form | None:
         if not isinstance(operand, str):
             return None
-        number = number_of(operand)
+        number = LANES if operand == "WARP_SZ" else number_of(operand)
         if number is not None:
             return Form(number)
         if operand[:1] == "!":
@@ -217,7 +140,7 @@ class Affine:
             for one in sorted(group):
                 # Where blocks lead into each other without a header nothing is known.
                 circular = len(group) > 1 or one in depends_on(one)
-                known[one] = _alone(one) if circular else self._form(one, known)
+                known[one] = alone(one) if circular else self._form(one, known)
 
     def _sources(self, value: Value, is_open: bool) -> list[Value]:
         """Values that a form is made of."""
@@ -254,7 +177,7 @@ class Affine:
             return self._computed(value, known)
         loop = self._control.loop_at.get(join.block)
         if loop is not None and known is self._open:
-            return _alone(value)
+            return alone(value)
         brought = self._entering(join, loop)
         forms = [self._form_of(one, join.register, known) for one in brought]
         met = self._either(value, forms)
@@ -269,60 +192,118 @@ class Affine:
 
     def _counted(self, value: Value, join: Join, loop: Loop, start: Form) -> Form:
         """What a loop makes of what it begins with."""
-        members = self._control.blocks_of(loop)
         steps: list[Form] = []
-        for before, brought in self._values.incoming(join).items():
-            if before not in members:
-                continue
-            if brought is None:
-                return _alone(value)
-            self._follow(brought, self._open)
-            latch = self._form_of(brought, join.register, self._open)
-            assert latch is not None
+        for latch in self._latches(join, loop):
+            if latch is None:
+                return alone(value)
             follows = latch.factor(value) == 1
             steps.append(latch.without(value) if follows else latch.plus(start, -1))
-        if any(_has_base(step) for step in steps):
-            return _alone(value)
-        bits = min([start.bits, *(step.bits for step in steps)])
-        first = steps[0] if steps else _ZERO
+        if any(map(has_base, steps)):
+            return alone(value)
+        first = steps[0] if steps else ZERO
         if first.number is not None and all(step == first for step in steps):
-            if not first.constant:
-                return start
-            found = start.plus(Form(0, {Iteration(loop.header): first.constant}))
-            return replace(found, bits=min(bits, self._bits_of(join)))
+            return self._stepped(start, first.constant, join, loop)
+        behind = self._behind(join, loop, start)
+        if behind is not None:
+            return behind
         return self._spread(value, start, gcd(*(gcd(s.constant, s.divisor) for s in steps)))
 
-    def _bits_of(self, join: Join) -> int:
-        """Of the register that a join is of."""
+    def _latches(self, join: Join, loop: Loop) -> list[Form | None]:
+        """What each latch of a loop brings, with the joins of headers as terms."""
+        members = self._control.blocks_of(loop)
+        found: list[Form | None] = []
+        for before, brought in self._values.incoming(join).items():
+            if before in members:
+                if brought is not None:
+                    self._follow(brought, self._open)
+                form = self._form_of(brought, join.register, self._open)
+                found.append(self._going_on(form, loop) if form is not None else None)
+        return found
+
+    def _going_on(self, form: Form, loop: Loop) -> Form:
+        """A form with the choices made that the loop's own end decides: it has not ended."""
+        for term in form.terms:
+            if isinstance(term, int) and term >= 0:
+                instruction = self._instructions[term]
+                if instruction.operation == "selp" and self._open.get(term) == alone(term):
+                    chosen = self._chosen(term, instruction, loop)
+                    if chosen is not None:
+                        form = form.without(term).plus(chosen, form.factor(term))
+        return form
+
+    def _chosen(self, index: int, instruction: Instruction, loop: Loop) -> Form | None:
+        """The operand that a choice takes where a loop goes on; None where that is not told."""
+        asked = self._conditions.read(index, instruction.operands[3])
+        for branch, register, when in self._control.endings(loop):
+            ends = self._conditions.read(branch, register)
+            ends = ends if when else negated(ends)
+            if asked in (ends, negated(ends)):
+                return self._read(index, instruction.operands[1 + (asked == ends)], self._open)
+        return None
+
+    def _stepped(self, start: Form, step: int, join: Join, loop: Loop) -> Form:
+        if not step:
+            return start
+        found = start.plus(Form(0, {Iteration(loop.header): step}))
         indices = self._code.definitions[join.register]
-        return min((result_bits(self._instructions[one]) for one in indices), default=WIDEST)
+        bits = min(result_bits(self._instructions[one]) for one in indices)
+        return replace(found, bits=min(found.bits, bits))
+
+    def _behind(self, join: Join, loop: Loop, start: Form) -> Form | None:
+        """A counter that has what another one had an iteration ago, and begins a step before it."""
+        latches = self._latches(join, loop)
+        first = latches[0]
+        if first is None or len(first.terms) != 1 or any(one != first for one in latches):
+            return None
+        ((other, factor),) = first.terms.items()
+        ahead = self._values.join(other) if isinstance(other, int) else None
+        if ahead is None or not isinstance(other, int) or factor != 1:
+            return None
+        if self._control.loop_at.get(ahead.block) is not loop:
+            return None
+        steps = {self._own_step(other, one) for one in self._latches(ahead, loop)}
+        step = steps.pop() if len(steps) == 1 else None
+        begins = set(self._entering(ahead, loop))
+        begin = begins.pop() if len(begins) == 1 else None
+        if step is None or begin is None:
+            return None
+        before = self.of(begin).plus(Form(first.constant - step))
+        return self._stepped(start, step, join, loop) if before == start else None
+
+    def _own_step(self, value: Value, latch: Form | None) -> int | None:
+        """What a join's latch adds to it; None where that is no constant."""
+        follows = latch is not None and latch.factor(value) == 1
+        return latch.without(value).number if latch is not None and follows else None
 
     def _either(self, value: Value, forms: Iterable[Form | None]) -> Form:
         """One of several forms."""
         known: list[Form] = []
         for form in forms:
             if form is None:
-                return _alone(value)
+                return alone(value)
             if form not in known:
                 known.append(form)
         if len(known) == 1:
             return known[0]
+        if any(form.number is not None for form in known) and any(form.terms for form in known):
+            # A limit, or a default: the other one is no part of it.
+            return Form(0, {value: gcd(*map(self._multiple, known)) or 1})
         first = min(known, key=lambda form: form.constant)
         rests = [form.plus(first, -1) for form in known if form is not first]
-        if not known or any(_has_base(rest) for rest in rests):
-            return _alone(value)
+        if not known or any(has_base(rest) for rest in rests):
+            return alone(value)
         return self._spread(value, first, gcd(*(gcd(r.constant, r.divisor) for r in rests)))
 
     def _spread(self, value: Value, first: Form, divisor: int) -> Form:
         """A form, and some multiple of a number more."""
-        if divisor < 2 and not _has_base(first):
-            return _alone(value)
+        if divisor < 2 and not has_base(first):
+            return alone(value)
         return first.plus(Form(0, {value: divisor}))
 
     def _computed(self, value: Value, known: dict[Value, Form]) -> Form:
         instruction = self._instructions[value]
         if not _is_followed(instruction):
-            return _alone(value)
+            return alone(value)
         if instruction.isa.access is not None:
             return self._parameter(value, instruction, known)
         given = [self._read(value, operand, known) for operand in instruction.operands[1:]]
@@ -330,13 +311,12 @@ class Affine:
             return self._either(value, given[:2])
         forms = [form for form in given if form is not None]
         if not forms or len(forms) != len(given):
-            return _alone(value)
-        numbers = [form.number for form in forms]
+            return alone(value)
+        numbers, bits = [form.number for form in forms], result_bits(instruction)
         if None not in numbers:
             number = folded(instruction, numbers)
-            return Form(number) if number is not None else _alone(value)
+            return Form(_signed(number, bits)) if number is not None else alone(value)
         found = self._combined(value, instruction, forms)
-        bits = result_bits(instruction)
         return found if found.bits <= bits else replace(found, bits=bits)
 
     def _parameter(self, value: Value, instruction: Instruction, known: dict[Value, Form]) -> Form:
@@ -344,10 +324,10 @@ class Affine:
         address = instruction.address
         base = self._read(value, address.base, known) if address is not None else None
         if base is None or address is None or len(base.terms) != 1:
-            return _alone(value)
+            return alone(value)
         ((name, factor),) = base.terms.items()
         if not isinstance(name, str) or name not in self._code.parameters or factor != 1:
-            return _alone(value)
+            return alone(value)
         place = Given(name, base.constant + address.offset)
         return Form(0, {place: 1}, result_bits(instruction))
 
@@ -357,7 +337,7 @@ class Affine:
         first, last = forms[0], forms[-1]
         number = last.number
         if kind == "copy":
-            return first if result_bits(instruction) >= _WORD else _alone(value)
+            return first if result_bits(instruction) >= _WORD else alone(value)
         if operation == "add" or (operation == "or" and self._are_disjoint(first, last)):
             return first.plus(last)
         if operation == "sub":
@@ -369,11 +349,11 @@ class Affine:
         if operation == "shl" and number is not None and 0 <= number < WIDEST:
             return first.times(1 << number)
         if operation in ("mul", "mad") and "hi" not in instruction.modifiers:
-            added = last if operation == "mad" else _ZERO
+            added = last if operation == "mad" else ZERO
             for factor, other in ((forms[1], first), (first, forms[1])):
                 if factor.number is not None:
                     return added.plus(other, factor.number)
-            return added.plus(_alone(value)) if _has_base(added) else _alone(value)
+            return added.plus(alone(value)) if has_base(added) else alone(value)
         if kind == "extreme":
             return self._either(value, forms)
         if operation == "and" and number is not None:
@@ -381,7 +361,7 @@ class Affine:
             return Form(0, {value: max(map(_lowest, (number, self._multiple(first)))) or 1})
         if kind == "logic":
             return Form(0, {value: _lowest(gcd(*map(self._multiple, forms))) or 1})
-        return _alone(value)
+        return alone(value)
 
     def _are_disjoint(self, first: Form, second: Form) -> bool:
         """Whether no bit is set in both: one is less than what divides the other."""
@@ -404,25 +384,6 @@ class Affine:
         return {one.name: one.align for one in self._code.body.locals}
 
 
-def is_base(term: Term) -> TypeGuard[str]:
-    """Whether a term is the address of a variable."""
-    return isinstance(term, str) and term[:1] != "%"
-
-
-def _has_base(form: Form) -> bool:
-    """Whether it has the address of a variable among its terms."""
-    return any(map(is_base, form.terms))
-
-
-def _alone(value: Value) -> Form:
-    return Form(0, {value: 1})
-
-
-def _lowest(number: int) -> int:
-    """The lowest bit that is set."""
-    return number & -number
-
-
 def _is_followed(instruction: Instruction) -> bool:
     """Whether an instruction's result may be a form of more than itself."""
     if instruction.predicate is not None or is_float(instruction):
@@ -435,3 +396,13 @@ def _is_followed(instruction: Instruction) -> bool:
     if row.access == "load":
         return "param" in instruction.modifiers
     return row.is_pure and not row.carries and (row.fold is not None or row.kind == "choice")
+
+
+def _signed(number: int, bits: int) -> int:
+    """What a register holds as a number with a sign, whatever its type: compilers mix them."""
+    return number - (1 << bits) if number >> (bits - 1) == 1 else number
+
+
+def _lowest(number: int) -> int:
+    """The lowest bit that is set."""
+    return number & -number

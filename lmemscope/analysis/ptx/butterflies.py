@@ -8,15 +8,16 @@ lanes hold one value. That the operation is associative is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 
+from lmemscope.analysis.ptx.affine import LANES, Affine
+from lmemscope.analysis.ptx.conditions import Comparison, Compound, Condition, Conditions
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.parts import LANES, Part, Parts
+from lmemscope.analysis.ptx.parts import Part, Parts
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction, Vector
-from lmemscope.formats.ptx_isa import COMPARISONS, Fold
+from lmemscope.formats.ptx_isa import COMPARISONS
 from lmemscope.formats.ptx_operands import is_float
 
 _STAGES = 16
@@ -24,7 +25,7 @@ _STAGES = 16
 _COMPARED = 3
 """How many values the lanes of a pair may compare: keys, and what breaks ties."""
 _TREE = 12
-"""How deep the predicate of a choice may be."""
+"""How deep choices may be nested."""
 _LESS, _EQUAL, _GREATER = -1, 0, 1
 _RELATIONS = {
     name: {one for one in (_LESS, _EQUAL, _GREATER) if holds(one, _EQUAL)}
@@ -43,12 +44,15 @@ class Butterflies:
 
     Args:
         code: the function.
-        values: its values.
+        values, affine, conditions: its own.
     """
 
-    def __init__(self, code: Definitions, values: Values) -> None:
+    def __init__(
+        self, code: Definitions, values: Values, affine: Affine, conditions: Conditions
+    ) -> None:
         self._instructions, self._values = code.body.instructions, values
-        self._parts = Parts(code, values)
+        self._conditions = conditions
+        self._parts = Parts(code, values, affine)
 
     def is_complete(self, index: int) -> bool:
         """Whether an instruction is the last stage of a butterfly over a whole warp."""
@@ -134,84 +138,45 @@ class Butterflies:
             if inner is None:
                 return None
             given.append(inner)
-        test = self._test(index, operands[3], (other.mask, 0), compared, _TREE)
+        condition = self._conditions.read(index, operands[3])
+        test = self._test(condition, (other.mask, 0), compared)
         return None if test is None else _chosen(test, *given)
 
     def _test(
-        self,
-        index: int,
-        operand: object,
-        masks: tuple[int, int],
-        compared: dict[_Compared, None],
-        depth: int,
+        self, condition: Condition, masks: tuple[int, int], compared: dict[_Compared, None]
     ) -> _Test | None:
-        """A predicate as a function of how the values of two lanes compare; None for any other.
+        """A condition as a function of how the values of two lanes compare; None for any other.
 
         Args:
-            index: the instruction that reads it.
-            operand: the predicate.
+            condition: of a choice.
             masks: of the two lanes: relations are those of the first to the second.
             compared: gets what it compares.
-            depth: how many more instructions are followed.
         """
-        if not isinstance(operand, str) or not depth:
+        if isinstance(condition, Comparison):
+            return self._comparison(condition, masks, compared)
+        if not isinstance(condition, Compound):
             return None
-        negated = operand.startswith("!")
-        value = self._values.read(index, operand.lstrip("!"))
-        if value is None or value < 0:
-            return None
-        instruction = self._instructions[value]
-        if instruction.predicate is not None or isinstance(instruction.operands[0], Vector):
-            return None
-        operands = instruction.operands[1:]
-        if instruction.operation == "setp" and len(operands) == 2:
-            found = self._comparison(value, instruction, masks, compared)
-            return found if found is None or not negated else _not(found)
-        fold = instruction.isa.fold
-        if instruction.isa.kind not in ("copy", "logic") or fold is None:
-            return None
-        tests = [self._test(value, one, masks, compared, depth - 1) for one in operands]
+        tests = [self._test(part, masks, compared) for part in condition.parts]
         given = [test for test in tests if test is not None]
-        if len(given) != len(tests):
-            return None
-        if len(given) == 1:
-            inverted = negated != (instruction.operation == "not")
-            return _not(given[0]) if inverted else given[0]
-        joined = _joined(fold, *given)
-        return _not(joined) if negated else joined
+        return _joined(condition.join, given) if len(given) == len(tests) else None
 
     def _comparison(
-        self,
-        index: int,
-        instruction: Instruction,
-        masks: tuple[int, int],
-        compared: dict[_Compared, None],
+        self, one: Comparison, masks: tuple[int, int], compared: dict[_Compared, None]
     ) -> _Test | None:
         """A comparison of integers; those of floating-point numbers have no order with a NaN."""
-        parts = [self._parts.of(index, operand) for operand in instruction.operands[1:]]
-        first, second = parts
-        relation = _RELATIONS.get(instruction.modifiers[1])
-        if first is None or second is None or relation is None or is_float(instruction):
+        first, second = (self._parts.of(one.index, given) for given in (one.first, one.second))
+        if first is None or second is None or is_float(self._instructions[one.index]):
             return None
         if first.of_lane() != second.of_lane():
             return None
-        if (first.mask, second.mask) == masks:
-            accepted = relation
-        elif (second.mask, first.mask) == masks:
-            accepted = {-one for one in relation}
-        else:
+        accepted = _RELATIONS[one.relation]
+        if (second.mask, first.mask) == masks:
+            accepted = {-each for each in accepted}
+        elif (first.mask, second.mask) != masks:
             return None
-        key = (first.of_lane(), _order(instruction))
+        key = (first.of_lane(), f"{'u' if one.is_unsigned else one.kind[:1]}{one.kind[1:]}")
         compared[key] = None
-        return lambda relations: relations[key] in accepted
-
-
-def _order(instruction: Instruction) -> str:
-    """Which order a comparison of integers tests: signed or not, and of how many bits."""
-    kind = instruction.modifiers[-1]
-    if instruction.modifiers[1] in ("lo", "ls", "hi", "hs"):
-        return kind.replace("s", "u").replace("b", "u")
-    return kind
+        return lambda relations: (relations[key] in accepted) is one.holds
 
 
 def _relations(part: Part, compared: Iterable[_Compared]) -> list[dict[_Compared, int]]:
@@ -225,13 +190,12 @@ def _always(*, taken: bool) -> _Test:
     return lambda relations: taken
 
 
-def _not(test: _Test) -> _Test:
-    return lambda relations: not test(relations)
-
-
 def _chosen(test: _Test, first: _Test, second: _Test) -> _Test:
     return lambda relations: first(relations) if test(relations) else second(relations)
 
 
-def _joined(fold: Fold, first: _Test, second: _Test) -> _Test:
-    return lambda relations: bool(fold([first(relations), second(relations)]))
+def _joined(join: str, tests: Sequence[_Test]) -> _Test:
+    if join == "odd":
+        return lambda relations: sum(test(relations) for test in tests) % 2 == 1
+    every = all if join == "all" else any
+    return lambda relations: every(test(relations) for test in tests)

@@ -7,20 +7,19 @@ constant and its neighbours, which every other number goes the way of one of.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.conditions import Comparison, Conditions
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.forms import Given
 from lmemscope.analysis.ptx.trips import Trips
-from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_isa import COMPARISONS
 
 FEWEST = 3
 """Numbers that something is compared with where it is taken to be a switch."""
-_UNSIGNED = 1 << 32
+_INTEGERS = ("s32", "u32", "b32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +28,17 @@ class _Choice:
 
     Attributes:
         constant: what it is compared with.
-        is_equality: whether it asks for that number alone.
+        test: how.
         taken: block that it goes to.
-        holds: whether a number goes there.
     """
 
     constant: int
-    is_equality: bool
+    test: Comparison
     taken: int
-    holds: Callable[[int], bool]
+
+    def holds(self, number: int) -> bool:
+        """Whether a number goes there."""
+        return self.test.of(number, self.constant)
 
 
 class Cases:
@@ -45,13 +46,14 @@ class Cases:
 
     Args:
         code: the function.
-        values: its values.
-        control: its control dependence.
+        affine, conditions: its own.
         trips: how often its loops run.
     """
 
-    def __init__(self, code: Definitions, values: Values, control: Control, trips: Trips) -> None:
-        self._code, self._values, self._control, self._trips = code, values, control, trips
+    def __init__(
+        self, code: Definitions, affine: Affine, conditions: Conditions, trips: Trips
+    ) -> None:
+        self._code, self._affine, self._conditions, self._trips = code, affine, conditions, trips
 
     def runs(self, block: int) -> bool:
         """Whether a block runs in that case; True of every block where nothing is a switch."""
@@ -72,40 +74,30 @@ class Cases:
         most = max(does, key=lambda case: does[case])
         return frozenset(number for number, cases in reached.items() if most in cases)
 
-    def _choices(self) -> dict[Value, dict[int, _Choice]]:
-        """Branches on comparisons of a parameter with constants, by the parameter's value."""
-        found: dict[Value, dict[int, _Choice]] = defaultdict(dict)
+    def _choices(self) -> dict[Given, dict[int, _Choice]]:
+        """Branches on comparisons of a parameter with constants, by the parameter."""
+        found: dict[Given, dict[int, _Choice]] = defaultdict(dict)
         instructions, flow = self._code.body.instructions, self._code.flow
         for number, block in enumerate(flow.blocks):
-            if block.start == block.end or len(block.successors) != 2:
+            index = block.end - 1
+            branch = instructions[index] if len(block.successors) == 2 else None
+            if branch is None or branch.operation != "bra" or branch.predicate is None:
                 continue
-            index, registers = self._control.condition(number)
-            branch = instructions[index]
-            asked = self._values.read(index, registers[0]) if len(registers) == 1 else None
-            if branch.operation != "bra" or branch.predicate is None or asked is None or asked < 0:
-                continue
-            test, label = instructions[asked], flow.body.labels.get(str(branch.operands[0]))
-            operands = [one for one in test.operands[1:] if isinstance(one, str)]
-            if test.operation != "setp" or len(operands) != 2 or label is None:
-                continue
-            constant, holds = number_of(operands[1]), COMPARISONS.get(test.modifiers[1])
-            kind = test.modifiers[-1]
-            value = self._values.read(asked, operands[0])
-            if constant is None or holds is None or kind not in ("s32", "u32", "b32"):
-                continue
-            if value is None or value < 0 or not self._is_parameter(value):
-                continue
-            found[value][number] = _Choice(
-                constant,
-                test.modifiers[1] in ("eq", "ne"),
-                flow.block_of(label),
-                _asked(holds, constant, kind == "u32", branch.predicate.startswith("!")),
+            test, label = (
+                self._conditions.read(index, branch.predicate),
+                flow.body.labels.get(str(branch.operands[0])),
             )
+            if not isinstance(test, Comparison) or label is None or test.kind not in _INTEGERS:
+                continue
+            asked = self._affine.read(test.index, test.first)
+            limit = self._affine.read(test.index, test.second)
+            constant = limit.number if limit is not None else None
+            if asked is None or constant is None or asked.constant or len(asked.terms) != 1:
+                continue
+            ((place, factor),) = asked.terms.items()
+            if isinstance(place, Given) and factor == 1:
+                found[place][number] = _Choice(constant, test, flow.block_of(label))
         return found
-
-    def _is_parameter(self, value: Value) -> bool:
-        one = self._code.body.instructions[value]
-        return one.operation == "ld" and "param" in one.modifiers and one.predicate is None
 
     def _reached(self, switch: Mapping[int, _Choice]) -> dict[int, set[int]]:
         """The numbers with which each block runs."""
@@ -129,15 +121,5 @@ class Cases:
 
 
 def _constants(choices: Mapping[int, _Choice]) -> set[int]:
-    return {one.constant for one in choices.values() if one.is_equality}
-
-
-def _asked(
-    holds: Callable[[float, float], bool], constant: int, is_unsigned: bool, is_negated: bool
-) -> Callable[[int], bool]:
-    def asks(number: int) -> bool:
-        if is_unsigned:
-            return holds(number % _UNSIGNED, constant % _UNSIGNED) is not is_negated
-        return holds(number, constant) is not is_negated
-
-    return asks
+    asked = (one for one in choices.values() if one.test.relation in ("eq", "ne"))
+    return {one.constant for one in asked}

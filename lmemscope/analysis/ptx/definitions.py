@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
+from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.leaves import Leaf, special
 from lmemscope.formats.ptx import PtxFunction
@@ -35,6 +36,11 @@ class Definitions:
         for index, instruction in enumerate(self.body.instructions):
             for register in defined(instruction):
                 self.definitions[register].append(index)
+
+    @cached_property
+    def depot(self) -> Depot:
+        """Its local memory."""
+        return Depot(self.body)
 
     @cached_property
     def by_line(self) -> dict[int, list[int]]:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.butterflies import Butterflies
+from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
@@ -45,7 +46,7 @@ class Dependences:
         confined: bytes of the depot that indexed accesses stay in, where that is known.
 
     Attributes:
-        values, control, affine, roots, products: of the function.
+        values, control, conditions, affine, roots, products: of the function.
     """
 
     def __init__(
@@ -59,14 +60,15 @@ class Dependences:
         self._code, self._body, self._flow = code, code.body, code.flow
         self.values = Values(code)
         self.control = Control(code.flow)
-        self.affine = Affine(code, self.values, self.control)
+        self.conditions = Conditions(code, self.values)
+        self.affine = Affine(code, self.values, self.control, self.conditions)
         self.roots = Roots(code, self.values)
         self.products = Products(code, self.values, self.roots, library)
         self._library = library
         self._stored = Stored(code, self.affine, self.roots, confined or {})
-        self._iterations = Iterations(code, self.values, self.control)
+        self._iterations = Iterations(code, self.values, self.control, self.affine, self.conditions)
         self._remainders = Remainders(code, self.values, self.control, self._iterations)
-        self._butterflies = Butterflies(code, self.values)
+        self._butterflies = Butterflies(code, self.values, self.affine, self.conditions)
         self._nodes: dict[Value, Node] = {}
         self._contents: dict[tuple[int, range | None], Value] = {}
         self._content_of: list[tuple[int, range | None]] = []
@@ -220,7 +222,7 @@ class Dependences:
             or is_same_in_warp(self._code, self.values, index)
             or self._butterflies.is_complete(index)
         )
-        lane = broadcast_lane(self._code, self.values, index)
+        lane = broadcast_lane(self._code, self.affine, index)
         named = None
         if lane is not None and special(lane) is None:
             read = (self.values.read(index, register) for register in registers_of(lane))

@@ -26,15 +26,15 @@ class Depot:
         self.bases: set[str] = set()
         self.copies: set[int] = set()
         for index, instruction in enumerate(body.instructions if self.names else ()):
-            moved = displaced(instruction)
-            if instruction.isa.kind == "copy" and moved is not None and self._is_start(moved[0]):
+            moved = displaced(instruction) if instruction.isa.kind == "copy" else None
+            if moved is not None and self._is_start(moved[0]):
                 self.bases.add(str(instruction.operands[0]))
                 self.copies.add(index)
 
     def start_of(self, instruction: Instruction) -> int | None:
         """Where the object begins whose address an instruction computes; None for any other."""
-        moved = displaced(instruction)
-        if moved is None or instruction.isa.kind == "copy" or moved[0] not in self.bases:
+        moved = displaced(instruction) if instruction.isa.kind == "sum" else None
+        if moved is None or moved[0] not in self.bases:
             return None
         return moved[1] if moved[1] >= 0 else None
 
@@ -48,5 +48,6 @@ class Depot:
     @cached_property
     def starts(self) -> dict[int, int]:
         """Where objects begin, by the instruction that computes it."""
-        found = ((i, self.start_of(one)) for i, one in enumerate(self._body.instructions))
+        instructions = self._body.instructions if self.bases else ()
+        found = ((i, self.start_of(one)) for i, one in enumerate(instructions))
         return {index: start for index, start in found if start is not None}

@@ -16,7 +16,6 @@ from typing import Literal
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.sources import Sources, loaded
 from lmemscope.analysis.ptx.transfers import position_in, stored_values
@@ -60,7 +59,6 @@ class Pointers:
 
     def __init__(self, module: ModuleFlow, kernel: str) -> None:
         self._module, self._sources = module, Sources(module, kernel)
-        self._depots: dict[str, Depot] = {}
         self._known: dict[tuple[str, str], frozenset[Pointed]] = {}
 
     def of(self, function: str, value: str) -> frozenset[Pointed]:
@@ -79,7 +77,7 @@ class Pointers:
         if code is None or key in seen or depth > _DEEPEST:
             return
         seen.add(key)
-        depot = self._depot(function, code)
+        depot = code.depot
         for index in code.definitions.get(value, ()):
             instruction = code.body.instructions[index]
             if index in depot.starts:
@@ -166,7 +164,7 @@ class Pointers:
         if code is None or key in seen or depth > _DEEPEST:
             return
         seen.add(key)
-        depot = self._depot(function, code)
+        depot = code.depot
         if register in depot.bases or register in depot.names:
             yield function, further, calls, ()
             return
@@ -202,8 +200,3 @@ class Pointers:
             for value, further in stored_values(instruction):
                 if any((owner, byte + further) == (function, place) for owner, byte, *_ in slots):
                     yield value
-
-    def _depot(self, function: str, code: Definitions) -> Depot:
-        if function not in self._depots:
-            self._depots[function] = Depot(code.body)
-        return self._depots[function]

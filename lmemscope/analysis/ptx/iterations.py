@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
@@ -23,13 +25,20 @@ class Iterations:
 
     Args:
         code: the function.
-        values: its values.
-        control: its control dependence.
+        values, control, affine, conditions: its own.
     """
 
-    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
+    def __init__(
+        self,
+        code: Definitions,
+        values: Values,
+        control: Control,
+        affine: Affine,
+        conditions: Conditions,
+    ) -> None:
         self._code, self._values, self._control = code, values, control
-        self._unrolled = Unrolled(code, values)
+        self._affine = affine
+        self._unrolled = Unrolled(code, values, conditions)
         self._counting: dict[tuple[int, int], bool] = {}
         self._tests: dict[int, frozenset[str | int]] = {}
         self._reads: dict[Value, tuple[Value, ...]] = {}
@@ -110,11 +119,12 @@ class Iterations:
 
     def _are_steps(self, join: Join) -> bool:
         """Whether the values of a join differ by constants."""
-        begins = {
-            self._unrolled.without_steps(value) if value is not None else None
-            for value in self._values.incoming(join).values()
-        }
-        return len(begins) == 1 and None not in begins
+        brought = self._values.incoming(join).values()
+        forms = [self._affine.of(value) if value is not None else None for value in brought]
+        first = forms[0]
+        return first is not None and all(
+            form is not None and form.terms == first.terms for form in forms
+        )
 
     def bound(self, loop: Loop) -> frozenset[str | int]:
         """What the tests of a loop's counters are made of."""

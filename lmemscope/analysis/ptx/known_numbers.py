@@ -1,116 +1,116 @@
-"""What values are where a kernel's parameters have known numbers."""
+"""What values are where some of what they are made of has known numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
+from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.conditions import Comparison, Condition, Conditions, Truth
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Operand, number_of
-from lmemscope.formats.ptx_isa import COMPARISONS
+from lmemscope.analysis.ptx.forms import Form, Given, Term
+from lmemscope.analysis.ptx.values import Value
+from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_operands import folded
 
 _DEEP = 64
-"""Instructions from a parameter to what is computed with it."""
+"""Instructions that are no linear form, one on the way to the other."""
+Number = int | float
+"""A number, or the mean of what loops count."""
+Numbers = Callable[[Term], Number | None]
+"""What terms are; None of one that is not known."""
 
 
-@dataclass(frozen=True)
+def parameter_name(place: Given) -> str:
+    """A parameter's PTX name; of what lies in a structure, with its place (``k_param_2+8``)."""
+    return f"{place.name}+{place.offset}" if place.offset else place.name
+
+
 class KnownNumbers:
-    """Values that constants and parameters make.
+    """Numbers of one function's values.
 
-    Attributes:
-        code: of the function.
-        values: of the function.
-        parameters_are: numbers of parameters, by their PTX names; of what lies in a structure, by
-            that and its place (``k_param_2+8``).
+    Args:
+        code: the function.
+        affine, conditions: its own.
     """
 
-    code: Definitions
-    values: Values
-    parameters_are: Mapping[str, int]
+    def __init__(self, code: Definitions, affine: Affine, conditions: Conditions) -> None:
+        self._instructions = code.body.instructions
+        self._affine, self._conditions = affine, conditions
 
-    def of(self, value: Value, depth: int = 0) -> int | None:
-        """What constants and parameters make; None of anything else.
+    def of(self, form: Form | None, known: Numbers) -> Number | None:
+        """What a form is; None where anything in it is not known, or its registers wrap."""
+        return _Evaluation(self._instructions, self._affine, self._conditions, known).form(form)
 
-        Which of two a predicate chooses (``selp``) is told where what it compares is known.
-        """
-        if value < 0 or depth > _DEEP:
+
+class _Evaluation:
+    """Numbers of one function's values with one set of known terms."""
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        affine: Affine,
+        conditions: Conditions,
+        known: Numbers,
+    ) -> None:
+        self._instructions, self._affine, self._conditions = instructions, affine, conditions
+        self._given = known
+        self._known: dict[Value, Number | None] = {}
+
+    def form(self, form: Form | None, depth: int = 0) -> Number | None:
+        if form is None:
             return None
-        instruction = self.code.body.instructions[value]
-        name = self._parameter(value)
-        if name is not None:
-            return self.parameters_are.get(name)
+        total: Number = form.constant
+        for term, factor in form.terms.items():
+            number = self._term(term, depth)
+            if number is None:
+                return None
+            total += factor * number
+        return total if form.fits(total) else None
+
+    def _term(self, term: Term, depth: int) -> Number | None:
+        given = self._given(term)
+        if given is not None:
+            return given
+        if not isinstance(term, int):
+            return None
+        form = self._affine.of(term)
+        whole, rest = self._value(term, depth), self.form(form.without(term), depth)
+        if whole is None or rest is None:
+            return None
+        return (whole - rest) / form.factor(term)
+
+    def _value(self, value: Value, depth: int) -> Number | None:
+        """What an instruction computes that is no linear form."""
+        if value not in self._known:
+            self._known[value] = None
+            if value >= 0 and depth <= _DEEP:
+                self._known[value] = self._computed(value, depth + 1)
+        return self._known[value]
+
+    def _computed(self, value: Value, depth: int) -> Number | None:
+        instruction = self._instructions[value]
         if instruction.predicate is not None:
             return None
         operands = instruction.operands[1:]
         if instruction.operation == "selp" and len(operands) == 3:
-            chosen = self._holds(value, operands[2], depth)
-            return None if chosen is None else self._operand(value, operands[not chosen], depth)
+            chosen = self.holds(self._conditions.read(value, operands[2]), depth)
+            if chosen is None:
+                return None
+            return self.form(self._affine.read(value, operands[not chosen]), depth)
         if instruction.isa.fold is None:
             return None
-        return folded(instruction, [self._operand(value, one, depth) for one in operands])
+        numbers = [self.form(self._affine.read(value, one), depth) for one in operands]
+        whole = [int(one) for one in numbers if one is not None and one == int(one)]
+        return folded(instruction, whole) if len(whole) == len(numbers) else None
 
-    def _operand(self, value: Value, operand: Operand, depth: int) -> int | None:
-        number = number_of(operand)
-        if number is not None or not isinstance(operand, str):
-            return number
-        read = self.values.read(value, operand)
-        return None if read is None else self.of(read, depth + 1)
-
-    def _holds(self, value: Value, predicate: Operand, depth: int) -> bool | None:
-        """Whether a predicate is true where an instruction reads it; None: not known."""
-        read = self.values.read(value, predicate) if isinstance(predicate, str) else None
-        if read is None or read < 0:
+    def holds(self, condition: Condition, depth: int) -> bool | None:
+        """Whether a condition is true; None: not known."""
+        if isinstance(condition, Truth):
+            return condition.holds
+        if not isinstance(condition, Comparison):
             return None
-        test = self.code.body.instructions[read]
-        compared = COMPARISONS.get(test.modifiers[1]) if len(test.modifiers) > 2 else None
-        if test.operation != "setp" or compared is None or len(test.operands) != 3:
-            return None
-        first, second = (self._operand(read, one, depth + 1) for one in test.operands[1:])
-        return None if first is None or second is None else compared(first, second)
-
-    def parameters(self, value: Value | None) -> set[str]:
-        """Parameters that a value is computed from; none where anything else is in it."""
-        found: set[str] = set()
-        work, seen = [value], set()
-        while work:
-            value = work.pop()
-            if value is None or value < 0 or len(found) > 1:
-                return set()
-            if value in seen:
-                continue
-            seen.add(value)
-            instruction = self.code.body.instructions[value]
-            name = self._parameter(value)
-            if name is not None:
-                found.add(name)
-            elif instruction.isa.fold is not None and instruction.predicate is None:
-                operands = (one for one in instruction.operands[1:] if number_of(one) is None)
-                work += [self.values.read(value, str(operand)) for operand in operands]
-            else:
-                return set()
-        return found
-
-    def _parameter(self, value: Value) -> str | None:
-        """The kernel's parameter that an instruction loads, or what of it."""
-        instruction = self.code.body.instructions[value]
-        is_load = instruction.operation == "ld" and "param" in instruction.modifiers
-        address = instruction.address if is_load else None
-        if address is None or address.base is None:
-            return None
-        name: Operand | None = address.base
-        for _ in range(_DEEP):
-            if not isinstance(name, str) or name[:1] != "%":
-                break
-            # Of large parameters the address is in a register.
-            made = self.values.read(value, name)
-            if made is None or made < 0:
-                return None
-            setting = self.code.body.instructions[made]
-            if setting.isa.kind != "copy" or len(setting.operands) != 2:
-                return None
-            value, name = made, setting.operands[1]
-        if not isinstance(name, str) or name[:1] == "%":
-            return None
-        return f"{name}+{address.offset}" if address.offset else name
+        operands = (condition.first, condition.second)
+        first, second = (
+            self.form(self._affine.read(condition.index, one), depth) for one in operands
+        )
+        return None if first is None or second is None else condition.of(first, second)

@@ -6,6 +6,7 @@ dimension, or whose x extent is a multiple of 32.
 
 from __future__ import annotations
 
+from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
@@ -24,7 +25,7 @@ _STEPS = 32
 """How long a chain of bit operations is followed."""
 
 
-def broadcast_lane(code: Definitions, values: Values, index: int) -> str | None:
+def broadcast_lane(code: Definitions, affine: Affine, index: int) -> str | None:
     """The operand that says which one lane's value all lanes get, or None where none does."""
     instruction = code.body.instructions[index]
     if instruction.operation != "shfl" or "idx" not in instruction.modifiers:
@@ -32,21 +33,10 @@ def broadcast_lane(code: Definitions, values: Values, index: int) -> str | None:
     operands = [o for o in instruction.operands if isinstance(o, str)]
     position = len(operands) - (2 if "sync" in instruction.modifiers else 1)
     # d, a, b, c and, with sync, the mask of lanes.
-    if position < 2 or _constant(code, values, index, operands[position]) != _WHOLE_WARP:
+    last = affine.read(index, operands[position]) if position >= 2 else None
+    if last is None or last.number != _WHOLE_WARP:
         return None
     return operands[position - 1]
-
-
-def _constant(code: Definitions, values: Values, index: int, operand: str) -> int | None:
-    """A number, or what a register holds that is set to one."""
-    if operand.startswith("%"):
-        value = values.read(index, operand)
-        if value is None or value < 0:
-            return None
-        instruction = code.body.instructions[value]
-        source = instruction.operands[-1] if instruction.operation == "mov" else None
-        return number_of(source)
-    return number_of(operand)
 
 
 def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:

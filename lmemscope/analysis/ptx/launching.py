@@ -10,14 +10,14 @@ a parameter buffer, stores the arguments there and launches. CUDA 12 and newer c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.sources import Sources, passed
 from lmemscope.analysis.ptx.transfers import stored_values
-from lmemscope.formats.ptx_operands import displaced
+from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Dimensions, LaunchStream
 
 LAUNCHES = re.compile(r"(?:__)?cuda(?:CDP2)?LaunchDevice(V2)?(?:_ptsz)?")
@@ -85,7 +85,7 @@ def launch_sites(module: ModuleFlow, kernel: str) -> Iterator[LaunchSite]:
                 yield _site(code, call.index, sources, is_second=found[1] is not None)
 
 
-def _site(code: Definitions, index: int, sources: Sources, *, is_second: bool) -> LaunchSite:
+def _site(code: Dataflow, index: int, sources: Sources, *, is_second: bool) -> LaunchSite:
     name = code.function.name
     given = passed(code, index)
     buffer = given[0 if is_second else 1].get(0) if len(given) > 1 else None
@@ -149,22 +149,28 @@ def _stream(sources: Sources, function: str, value: str | None) -> LaunchStream:
     return "named" if number is None else _STREAMS.get(number, "unknown")
 
 
-def _arguments(code: Definitions, prepared: int) -> Iterator[Argument]:
+def _arguments(code: Dataflow, prepared: int) -> Iterator[Argument]:
     """What is stored through addresses that a buffer's is the start of."""
     instructions = code.body.instructions
     results = next(call.results for call in code.flow.calls if call.index == prepared)
-    places: dict[str, int] = {}
-    for index, instruction in enumerate(instructions[prepared + 1 :], prepared + 1):
-        address = instruction.address
-        if instruction.isa.control == "call" and not places:
-            return
-        if instruction.modifiers[:2] == ("ld", "param") and not places:
-            if address is not None and address.base in results:
-                places[str(instruction.operands[0])] = 0
-        elif (moved := displaced(instruction)) is not None and moved[0] in places:
-            places[str(instruction.operands[0])] = places[moved[0]] + moved[1]
-        elif instruction.isa.access == "store" and address is not None and address.base in places:
-            start = places[address.base] + address.offset
+    behind = range(prepared + 1, len(instructions))
+    loads = (index for index in behind if _loads_from(instructions[index], results))
+    buffer = next(loads, None)
+    if buffer is None or any(one.isa.control == "call" for one in instructions[behind[0] : buffer]):
+        return
+    start = code.affine.of(buffer)
+    for index in behind:
+        instruction = instructions[index]
+        form = code.affine.address(index) if instruction.isa.access == "store" else None
+        offset = form.plus(start, -1).number if form is not None else None
+        if offset is not None:
             wide = instruction.opcode.endswith("64")
             for value, place in stored_values(instruction):
-                yield Argument(index, start + place, value, wide)
+                yield Argument(index, offset + place, value, wide)
+
+
+def _loads_from(instruction: Instruction, places: Collection[str]) -> bool:
+    """Whether an instruction loads from one of some parameters."""
+    address = instruction.address
+    is_load = instruction.modifiers[:2] == ("ld", "param")
+    return is_load and address is not None and address.base in places

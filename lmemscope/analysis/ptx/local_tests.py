@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from lmemscope.analysis.ptx.conditions import Leaf
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_operands import registers_of
 
 _TEST = ("isspacep", "local")
 
@@ -32,7 +32,7 @@ class LocalTests:
         """The test that has found a pointer to be local on every way to an instruction, if any."""
         if not self._asks:
             return None
-        own = self._asked(self._instructions[index].predicate)
+        own = self._asked(index)
         if own is not None and own[1]:
             return own[0]
         flow = self._dataflow.flow
@@ -55,7 +55,7 @@ class LocalTests:
         flow, found = self._dataflow.flow, {}
         for number, block in enumerate(flow.blocks):
             branch = self._instructions[block.end - 1]
-            asked = self._asked(branch.predicate) if branch.operation == "bra" else None
+            asked = self._asked(block.end - 1) if branch.operation == "bra" else None
             if asked is None:
                 continue
             test, taken = asked
@@ -67,27 +67,13 @@ class LocalTests:
                     found[way] = test
         return found
 
-    def _asked(self, predicate: str | None) -> tuple[Instruction, bool] | None:
-        """The test that a predicate is the result of, and whether it holds if the test does."""
-        holds = True
-        seen: set[str] = set()
-        while predicate is not None:
-            if predicate.startswith("!"):
-                holds = not holds
-            (register,) = registers_of(predicate) or ("",)
-            made = self._dataflow.definitions.get(register, [])
-            if len(made) != 1 or register in seen:
-                return None
-            seen.add(register)
-            one = self._instructions[made[0]]
-            if _is_test(one):
-                return one, holds
-            if one.opcode not in ("not.pred", "mov.pred"):
-                return None
-            holds = holds == (one.operation == "mov")
-            source = one.operands[1]
-            predicate = source if isinstance(source, str) else None
-        return None
+    def _asked(self, index: int) -> tuple[Instruction, bool] | None:
+        """The test that an instruction's predicate is the result of, and whether it holds then."""
+        asked = self._dataflow.conditions.read(index, self._instructions[index].predicate)
+        if not isinstance(asked, Leaf) or asked.value is None or asked.value < 0:
+            return None
+        test = self._instructions[asked.value]
+        return (test, asked.holds) if _is_test(test) else None
 
 
 def _is_test(instruction: Instruction) -> bool:

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.analysis.ptx.affine import LANES, Affine
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
-from lmemscope.formats.ptx_operands import folded
-
-LANES = 32
-_DEEPEST = 12
-"""How deep what computes a constant is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +38,12 @@ class Parts:
 
     Args:
         code: the function.
-        values: its values.
+        values, affine: its own.
     """
 
-    def __init__(self, code: Definitions, values: Values) -> None:
+    def __init__(self, code: Definitions, values: Values, affine: Affine) -> None:
         self._instructions, self._values = code.body.instructions, values
+        self._affine = affine
 
     def of(self, index: int, operand: object) -> Part | None:
         """What an operand holds; None for a constant and what nothing writes."""
@@ -169,25 +166,16 @@ class Parts:
         """The mask of a butterfly shuffle whose segments hold both lanes of every pair."""
         if instruction.operation != "shfl" or "bfly" not in instruction.modifiers:
             return None
-        mask, bounds = (self._constant(index, operand) for operand in instruction.operands[2:4])
+        mask, bounds = (self._number(index, operand) for operand in instruction.operands[2:4])
         if mask is None or bounds is None or not 0 <= mask < LANES:
             return None
         # The last lane of a segment in the low bits, above them which bits tell segments apart.
         whole = bounds & (LANES - 1) == LANES - 1 and not (bounds >> 8) & mask
         return mask if whole else None
 
-    def _constant(self, index: int, operand: object, depth: int = _DEEPEST) -> int | None:
-        """A number, or what one is made of: headers compute bounds of ``WARP_SZ``."""
-        if operand == "WARP_SZ":
-            return LANES
-        if not isinstance(operand, str) or not operand.startswith("%"):
-            return number_of(operand)
-        value = self._values.read(index, operand)
-        if value is None or value < 0 or not depth:
-            return None
-        instruction = self._instructions[value]
-        given = [self._constant(value, one, depth - 1) for one in instruction.operands[1:]]
-        return None if instruction.predicate is not None else folded(instruction, given)
+    def _number(self, index: int, operand: object) -> int | None:
+        form = self._affine.read(index, operand)
+        return form.number if form is not None else None
 
 
 def _position(instruction: Instruction, register: str) -> int:

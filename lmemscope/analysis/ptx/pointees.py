@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Literal
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.transfers import is_pointer_load, stored_values
 from lmemscope.formats.ptx_body import Address, Instruction
@@ -47,7 +46,7 @@ class Pointees:
     def __init__(self, code: Definitions) -> None:
         self._code, self._body = code, code.body
         self._is_entry = code.function.kind == "entry"
-        self.depot = Depot(code.body)
+        self.depot = code.depot
         self.holders: frozenset[int] = frozenset()
         self._known = self._propagate()
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.analysis.ptx.affine import Iteration, Term
+from lmemscope.analysis.ptx.forms import Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.analysis.ptx.trips import UNKNOWN, Trips

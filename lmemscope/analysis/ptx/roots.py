@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction
@@ -50,7 +49,7 @@ class Roots:
     def __init__(self, code: Definitions, values: Values) -> None:
         self._code, self._values = code, values
         self._known: dict[Value, frozenset[Root]] = {}
-        self._depot = Depot(code.body)
+        self._depot = code.depot
 
     def of_address(self, index: int) -> frozenset[Root]:
         """What a memory instruction's address points into; empty where nothing tells."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.cases import Cases
 from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.counters import TripCounts
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.dependences import Dependences
 from lmemscope.analysis.ptx.graph import Loop
@@ -52,7 +52,6 @@ class Dataflow(Definitions):
         super().__init__(function, rows)
         given = given or (lambda name: "unknown")
         self._graph = Dependences(self, given, library, confined)
-        self._trips = TripCounts(self, self._graph.values, self._graph.control)
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
@@ -82,10 +81,16 @@ class Dataflow(Definitions):
         return self._graph.affine
 
     @property
+    def conditions(self) -> Conditions:
+        """Its predicates as trees."""
+        return self._graph.conditions
+
+    @property
     def trips(self) -> Trips:
         """How often its loops run."""
         if self._counts is None:
-            self._counts = Trips(self, self._graph.values, self._graph.control, self._largest)
+            parts = (self.values, self.control, self.affine, self.conditions)
+            self._counts = Trips(self, *parts, self._largest)
         return self._counts
 
     def bound(self, largest: Mapping[str, int]) -> None:
@@ -100,7 +105,7 @@ class Dataflow(Definitions):
     def weight(self, index: int) -> float:
         """How often an instruction is executed for each call, in the case that does most."""
         if self._cases is None:
-            self._cases = Cases(self, self._graph.values, self._graph.control, self.trips)
+            self._cases = Cases(self, self.affine, self.conditions, self.trips)
         runs = self._cases.runs(self.flow.block_of(index))
         return self.trips.weight(index) if runs else 0.0
 
@@ -287,7 +292,7 @@ class Dataflow(Definitions):
                 return Leaf("other", None)
             loops.append(inside)
         outermost = max(loops, key=lambda loop: len(loop.members))
-        constant = all(self._trips.is_constant(loop) for loop in loops)
+        constant = all(self.trips.is_constant(loop) for loop in loops)
         return Leaf("loop-counter", None, constant, outermost.header)
 
 

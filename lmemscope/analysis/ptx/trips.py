@@ -7,42 +7,38 @@ so any weight serves, as long as a loop that is unrolled four times weighs a fou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.conditions import (
+    Comparison,
+    Compound,
+    Condition,
+    Conditions,
+    Leaf,
+    Truth,
+    deciding,
+)
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.forms import Form, Given, Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.known_numbers import KnownNumbers
-from lmemscope.analysis.ptx.ranges import Ranges
-from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_isa import COMPARISONS
-from lmemscope.formats.ptx_operands import displaced
+from lmemscope.analysis.ptx.known_numbers import KnownNumbers, parameter_name
+from lmemscope.analysis.ptx.origins import Origins
+from lmemscope.analysis.ptx.values import Join, Values
+from lmemscope.formats.ptx_body import Instruction, number_of
 
 UNKNOWN = 32.0
 """Times that a loop runs whose count is not known (docs/fix.md)."""
 _MOST = 1 << 16
 _STEPS = 64
-"""Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Counter:
-    """What a loop counts.
-
-    Attributes:
-        start: the value that it begins with, or None.
-        number: the same as a number, where it is known.
-        offset: what is added to it where it is compared.
-        step: by which each iteration changes it.
-    """
-
-    start: Value | None
-    number: float | None
-    offset: int
-    step: int
+"""The largest step, and mask, of an unrolled loop."""
+_ENDLESS = 1 << 30
+"""What no loop that could be unrolled counts to: a limit for the type rather than for the loop."""
+_LARGEST = 4096
+"""Masks above this round a run-time count to whole steps of an unrolled loop: no maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +46,21 @@ class _Test:
     """A comparison that ends a loop.
 
     Attributes:
-        index: of the instruction.
+        compares: the comparison.
         first, second: what it compares.
-        holds: whether it does for two numbers.
         when: the outcome that ends the loop.
         is_last: whether it stands at the loop's end, so that an iteration has run before it.
     """
 
-    index: int
-    first: str
-    second: str
-    holds: Callable[[float, float], bool]
+    compares: Comparison
+    first: Form
+    second: Form
     when: bool
     is_last: bool
+
+    def sides(self) -> tuple[tuple[Form, Form], tuple[Form, Form]]:
+        """What it compares, either way."""
+        return (self.first, self.second), (self.second, self.first)
 
 
 class Trips:
@@ -70,10 +68,8 @@ class Trips:
 
     Args:
         code: the function.
-        values: its values.
-        control: its control dependence.
+        values, control, affine, conditions: its own.
         largest: numbers that parameters are at most, by their PTX names; they are taken to be it.
-        means: whether what counts from, or to, the counter of a loop around it has a mean count.
     """
 
     def __init__(
@@ -81,17 +77,19 @@ class Trips:
         code: Definitions,
         values: Values,
         control: Control,
+        affine: Affine,
+        conditions: Conditions,
         largest: Mapping[str, int] | None = None,
-        *,
-        means: bool = True,
     ) -> None:
         self._code, self._values, self._control = code, values, control
-        self._means = means
+        self._affine, self._conditions = affine, conditions
+        self._origins = Origins(code, values, control, affine)
+        self._numbers = KnownNumbers(code, affine, conditions)
         self._largest = dict(largest or {})
-        self._numbers = KnownNumbers(code, values, self._largest)
+        self._loops = {loop.header: loop for loop in code.flow.loops}
         self._weights: dict[int, float] = {}
         self._constants: dict[int, int | None] = {}
-        self._asking: set[int] = set()
+        self._ended: dict[int, list[_Test]] = {}
 
     def weight(self, index: int, headers: Collection[int] | None = None) -> float:
         """How often an instruction is executed for each call of its function.
@@ -109,8 +107,8 @@ class Trips:
     def count(self, loop: Loop) -> float:
         """How often a loop's body runs each time it is reached."""
         if loop.header not in self._weights:
-            self._weights[loop.header] = UNKNOWN  # while loops around it are looked at
-            self._weights[loop.header] = self._find(loop)
+            found = [count for test in self._tests(loop) for count in self._until(test, loop)]
+            self._weights[loop.header] = max(min(found), 1.0) if found else UNKNOWN
         return self._weights[loop.header]
 
     def written_out(self, loop: Loop) -> int | None:
@@ -134,8 +132,7 @@ class Trips:
     def exact_count(self, loop: Loop) -> float | None:
         """How often a loop runs that counts from a number to a number; the mean where these are
         made of a counter around it."""
-        found = [count for test in self._tests(loop) for count in self._exactly(test, loop)]
-        return max(min(found), 1.0) if found else None
+        return self._count(loop, self._known_in(loop, self._largest))
 
     def count_with(self, loop: Loop, numbers: Mapping[str, int]) -> float | None:
         """How often a loop runs where parameters have some numbers; None where that says nothing.
@@ -144,204 +141,144 @@ class Trips:
             loop: which.
             numbers: by the PTX names of parameters.
         """
-        return Trips(self._code, self._values, self._control, numbers).exact_count(loop)
+        return self._count(loop, self._known_in(loop, numbers))
 
     def constant_count(self, loop: Loop) -> int | None:
         """How often a loop runs at most, whatever the counters of loops around it."""
         if loop.header not in self._constants:
-            found = self._without_means.exact_count(loop)
+            found = self._count(loop, lambda term: None)
             self._constants[loop.header] = math.ceil(found) if found is not None else None
         return self._constants[loop.header]
 
-    @cached_property
-    def _without_means(self) -> Trips:
-        return Trips(self._code, self._values, self._control, means=False)
+    def is_constant(self, loop: Loop) -> bool:
+        """Whether some test in every iteration ends the loop after a constant number of them.
+
+        Other exits may end it sooner: unrolled with a guard, its indices are constants still.
+        """
+        return loop.header in self._constant
 
     def parameters(self, loop: Loop) -> set[str]:
         """Parameters that a loop begins or ends with, perhaps with constants added and the like."""
         found: set[str] = set()
         for test in self._tests(loop):
-            for register in (test.first, test.second):
-                value = self._values.read(test.index, register)
-                counter = self._counter(value, loop)
-                found |= self._numbers.parameters(counter.start if counter is not None else value)
+            for form in (test.first, test.second):
+                made_of = self._origins.of(form.without(Iteration(loop.header)))
+                places = {one for one in made_of if isinstance(one, Given)}
+                if len(made_of) == len(places) == 1:
+                    found |= set(map(parameter_name, places))
         return found
 
-    def step(self, value: Value, loop: Loop) -> int | None:
-        """By how much each turn of a loop changes a value; None of what it does not count."""
-        counter = self._counter(value, loop)
-        return counter.step if counter is not None else None
-
-    def _exactly(self, test: _Test, loop: Loop) -> list[float]:
-        """Iterations until a test ends the loop, from a number to a number; empty if not."""
-        for first, bound in ((test.first, test.second), (test.second, test.first)):
-            counter = self._counter(self._values.read(test.index, first), loop)
-            if counter is None or counter.number is None:
-                continue
-            limit = self._number(self._values.read(test.index, bound), number_of(bound))
-            count = None
-            if limit is not None:
-                count = _passed(test, counter, limit, swapped=first == test.second)
-            return [count] if count is not None else []
-        return []
-
-    def _find(self, loop: Loop) -> float:
-        found: list[float] = []
-        for test in self._tests(loop):
-            count = self._until(test, loop)
-            if count is not None:
-                found.append(count)
-        if not found:
-            turns = Ranges(self._code, self._values, self._control, self.count).turns(loop)
-            found += [turns] if turns is not None else []
-        return max(min(found), 1.0) if found else UNKNOWN
-
-    def _tests(self, loop: Loop) -> Iterator[_Test]:
+    def _tests(self, loop: Loop) -> list[_Test]:
         """The comparisons that may end a loop, of what every iteration comes to."""
-        for index, register, when in self._control.endings(loop):
-            yield from self._compared(index, register, when, is_last=index in loop.latches)
-
-    def _compared(self, index: int, register: str, when: bool, *, is_last: bool) -> Iterator[_Test]:
-        """The comparisons that make a predicate, perhaps negated, where each decides alone."""
-        value = self._values.read(index, register)
-        while value is not None and value >= 0:
-            test = self._code.body.instructions[value]
-            operands = [one for one in test.operands[1:] if isinstance(one, str)]
-            if test.operation == "not":
-                when = not when
-                value = self._values.read(value, operands[0])
-                continue
-            if test.operation == ("or" if when else "and") and len(operands) == 2:
-                for one in operands:
-                    yield from self._compared(value, one, when, is_last=is_last)
-                return
-            holds = COMPARISONS.get(test.modifiers[1]) if len(test.modifiers) > 2 else None
-            if test.operation == "setp" and len(operands) == 2 and holds is not None:
-                yield _Test(value, operands[0], operands[1], holds, when, is_last)
-            return
-
-    def _until(self, test: _Test, loop: Loop) -> float | None:
-        """Iterations until a test ends the loop; None where nothing tells."""
-        for first, bound in ((test.first, test.second), (test.second, test.first)):
-            counter = self._counter(self._values.read(test.index, first), loop)
-            if counter is None:
-                continue
-            read = self._values.read(test.index, bound)
-            limit = self._number(read, number_of(bound))
-            if counter.number is not None and limit is not None:
-                return _passed(test, counter, limit, swapped=first == test.second)
-            # Of an unrolled loop's remainder half of the steps are left on average.
-            mask = self._mask_of(read) or self._mask_of(counter.start)
-            if mask is not None:
-                return mask / 2
-            step = min(abs(counter.step), _STEPS)
-            # With something added to it the limit is another one.
-            if counter.start is not None and limit is not None and limit > 0 and counter.step > 0:
-                # From anywhere up to a constant: half of it on average.
-                return min(UNKNOWN, max(limit / 2, 1.0)) / step
-            # What it leaves over runs in the remainder, and both together as often as before.
-            copies = self._copies(loop, step)
-            return (UNKNOWN - (copies - 1) / 2) / copies if copies > 1 else None
-        return None
-
-    def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
-        """The counter that a loop's test compares, perhaps with something added that is fixed."""
-        begin = self._added(value)
-        if begin is None:
-            return None
-        value, offset = begin
-        members = self._control.blocks_of(loop)
-        if value >= 0:
-            instruction = self._code.body.instructions[value]
-            if instruction.operation not in ("add", "sub"):
-                return None
-            read = [
-                self._values.read(value, one)
-                for one in instruction.operands[1:]
-                if isinstance(one, str) and one[:1] == "%"
+        if loop.header not in self._ended:
+            self._ended[loop.header] = [
+                _Test(compares, first, second, when, index in loop.latches)
+                for index, register, when in self._control.endings(loop)
+                for compares in deciding(self._conditions.read(index, register), when)
+                if (first := self._affine.read(compares.index, compares.first)) is not None
+                and (second := self._affine.read(compares.index, compares.second)) is not None
             ]
-            inside = [one for one in read if one is None or self._values.block_of(one) in members]
-            counter = (
-                self._counter(inside[0], loop) if len(read) == 2 and len(inside) == 1 else None
-            )
-            return None if counter is None else _Counter(None, None, 0, counter.step)
-        join = self._values.join(value)
-        if join is None or self._control.loop_at.get(join.block) is not loop:
+        return self._ended[loop.header]
+
+    def _count(self, loop: Loop, known: Callable[[Term], float | None]) -> float | None:
+        """Iterations from a number to a number, where some terms are known."""
+        tests = self._tests(loop)
+        found = [one for test in tests if (one := self._passed(test, loop, known)) is not None]
+        return max(min(found), 1.0) if found else None
+
+    def _known_in(self, loop: Loop, numbers: Mapping[str, int]) -> Callable[[Term], float | None]:
+        """Numbers of parameters, and the means of what loops around one count."""
+
+        def known(term: Term) -> float | None:
+            if isinstance(term, Given):
+                return numbers.get(parameter_name(term))
+            around = self._loops.get(term.header) if isinstance(term, Iteration) else None
+            is_around = around is not None and loop.members < around.members
+            return (self.count(around) - 1) / 2 if around is not None and is_around else None
+
+        return known
+
+    def _number(self, form: Form, known: Callable[[Term], float | None]) -> float | None:
+        """What a form is; a minimum with a constant is taken to reach it: NVVM unrolls so far."""
+        number = self._numbers.of(form, known)
+        return number if number is not None else self._numbers.of(form, self._minimum)
+
+    def _minimum(self, term: Term) -> int | None:
+        one = self._instruction(term)
+        is_minimum = one is not None and one.operation == "min" and one.predicate is None
+        return number_of(one.operands[-1]) if one is not None and is_minimum else None
+
+    def _instruction(self, term: Term) -> Instruction | None:
+        """What computes a term; None of a join, and of what is computed nowhere."""
+        if not isinstance(term, int) or term < 0:
             return None
-        starts, steps = set(), set()
-        for before, brought in self._values.incoming(join).items():
-            if before not in members:
-                starts.add(brought)
+        return self._code.body.instructions[term]
+
+    def _passed(
+        self, test: _Test, loop: Loop, known: Callable[[Term], float | None]
+    ) -> float | None:
+        """Iterations until a test ends a loop; None where it would not, or nothing tells."""
+        own = Iteration(loop.header)
+        steps = test.first.factor(own), test.second.factor(own)
+        first, second = (
+            self._number(form.without(own), known) for form in (test.first, test.second)
+        )
+        if first is None or second is None or steps[0] == steps[1]:
+            return None
+        # No comparison changes but where one side comes to the other, or to where it wraps.
+        meeting = (second - first) / (steps[0] - steps[1])
+        if first % 1 or second % 1:
+            # The mean of what goes on as long as the sides are equal is one iteration more.
+            return max(0.0, meeting + (test.compares.of(0, 0) is not test.when)) + test.is_last
+        near = [meeting]
+        if test.compares.is_unsigned:
+            near += [-at / step for at, step in zip((first, second), steps, strict=True) if step]
+        turns = {0, *(int(at) + more for at in near for more in (0, 1, 2) if 0 <= at < _MOST)}
+        for passed in sorted(turns):
+            ends = first + steps[0] * passed, second + steps[1] * passed
+            if test.compares.of(*ends) is test.when:
+                fits = test.first.fits(ends[0]) and test.second.fits(ends[1])
+                return float(passed + test.is_last) if fits else None
+        return None
+
+    def _until(self, test: _Test, loop: Loop) -> Iterator[float]:
+        """Iterations until a test ends the loop, as far as anything tells."""
+        own, known = Iteration(loop.header), self._known_in(loop, self._largest)
+        count = self._passed(test, loop, known)
+        for counter, bound in test.sides() if count is None else ():
+            if not counter.factor(own):
                 continue
-            ended = self._added(brought)
-            if ended is None or ended[0] != value:
-                return None
-            steps.add(ended[1])
-        if len(steps) != 1 or len(starts) != 1 or steps == {0}:
+            if bound.factor(own):
+                return
+            limit = self._number(bound, known)
+            if limit is not None and self._number(counter.without(own), known) is not None:
+                return
+            # Of an unrolled loop's remainder half of the steps are left on average.
+            mask = self._mask_of(bound) or self._mask_of(counter.without(own))
+            step = min(abs(counter.factor(own)), _STEPS)
+            if mask is not None:
+                yield mask / 2
+            elif (
+                test.compares.relation not in ("eq", "ne")
+                and limit
+                and limit > 0 < counter.factor(own)
+            ):
+                # From anywhere up to a constant: half of it on average.
+                yield min(UNKNOWN, max(limit / 2, 1.0)) / step
+            elif (copies := self._copies(loop, step)) > 1:
+                # What it leaves over runs in the remainder, and both together as often as before.
+                yield (UNKNOWN - (copies - 1) / 2) / copies
+            return
+        if count is not None:
+            yield count
+
+    def _mask_of(self, form: Form) -> int | None:
+        """The small mask that a form, perhaps negated, was made with."""
+        if len(form.terms) != 1:
             return None
-        (start,), (step,) = starts, steps
-        return _Counter(start, self._number(start), offset, step)
-
-    def _added(self, value: Value | None) -> tuple[Value, int] | None:
-        """What constants were added to, and their sum."""
-        total = 0
-        for _ in range(_STEPS):
-            if value is None:
-                return None
-            if value < 0:
-                return value, total
-            instruction = self._code.body.instructions[value]
-            moved = displaced(instruction)
-            if instruction.predicate is not None or moved is None:
-                return value, total
-            before = self._values.read(value, moved[0])
-            if before is None:
-                return value, total
-            value, total = before, total + moved[1]
-        return None
-
-    def _number(self, value: Value | None, written: int | None = None) -> float | None:
-        """A constant; of the counter of a loop around, its mean."""
-        begin = self._added(value) if written is None else None
-        if begin is None:
-            return written
-        if begin[0] < 0:
-            return self._mean(begin[0], begin[1]) if self._means else None
-        instruction = self._code.body.instructions[begin[0]]
-        number = number_of(instruction.operands[-1])
-        # What a minimum with a constant bounds is taken to reach it: NVVM unrolls loops that far.
-        is_known = instruction.operation in ("mov", "min") and instruction.predicate is None
-        if not is_known or number is None:
-            number = self._numbers.of(begin[0]) if self._largest else None
-        return number + begin[1] if number is not None else None
-
-    def _mean(self, value: Value, offset: int) -> float | None:
-        join = self._values.join(value)
-        loop = self._control.loop_at.get(join.block) if join is not None else None
-        if loop is None or loop.header in self._asking:
-            return None
-        self._asking.add(loop.header)
-        counter = self._counter(value, loop)
-        self._asking.discard(loop.header)
-        if counter is None or counter.number is None:
-            return None
-        return counter.number + counter.step * (self.count(loop) - 1) / 2 + offset
-
-    def _mask_of(self, value: Value | None) -> int | None:
-        """The small mask that a value, perhaps negated, was made with."""
-        for _ in range(_STEPS):
-            if value is None or value < 0:
-                return None
-            instruction = self._code.body.instructions[value]
-            operands = instruction.operands
-            mask = number_of(operands[-1])
-            if instruction.operation == "and" and mask is not None and 0 < mask < _STEPS:
-                return mask
-            if instruction.operation != "neg" and instruction.isa.kind != "copy":
-                return None
-            source = operands[-1]
-            value = self._values.read(value, source) if isinstance(source, str) else None
-        return None
+        one = self._instruction(next(iter(form.terms)))
+        mask = number_of(one.operands[-1]) if one is not None and one.operation == "and" else None
+        return mask if mask is not None and 0 < mask < _STEPS else None
 
     def _copies(self, loop: Loop, step: int) -> int:
         """How often a loop's body stands in it: a step of the source's own makes no copy.
@@ -351,74 +288,120 @@ class Trips:
         """
         around = self._control.loops_of[self._code.flow.block_of(loop.header)]
         outside = {one.header for one in around} - {loop.header}
-        own = self._ends_of(loop)
-        masks = (mask for mask, headers, made in self._masks if headers <= outside and made & own)
+        own, tests = Iteration(loop.header), self._tests(loop)
+        made_of = {
+            term
+            for test in tests
+            for form in (test.first, test.second)
+            for term in self._origins.of(form.without(own))
+        }
+        masks = (
+            mask for mask, headers, made in self._masks if headers <= outside and made & made_of
+        )
         found = [mask + 1 for mask in masks if step % (mask + 1) == 0]
-        tests = sum(self._is_counted(test, loop, step) for test in self._tests(loop))
-        return max([1, *found, tests if tests and step % tests == 0 else 1])
-
-    def _is_counted(self, test: _Test, loop: Loop, step: int) -> bool:
-        """Whether a test compares what the loop counts by a step."""
-        read = (self._values.read(test.index, one) for one in (test.first, test.second))
-        counters = (self._counter(one, loop) for one in read)
-        return any(one is not None and abs(one.step) == step for one in counters)
+        counted = sum(
+            step in (abs(test.first.factor(own)), abs(test.second.factor(own))) for test in tests
+        )
+        return max([1, *found, counted if counted and step % counted == 0 else 1])
 
     @cached_property
-    def _masks(self) -> tuple[tuple[int, frozenset[int], frozenset[Value]], ...]:
+    def _masks(self) -> tuple[tuple[int, frozenset[int], frozenset[Term]], ...]:
         """Masks of remainders, with the headers of the loops that they are computed in, and what
-        they are computed of."""
-        found: dict[tuple[int, frozenset[int], frozenset[Value]], None] = {}
+        they are computed of.
+
+        The number of a thread or block is in all that differs between threads, and tells nothing.
+        """
+        found: dict[tuple[int, frozenset[int], frozenset[Term]], None] = {}
         for index, instruction in enumerate(self._code.body.instructions):
             mask = number_of(instruction.operands[-1]) if instruction.operation == "and" else None
             if mask is not None and 0 < mask < _STEPS and mask & (mask + 1) == 0:
                 loops = self._control.loops_of.get(self._code.flow.block_of(index), ())
-                masked = self._values.read(index, str(instruction.operands[1]))
-                made = frozenset(self._made_of([masked]))
-                found[mask, frozenset(one.header for one in loops), made] = None
+                masked = self._affine.read(index, instruction.operands[1])
+                made = self._origins.of(masked) if masked is not None else ()
+                told = frozenset(one for one in made if not isinstance(one, str))
+                found[mask, frozenset(one.header for one in loops), told] = None
         return tuple(found)
 
-    def _ends_of(self, loop: Loop) -> set[Value]:
-        """What a loop's end, and the start of its counter, are computed of."""
-        compared: list[Value | None] = []
-        for test in self._tests(loop):
-            for register in (test.first, test.second):
-                value = self._values.read(test.index, register)
-                counter = self._counter(value, loop)
-                compared.append(counter.start if counter and counter.start is not None else value)
-        return self._made_of(compared)
+    @cached_property
+    def _constant(self) -> frozenset[int]:
+        """Headers of the loops that end after a constant number of iterations.
 
-    def _made_of(self, values: Iterable[Value | None]) -> set[Value]:
-        """What values are computed of by arithmetic: loads, calls, and what paths bring together.
-
-        The number of a thread or block is in all that differs between threads, and tells nothing.
+        What one counts may be made of what others count, which end so too.
         """
-        work, seen, found = list(values), set[Value](), set[Value]()
-        while work:
-            value = work.pop()
-            if value is None or value in seen or len(seen) > _STEPS:
-                continue
-            seen.add(value)
-            if value < 0 or not self._code.body.instructions[value].isa.is_pure:
-                found.add(value)
-                continue
-            operands = self._code.body.instructions[value].operands[1:]
-            registers = [one for one in operands if isinstance(one, str) and one[:1] == "%"]
-            work += [self._values.read(value, one) for one in registers]
-        return found
+        found: set[int] = set()
+        left = list(self._loops.values())
+        while True:
+            more = [one for one in left if self._ends_constantly(one, found)]
+            if not more:
+                return frozenset(found)
+            found |= {one.header for one in more}
+            left = [one for one in left if one.header not in found]
 
+    def _ends_constantly(self, loop: Loop, constant: Collection[int]) -> bool:
+        return any(
+            self._ends(self._conditions.read(index, register), loop, constant, when=when)
+            for index, register, when in self._control.endings(loop)
+        )
 
-def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:
-    """Iterations of a loop that counts from a number to another; None where it would not end."""
-    assert counter.number is not None
-    begin = counter.number + counter.offset
+    def _ends(
+        self, condition: Condition, loop: Loop, constant: Collection[int], *, when: bool
+    ) -> bool:
+        """Whether counting alone makes a condition ``when`` sooner or later."""
+        if isinstance(condition, Comparison):
+            return self._compares(condition, loop, constant)
+        if isinstance(condition, Compound) and condition.join != "odd":
+            parts = [self._ends(one, loop, constant, when=when) for one in condition.parts]
+            return any(parts) if (condition.join == "any") == when else all(parts)
+        if not isinstance(condition, Leaf) or condition.value is None:
+            return False
+        join, when = self._values.join(condition.value), when == condition.holds
+        return join is not None and self._ends_by_choice(join, loop, constant, when=when)
 
-    def ends(passed: int) -> bool:
-        at = begin + counter.step * passed
-        return test.holds(*((limit, at) if swapped else (at, limit))) is test.when
+    def _ends_by_choice(
+        self, join: Join, loop: Loop, constant: Collection[int], *, when: bool
+    ) -> bool:
+        """Whether a predicate is a constant where a counter says so: ``i < 9 && data[i] > d``."""
+        incoming = self._values.incoming(join)
+        ends = {
+            before
+            for before, value in incoming.items()
+            if value is not None and self._conditions.of(value) == Truth(when)
+        }
+        if self._control.loop_at.get(join.block) is loop:
+            # A counter to two can become a flag: set before the loop, and taken back in it.
+            return ends >= incoming.keys() & self._control.blocks_of(loop)
+        if join.block in self._control.loop_at or not ends:
+            return False
+        for block in self._control.choosing(join.block, incoming, None):
+            index, registers = self._control.condition(block)
+            for register in registers:
+                chosen_by = self._conditions.read(index, register)
+                if isinstance(chosen_by, Comparison):
+                    return self._compares(chosen_by, loop, constant)
+        return False
 
-    # No comparison changes but where the counter comes to the limit, and behind it.
-    before, rest = divmod(limit - begin, counter.step)
-    for passed in sorted({0, int(before) + bool(rest), int(before) + 1}):
-        if 0 <= passed < _MOST and ends(passed):
-            return float(passed + test.is_last)
-    return None
+    def _compares(self, one: Comparison, loop: Loop, constant: Collection[int]) -> bool:
+        """Whether a counter of the loop is compared with what has a constant maximum."""
+        first, second = (self._affine.read(one.index, given) for given in (one.first, one.second))
+        if first is None or second is None:
+            return False
+        if any(abs(form.number or 0) >= _ENDLESS for form in (first, second)):
+            return False
+        allowed = {Iteration(header) for header in constant}
+        own = Iteration(loop.header)
+        apart = first.plus(second, -1)
+        if apart.terms.keys() == {own} and apart.constant / apart.factor(own) > 0:
+            return False  # It goes away from its end.
+        for counter, bound in ((first, second), (second, first)):
+            made_of = self._origins.of(counter)
+            if own in made_of and made_of <= {own, *allowed}:
+                return self._origins.of(bound) <= allowed or self._has_maximum(bound)
+        return False
+
+    def _has_maximum(self, form: Form) -> bool:
+        """Whether it is the minimum with a constant, the remainder of one, or masked with one."""
+        one = self._instruction(next(iter(form.terms))) if len(form.terms) == 1 else None
+        if one is None or not one.isa.bounds or one.predicate is not None:
+            return False
+        numbers = map(number_of, one.operands[1:])
+        return any(number is not None and 0 <= number <= _LARGEST for number in numbers)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
+from lmemscope.analysis.ptx.conditions import Comparison, Conditions
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
-from lmemscope.formats.ptx_operands import displaced
 
 _LARGEST = 6
 """Loops are unrolled 64 times at most."""
@@ -24,11 +24,11 @@ class Unrolled:
 
     Args:
         code: the function.
-        values: its values.
+        values, conditions: its own.
     """
 
-    def __init__(self, code: Definitions, values: Values) -> None:
-        self._code, self._values = code, values
+    def __init__(self, code: Definitions, values: Values, conditions: Conditions) -> None:
+        self._code, self._values, self._conditions = code, values, conditions
 
     def is_rounded(self, index: int) -> bool:
         """Whether an instruction rounds a trip count down to whole steps of an unrolled loop."""
@@ -48,37 +48,11 @@ class Unrolled:
 
     def remainder(self, test: Value) -> Value | None:
         """The ``n`` of which a test compares ``n & (2^k - 1)`` with a constant, else None."""
-        compared = self._comparison(test)
-        if compared is None:
+        compared = self._conditions.of(test)
+        if not isinstance(compared, Comparison) or number_of(compared.second) is None:
             return None
-        operands = self._code.body.instructions[compared].operands[1:]
-        masked = self._source(compared)
-        if len(operands) != 2 or masked is None or number_of(operands[1]) is None:
-            return None
-        return self.masked(masked)
-
-    def _comparison(self, test: Value | None) -> Value | None:
-        """The comparison that a predicate is, perhaps negated: by ``not``, or by a constant."""
-        while test is not None and test >= 0:
-            instruction = self._code.body.instructions[test]
-            if instruction.operation == "setp":
-                return test
-            operands = instruction.operands[1:]
-            if instruction.operation == "xor" and self._is_constant(test, operands[1]):
-                operands = operands[:1]
-            if instruction.operation not in ("not", "xor") or len(operands) != 1:
-                return None
-            test = self._source(test)
-        return None
-
-    def _is_constant(self, index: int, operand: object) -> bool:
-        if number_of(operand) is not None:
-            return True
-        value = self._values.read(index, operand) if isinstance(operand, str) else None
-        if value is None or value < 0:
-            return False
-        instruction = self._code.body.instructions[value]
-        return instruction.operation == "mov" and number_of(instruction.operands[1]) is not None
+        masked = self._values.read(compared.index, compared.first)
+        return self.masked(masked) if masked is not None else None
 
     def masked(self, value: Value) -> Value | None:
         """The ``n`` of which a value is ``n & (2^k - 1)``, else None."""
@@ -88,23 +62,6 @@ class Unrolled:
         number = number_of(instruction.operands[-1]) or 0
         is_mask = number & (number + 1) == 0 and 0 < number.bit_length() <= _LARGEST
         return self._source(value) if instruction.operation == "and" and is_mask else None
-
-    def without_steps(self, value: Value) -> tuple[Value | None, str] | None:
-        """What constants were added to: a value, or a constant; None where that is not seen."""
-        for _ in range(1 << _LARGEST):
-            if value < 0:
-                return value, ""
-            instruction = self._code.body.instructions[value]
-            if instruction.predicate is not None:
-                return None
-            if instruction.operation == "mov" and number_of(instruction.operands[1]) is not None:
-                return None, "constant"
-            moved = displaced(instruction)
-            before = self._values.read(value, moved[0]) if moved is not None else None
-            if before is None:
-                return value, ""
-            value = before
-        return None
 
     def _source(self, index: int) -> Value | None:
         operand = self._code.body.instructions[index].operands[1]

@@ -230,9 +230,9 @@ def test_a_member_of_a_parameter_is_told_from_others() -> None:
     """The address of a large parameter is in a register: its name, and the place, tell which."""
     by_register = walk().replace(
         "ld.param.u32 %n, [k_param_1];",
-        "mov.b64 %rd8, k_param_2;\nmov.u64 %rd9, %rd8;\nld.param.u32 %n, [%rd9+{}];",
+        "mov.b64 %rd8, k_param_1;\nmov.u64 %rd9, %rd8;\nld.param.u32 %n, [%rd9+{}];",
     )
-    for place, name in ((0, "k_param_2"), (8, "k_param_2+8")):
+    for place, name in ((0, "k_param_1"), (8, "k_param_1+8")):
         body = by_register.replace("{}", str(place))
         assert work(body).largest == ((name, 6),)
         assert turns(body.replace("depot0[24]", "depot0[4096]"), {name: 6}) == 6
