@@ -10,7 +10,7 @@ from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.leaves import special
+from lmemscope.analysis.ptx.origins import Origin, Origins
 from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_isa import Kind
@@ -37,13 +37,12 @@ class Iterations:
         conditions: Conditions,
     ) -> None:
         self._code, self._values, self._control = code, values, control
-        self._affine = affine
+        self._affine, self._origins = affine, Origins(code, values, control, affine)
         self._unrolled = Unrolled(code, values, conditions)
         self._counting: dict[tuple[int, int], bool] = {}
-        self._tests: dict[int, frozenset[str | int]] = {}
+        self._tests: dict[int, frozenset[Origin]] = {}
         self._reads: dict[Value, tuple[Value, ...]] = {}
-        self._behind: dict[Value, frozenset[str | int]] = {}
-        self._origins: dict[Value, frozenset[str | int]] = {}
+        self._behind: dict[Value, frozenset[Origin]] = {}
 
     def loops_left(self, block: int, value: Value) -> list[Loop]:
         """Loops that a value comes out of, seen from a block, and in which it changes."""
@@ -56,19 +55,19 @@ class Iterations:
             if block not in self._control.blocks_of(loop) and self._changes(value, loop)
         ]
 
-    def ran(self, join: Join) -> frozenset[str | int]:
+    def ran(self, join: Join) -> frozenset[Origin]:
         """What decides how often counted loops run that a joined value comes out of."""
-        found: frozenset[str | int] = frozenset()
+        found: frozenset[Origin] = frozenset()
         for value in self._values.incoming(join).values():
             if value is not None:
                 found |= self._bounds_behind(join.block, value)
         return found
 
-    def _bounds_behind(self, block: int, value: Value) -> frozenset[str | int]:
+    def _bounds_behind(self, block: int, value: Value) -> frozenset[Origin]:
         """The same of one value, seen from a block."""
         if value not in self._behind:
             for group in strong_components([value], self.read_by, self._behind):
-                bounds: frozenset[str | int] = frozenset()
+                bounds: frozenset[Origin] = frozenset()
                 for member in group:
                     at = self._values.block_of(member)
                     for source in self.read_by(member):
@@ -107,12 +106,12 @@ class Iterations:
             for loop in flow.loops
         )
 
-    def remaining(self, test: Value) -> frozenset[str | int] | None:
+    def remaining(self, test: Value) -> frozenset[Origin] | None:
         """What makes up the ``n`` whose ``n & (2^k - 1)`` a test compares; None for another."""
         counted = self._unrolled.remainder(test)
         return self._origin(counted) if counted is not None else None
 
-    def left_over(self, value: Value) -> frozenset[str | int] | None:
+    def left_over(self, value: Value) -> frozenset[Origin] | None:
         """What makes up the ``n`` of which a value is ``n & (2^k - 1)``; None for another."""
         counted = self._unrolled.masked(value)
         return self._origin(counted) if counted is not None else None
@@ -126,9 +125,9 @@ class Iterations:
             form is not None and form.terms == first.terms for form in forms
         )
 
-    def bound(self, loop: Loop) -> frozenset[str | int]:
+    def bound(self, loop: Loop) -> frozenset[Origin]:
         """What the tests of a loop's counters are made of."""
-        found: frozenset[str | int] = frozenset()
+        found: frozenset[Origin] = frozenset()
         for block in self._control.exits(loop):
             if self.counts(block, loop):
                 found |= self.tested(block)
@@ -159,67 +158,28 @@ class Iterations:
             work += self.read_by(value)
         return True
 
-    def tested(self, block: int) -> frozenset[str | int]:
+    def tested(self, block: int) -> frozenset[Origin]:
         """What a block's branch tests."""
         if block not in self._tests:
             index, registers = self._control.condition(block)
             self._tests[block] = self._made_of(index, registers)
         return self._tests[block]
 
-    def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
-        """Where values come from, without what chose them.
-
-        Special registers and named places by name, other loads and calls by their instruction,
-        what loops count by its join.
-        """
-        found: set[str | int] = set()
+    def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[Origin]:
+        """Where values come from, without what chose them, and where that meets."""
+        found: set[Origin] = set()
         for register in registers:
-            if special(register) is not None:
-                found.add(register)
-            value = self._values.read(index, register)
-            if value is not None:
-                found |= self._origin(value)
-        return frozenset(found)
+            form = self._affine.read(index, register)
+            if form is not None:
+                found |= self._origins.of(form)
+        return frozenset(filter(self._is_source, found))
 
-    def _origin(self, value: Value) -> frozenset[str | int]:
-        if value not in self._origins:
-            for group in strong_components([value], self._computed_from, self._origins):
-                found: set[str | int] = set()
-                for member in group:
-                    found |= self._entering(member)
-                    if self._is_counted(member):
-                        found.add(member)
-                    for source in self._computed_from(member):
-                        if source not in group:
-                            found |= self._origins[source]
-                self._origins |= dict.fromkeys(group, frozenset(found))
-        return self._origins[value]
+    def _origin(self, value: Value) -> frozenset[Origin]:
+        return frozenset(filter(self._is_source, self._origins.of(self._affine.of(value))))
 
-    def _is_counted(self, value: Value) -> bool:
-        """Whether a value is what a loop goes on with: it is made of constants alone, perhaps."""
-        join = self._values.join(value)
-        return join is not None and join.block in self._control.loop_at
-
-    def _computed_from(self, value: Value) -> tuple[Value, ...]:
-        if value >= 0 and may_change(self._code.body.instructions[value]):
-            return ()
-        return self.read_by(value)
-
-    def _entering(self, value: Value) -> set[str | int]:
-        """What a value is by itself, of what `_made_of` gives."""
-        if value < 0:
-            return set()
-        instruction = self._code.body.instructions[value]
-        if not may_change(instruction):
-            return {name for name in self._code.depends_on(value) if special(name) is not None}
-        address = instruction.address
-        if address is None or address.base is None or instruction.isa.access != "load":
-            return {value}
-        # What is read from one place twice is one thing: a parameter, a limit that is loaded again.
-        place = str(address.base)
-        if place.startswith("%"):
-            place = str(self._values.read(value, place))
-        return {f"{place}+{address.offset}"}
+    def _is_source(self, origin: Origin) -> bool:
+        join = self._values.join(origin) if isinstance(origin, int) else None
+        return join is None or join.block in self._control.loop_at
 
     def read_by(self, value: Value) -> tuple[Value, ...]:
         """Values that an instruction reads or that meet in a join, without what chose them."""

@@ -13,6 +13,7 @@ from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.iterations import Iterations
+from lmemscope.analysis.ptx.origins import Origin
 from lmemscope.analysis.ptx.values import Value, Values
 
 _NOWHERE: frozenset[int] = frozenset()
@@ -95,7 +96,7 @@ class Remainders:
         )
         return region.union(passed) if remains or goes_on else _NOWHERE
 
-    def _is_remainder(self, loop: Loop, count: frozenset[str | int]) -> bool:
+    def _is_remainder(self, loop: Loop, count: frozenset[Origin]) -> bool:
         """Whether a loop runs as many iterations as steps leave over of a count."""
         members = self._control.blocks_of(loop)
         seen: set[Value] = set()
@@ -121,7 +122,7 @@ class Remainders:
         read = (self._values.read(index, register) for register in registers)
         return [value for value in read if value is not None]
 
-    def _skipped(self, block: int, bound: frozenset[str | int]) -> frozenset[int]:
+    def _skipped(self, block: int, bound: frozenset[Origin]) -> frozenset[int]:
         """The blocks that a branch skips, where both its ways meet behind them.
 
         What is entered from elsewhere, too, is so only where a count decides that the first part
@@ -155,6 +156,6 @@ class Remainders:
             (block,) = blocks[block].predecessors
         return block
 
-    def _is_counted(self, block: int, bound: frozenset[str | int]) -> bool:
+    def _is_counted(self, block: int, bound: frozenset[Origin]) -> bool:
         tested = self._iterations.tested(block)
         return bool(tested) and tested <= bound

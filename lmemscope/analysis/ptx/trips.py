@@ -26,7 +26,7 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.forms import Form, Given, Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.known_numbers import KnownNumbers, parameter_name
-from lmemscope.analysis.ptx.origins import Origins
+from lmemscope.analysis.ptx.origins import Origin, Origins
 from lmemscope.analysis.ptx.values import Join, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
 
@@ -305,13 +305,13 @@ class Trips:
         return max([1, *found, counted if counted and step % counted == 0 else 1])
 
     @cached_property
-    def _masks(self) -> tuple[tuple[int, frozenset[int], frozenset[Term]], ...]:
+    def _masks(self) -> tuple[tuple[int, frozenset[int], frozenset[Origin]], ...]:
         """Masks of remainders, with the headers of the loops that they are computed in, and what
         they are computed of.
 
         The number of a thread or block is in all that differs between threads, and tells nothing.
         """
-        found: dict[tuple[int, frozenset[int], frozenset[Term]], None] = {}
+        found: dict[tuple[int, frozenset[int], frozenset[Origin]], None] = {}
         for index, instruction in enumerate(self._code.body.instructions):
             mask = number_of(instruction.operands[-1]) if instruction.operation == "and" else None
             if mask is not None and 0 < mask < _STEPS and mask & (mask + 1) == 0:
