@@ -25,13 +25,14 @@ _WIDEST = 64
 
 
 @lru_cache(maxsize=1 << 12)
-def _is_float(opcode: str) -> bool:
+def is_float_opcode(opcode: str) -> bool:
+    """Whether instructions of an opcode compute with floating-point numbers."""
     return any(map(_FLOAT.fullmatch, parts_of_opcode(opcode)[1:]))
 
 
 def is_float(instruction: Instruction) -> bool:
     """Whether an instruction computes with floating-point numbers."""
-    return _is_float(instruction.opcode)
+    return is_float_opcode(instruction.opcode)
 
 
 def may_change(instruction: Instruction) -> bool:
@@ -78,6 +79,8 @@ def read(instruction: Instruction) -> tuple[str, ...]:
 
 def registers_of(operand: Operand | None) -> list[str]:
     """Registers that an operand names; of a part of one, the register."""
+    if isinstance(operand, str) and operand[:1] == "%" and "." not in operand:
+        return [operand]  # Nearly all.
     if isinstance(operand, Address):
         return [operand.base] if operand.base is not None and operand.base[:1] == "%" else []
     if isinstance(operand, Vector):

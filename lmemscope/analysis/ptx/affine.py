@@ -11,8 +11,7 @@ may: a form says in how few bits it was computed, and who counts with it asks `F
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 
 from lmemscope.analysis.ptx.components import strong_components
@@ -25,6 +24,7 @@ from lmemscope.analysis.ptx.forms import (
     Form,
     Given,
     Iteration,
+    Term,
     alone,
     has_base,
     is_base,
@@ -32,11 +32,12 @@ from lmemscope.analysis.ptx.forms import (
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
-from lmemscope.formats.ptx_operands import INEXACT, folded, is_float, result_bits
+from lmemscope.formats.ptx_isa import parts_of_opcode, row_of
+from lmemscope.formats.ptx_operands import INEXACT, folded, is_float_opcode, result_bits
 
 LANES = 32
 """What ``WARP_SZ`` is."""
-_WORD = 32
+_WORD, _MOST_TERMS = 32, 16
 
 
 class Affine:
@@ -63,7 +64,9 @@ class Affine:
         if address is None:
             return None
         found = self.read(index, address.base) if address.base is not None else ZERO
-        return None if found is None else found.plus(Form(address.offset))
+        if found is None or not address.offset:
+            return found
+        return found.plus(Form(address.offset))
 
     def depot_offset(self, index: int) -> int | None:
         """The byte of the function's own memory that an instruction accesses, if it is constant."""
@@ -129,25 +132,25 @@ class Affine:
         return known[value]
 
     def _follow(self, value: Value, known: dict[Value, Form]) -> None:
-        if value in known:
-            return
-        is_open = known is self._open
+        """Find the form of a value, and of what it is made of."""
+        work = [value]
+        while work:
+            one = work[-1]
+            if one in known:
+                work.pop()
+                continue
+            left = [source for source in self._sources(one, known) if source not in known]
+            if not left:
+                known[one] = self._form(one, known)
+                work.pop()
+            work += left
 
-        def depends_on(one: Value) -> list[Value]:
-            return self._sources(one, is_open)
-
-        for group in strong_components([value], depends_on, known):
-            for one in sorted(group):
-                # Where blocks lead into each other without a header nothing is known.
-                circular = len(group) > 1 or one in depends_on(one)
-                known[one] = alone(one) if circular else self._form(one, known)
-
-    def _sources(self, value: Value, is_open: bool) -> list[Value]:
-        """Values that a form is made of."""
+    def _sources(self, value: Value, known: dict[Value, Form]) -> list[Value]:
+        """Values that a form is made of; no value is made of itself through them."""
         join = self._values.join(value)
         if join is not None:
             loop = self._control.loop_at.get(join.block)
-            if loop is not None and is_open:
+            if join.block in self._tangled or (loop is not None and known is self._open):
                 return []
             return [one for one in self._entering(join, loop) if one is not None]
         instruction = self._instructions[value]
@@ -176,7 +179,7 @@ class Affine:
         if join is None:
             return self._computed(value, known)
         loop = self._control.loop_at.get(join.block)
-        if loop is not None and known is self._open:
+        if join.block in self._tangled or (loop is not None and known is self._open):
             return alone(value)
         brought = self._entering(join, loop)
         forms = [self._form_of(one, join.register, known) for one in brought]
@@ -203,7 +206,7 @@ class Affine:
         first = steps[0] if steps else ZERO
         if first.number is not None and all(step == first for step in steps):
             return self._stepped(start, first.constant, join, loop)
-        behind = self._behind(join, loop, start)
+        behind = self._behind(value, join, loop, start)
         if behind is not None:
             return behind
         return self._spread(value, start, gcd(*(gcd(s.constant, s.divisor) for s in steps)))
@@ -247,33 +250,43 @@ class Affine:
         found = start.plus(Form(0, {Iteration(loop.header): step}))
         indices = self._code.definitions[join.register]
         bits = min(result_bits(self._instructions[one]) for one in indices)
-        return replace(found, bits=min(found.bits, bits))
+        return found.in_bits(bits)
 
-    def _behind(self, join: Join, loop: Loop, start: Form) -> Form | None:
-        """A counter that has what another one had an iteration ago, and begins a step before it."""
+    def _behind(self, value: Value, join: Join, loop: Loop, start: Form) -> Form | None:
+        """What a loop computes of its counters for the next iteration; None for any other.
+
+        It counts as they do if it begins with what an iteration before the first would have made.
+        """
         latches = self._latches(join, loop)
         first = latches[0]
-        if first is None or len(first.terms) != 1 or any(one != first for one in latches):
+        if first is None or any(one != first for one in latches):
             return None
-        ((other, factor),) = first.terms.items()
-        ahead = self._values.join(other) if isinstance(other, int) else None
-        if ahead is None or not isinstance(other, int) or factor != 1:
-            return None
-        if self._control.loop_at.get(ahead.block) is not loop:
-            return None
-        steps = {self._own_step(other, one) for one in self._latches(ahead, loop)}
-        step = steps.pop() if len(steps) == 1 else None
-        begins = set(self._entering(ahead, loop))
-        begin = begins.pop() if len(begins) == 1 else None
-        if step is None or begin is None:
-            return None
-        before = self.of(begin).plus(Form(first.constant - step))
+        found, step = Form(first.constant), 0
+        for term, factor in first.terms.items():
+            made = Form(0, {term: 1})
+            if isinstance(term, int):
+                other = self._values.join(term)
+                counts = other is not None and self._control.loop_at.get(other.block) is loop
+                own = self._own_step(term, other, loop) if counts and other is not None else 0
+                if own is None or term == value or (not counts and self._is_inside(term, loop)):
+                    return None
+                made, step = self.of(term), step + factor * own
+            elif isinstance(term, tuple) and self._is_inside(term[0], loop):
+                return None
+            found = found.plus(made, factor)
+        before = found.without(Iteration(loop.header)).plus(Form(-step))
         return self._stepped(start, step, join, loop) if before == start else None
 
-    def _own_step(self, value: Value, latch: Form | None) -> int | None:
-        """What a join's latch adds to it; None where that is no constant."""
-        follows = latch is not None and latch.factor(value) == 1
-        return latch.without(value).number if latch is not None and follows else None
+    def _is_inside(self, value: Value, loop: Loop) -> bool:
+        return self._values.block_of(value) in self._control.blocks_of(loop)
+
+    def _own_step(self, value: Value, join: Join, loop: Loop) -> int | None:
+        """What a loop adds to a join of its header; None where that is no constant."""
+        steps = set()
+        for latch in self._latches(join, loop):
+            follows = latch is not None and latch.factor(value) == 1
+            steps.add(latch.without(value).number if latch is not None and follows else None)
+        return steps.pop() if len(steps) == 1 else None
 
     def _either(self, value: Value, forms: Iterable[Form | None]) -> Form:
         """One of several forms."""
@@ -316,8 +329,16 @@ class Affine:
         if None not in numbers:
             number = folded(instruction, numbers)
             return Form(_signed(number, bits)) if number is not None else alone(value)
-        found = self._combined(value, instruction, forms)
-        return found if found.bits <= bits else replace(found, bits=bits)
+        return self._shortened(value, self._combined(value, instruction, forms)).in_bits(bits)
+
+    def _shortened(self, value: Value, form: Form) -> Form:
+        """A form of not too many terms: sums of hundreds of loads are no addresses."""
+        if len(form.terms) <= _MOST_TERMS:
+            return form
+        rest = gcd(*(factor for term, factor in form.terms.items() if not is_base(term)))
+        kept: dict[Term, int] = {value: rest}
+        kept.update((term, factor) for term, factor in form.terms.items() if is_base(term))
+        return Form(form.constant, kept, form.bits, form.base_offset)
 
     def _parameter(self, value: Value, instruction: Instruction, known: dict[Value, Form]) -> Form:
         """What is loaded from a parameter of the function."""
@@ -379,6 +400,22 @@ class Affine:
         return gcd(form.constant, *factors)
 
     @cached_property
+    def _tangled(self) -> frozenset[int]:
+        """Blocks that lead into each other without a header that all ways pass."""
+        flow = self._code.flow
+        back = {
+            (flow.block_of(latch), flow.block_of(loop.header))
+            for loop in flow.loops
+            for latch in loop.latches
+        }
+
+        def ahead(block: int) -> list[int]:
+            return [one for one in flow.blocks[block].successors if (block, one) not in back]
+
+        groups = strong_components(range(len(flow.blocks)), ahead)
+        return frozenset(block for group in groups if len(group) > 1 for block in group)
+
+    @cached_property
     def _alignments(self) -> Mapping[str, int]:
         """Of the function's own variables."""
         return {one.name: one.align for one in self._code.body.locals}
@@ -386,15 +423,18 @@ class Affine:
 
 def _is_followed(instruction: Instruction) -> bool:
     """Whether an instruction's result may be a form of more than itself."""
-    if instruction.predicate is not None or is_float(instruction):
+    if instruction.predicate is not None or not _may_be_linear(instruction.opcode):
         return False
-    if not instruction.operands or isinstance(instruction.operands[0], Vector):
-        return False
-    row = instruction.isa
-    if not INEXACT.isdisjoint(instruction.modifiers):
+    return bool(instruction.operands) and not isinstance(instruction.operands[0], Vector)
+
+
+@lru_cache(maxsize=1 << 12)
+def _may_be_linear(opcode: str) -> bool:
+    row, modifiers = row_of(opcode), parts_of_opcode(opcode)
+    if is_float_opcode(opcode) or not INEXACT.isdisjoint(modifiers):
         return False
     if row.access == "load":
-        return "param" in instruction.modifiers
+        return "param" in modifiers
     return row.is_pure and not row.carries and (row.fold is not None or row.kind == "choice")
 
 

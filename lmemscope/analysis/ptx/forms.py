@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import gcd
 from typing import TypeGuard
 
@@ -41,7 +41,7 @@ Term = Value | str | tuple[Value, str] | Given | Iteration
 that it decides; with a register, it is one of several results."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # Not frozen: one is made for every instruction.
 class Form:
     """A constant and multiples of terms, added up.
 
@@ -62,6 +62,12 @@ class Form:
     def number(self) -> int | None:
         """The number that it is; None with terms."""
         return None if self.terms else self.constant
+
+    def in_bits(self, bits: int) -> Form:
+        """The same in registers of some bits."""
+        if bits >= self.bits:
+            return self
+        return Form(self.constant, self.terms, bits, self.base_offset)
 
     def factor(self, term: Term) -> int:
         """That of a term; 0 without it."""
@@ -88,8 +94,10 @@ class Form:
 
     def without(self, term: Term) -> Form:
         """The rest beside a term."""
+        if term not in self.terms:
+            return self
         rest = {one: factor for one, factor in self.terms.items() if one != term}
-        return replace(self, terms=rest)
+        return Form(self.constant, rest, self.bits, self.base_offset)
 
     def fits(self, number: float) -> bool:
         """Whether its registers hold a number, with a sign or without."""

@@ -14,6 +14,7 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.iterations import Iterations
 from lmemscope.analysis.ptx.origins import Origin
+from lmemscope.analysis.ptx.unrolled import ROUNDING
 from lmemscope.analysis.ptx.values import Value, Values
 
 _NOWHERE: frozenset[int] = frozenset()
@@ -51,7 +52,9 @@ class Remainders:
 
     def is_start(self, index: int) -> bool:
         """Whether an instruction computes where the second part of an unrolled loop begins."""
-        return any(self.zone(loop) for loop in self._iterations.rounded(index))
+        return self._code.body.instructions[index].operation in ROUNDING and any(
+            self.zone(loop) for loop in self._iterations.rounded(index)
+        )
 
     @cached_property
     def _holding(self) -> dict[int, tuple[Loop, ...]]:

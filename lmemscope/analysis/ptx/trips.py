@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.conditions import (
@@ -98,11 +99,11 @@ class Trips:
             index: of the instruction.
             headers: count only loops that begin at these; None counts all.
         """
-        product = 1.0
+        often = 1.0
         for loop in self._control.loops_of.get(self._code.flow.block_of(index), ()):
             if headers is None or loop.header in headers:
-                product *= self.count(loop)
-        return product
+                often *= self.count(loop)
+        return often
 
     def count(self, loop: Loop) -> float:
         """How often a loop's body runs each time it is reached."""
@@ -186,22 +187,37 @@ class Trips:
         found = [one for test in tests if (one := self._passed(test, loop, known)) is not None]
         return max(min(found), 1.0) if found else None
 
-    def _known_in(self, loop: Loop, numbers: Mapping[str, int]) -> Callable[[Term], float | None]:
-        """Numbers of parameters, and the means of what loops around one count."""
+    def _known_in(
+        self, loop: Loop, numbers: Mapping[str, int], *, weighted: bool = False
+    ) -> Callable[[Term], float | None]:
+        """Numbers of parameters, and the means of what loops around one count.
+
+        Args:
+            loop: the one.
+            numbers: of parameters, by their PTX names.
+            weighted: whether a loop whose count is not known has its weight.
+        """
 
         def known(term: Term) -> float | None:
             if isinstance(term, Given):
                 return numbers.get(parameter_name(term))
             around = self._loops.get(term.header) if isinstance(term, Iteration) else None
-            is_around = around is not None and loop.members < around.members
-            return (self.count(around) - 1) / 2 if around is not None and is_around else None
+            if around is None or not loop.members < around.members:
+                return None
+            count = self.count(around) if weighted else self.count_with(around, numbers)
+            return None if count is None else (count - 1) / 2
 
         return known
 
     def _number(self, form: Form, known: Callable[[Term], float | None]) -> float | None:
         """What a form is; a minimum with a constant is taken to reach it: NVVM unrolls so far."""
         number = self._numbers.of(form, known)
-        return number if number is not None else self._numbers.of(form, self._minimum)
+        if number is not None:
+            return number
+        limits = [self._minimum(term) for term, factor in form.terms.items() if factor == 1]
+        known_limits = [limit for limit in limits if limit is not None]
+        is_all = len(known_limits) == len(form.terms)
+        return form.constant + sum(known_limits) if is_all else None
 
     def _minimum(self, term: Term) -> int | None:
         one = self._instruction(term)
@@ -243,16 +259,17 @@ class Trips:
 
     def _until(self, test: _Test, loop: Loop) -> Iterator[float]:
         """Iterations until a test ends the loop, as far as anything tells."""
-        own, known = Iteration(loop.header), self._known_in(loop, self._largest)
+        own = Iteration(loop.header)
+        known = self._known_in(loop, self._largest, weighted=True)
         count = self._passed(test, loop, known)
         for counter, bound in test.sides() if count is None else ():
             if not counter.factor(own):
                 continue
             if bound.factor(own):
                 return
-            limit = self._number(bound, known)
-            if limit is not None and self._number(counter.without(own), known) is not None:
+            if not bound.terms and not counter.without(own).terms:
                 return
+            limit = self._number(bound, known)
             # Of an unrolled loop's remainder half of the steps are left on average.
             mask = self._mask_of(bound) or self._mask_of(counter.without(own))
             step = min(abs(counter.factor(own)), _STEPS)
@@ -326,41 +343,41 @@ class Trips:
     def _constant(self) -> frozenset[int]:
         """Headers of the loops that end after a constant number of iterations.
 
-        What one counts may be made of what others count, which end so too.
+        What one counts may be made of what others count, which have to end so too.
         """
+        left = {header: self._endings(loop) for header, loop in self._loops.items()}
         found: set[int] = set()
-        left = list(self._loops.values())
-        while True:
-            more = [one for one in left if self._ends_constantly(one, found)]
-            if not more:
-                return frozenset(found)
-            found |= {one.header for one in more}
-            left = [one for one in left if one.header not in found]
+        while more := {
+            header for header, ways in left.items() if any(needed <= found for needed in ways)
+        }:
+            found |= more
+            left = {header: ways for header, ways in left.items() if header not in found}
+        return frozenset(found)
 
-    def _ends_constantly(self, loop: Loop, constant: Collection[int]) -> bool:
-        return any(
-            self._ends(self._conditions.read(index, register), loop, constant, when=when)
+    def _endings(self, loop: Loop) -> list[frozenset[int]]:
+        """Ways in which counting alone ends a loop: each needs some loops to be constant."""
+        return [
+            needed
             for index, register, when in self._control.endings(loop)
-        )
+            for needed in self._ends(self._conditions.read(index, register), loop, when=when)
+        ]
 
-    def _ends(
-        self, condition: Condition, loop: Loop, constant: Collection[int], *, when: bool
-    ) -> bool:
-        """Whether counting alone makes a condition ``when`` sooner or later."""
+    def _ends(self, condition: Condition, loop: Loop, *, when: bool) -> list[frozenset[int]]:
+        """Ways in which counting alone makes a condition ``when`` sooner or later."""
         if isinstance(condition, Comparison):
-            return self._compares(condition, loop, constant)
+            return self._compares(condition, loop)
         if isinstance(condition, Compound) and condition.join != "odd":
-            parts = [self._ends(one, loop, constant, when=when) for one in condition.parts]
-            return any(parts) if (condition.join == "any") == when else all(parts)
+            parts = [self._ends(one, loop, when=when) for one in condition.parts]
+            if (condition.join == "any") == when:
+                return [needed for ways in parts for needed in ways]
+            return [frozenset().union(*ways) for ways in product(*parts)]
         if not isinstance(condition, Leaf) or condition.value is None:
-            return False
+            return []
         join, when = self._values.join(condition.value), when == condition.holds
-        return join is not None and self._ends_by_choice(join, loop, constant, when=when)
+        return self._ends_by_choice(join, loop, when=when) if join is not None else []
 
-    def _ends_by_choice(
-        self, join: Join, loop: Loop, constant: Collection[int], *, when: bool
-    ) -> bool:
-        """Whether a predicate is a constant where a counter says so: ``i < 9 && data[i] > d``."""
+    def _ends_by_choice(self, join: Join, loop: Loop, *, when: bool) -> list[frozenset[int]]:
+        """The same of a predicate that a counter makes constant: ``i < 9 && data[i] > d``."""
         incoming = self._values.incoming(join)
         ends = {
             before
@@ -369,34 +386,37 @@ class Trips:
         }
         if self._control.loop_at.get(join.block) is loop:
             # A counter to two can become a flag: set before the loop, and taken back in it.
-            return ends >= incoming.keys() & self._control.blocks_of(loop)
+            is_taken_back = ends >= incoming.keys() & self._control.blocks_of(loop)
+            return [frozenset()] if is_taken_back else []
         if join.block in self._control.loop_at or not ends:
-            return False
-        for block in self._control.choosing(join.block, incoming, None):
+            return []
+        for block in sorted(self._control.choosing(join.block, incoming, None)):
             index, registers = self._control.condition(block)
             for register in registers:
                 chosen_by = self._conditions.read(index, register)
                 if isinstance(chosen_by, Comparison):
-                    return self._compares(chosen_by, loop, constant)
-        return False
+                    return self._compares(chosen_by, loop)
+        return []
 
-    def _compares(self, one: Comparison, loop: Loop, constant: Collection[int]) -> bool:
-        """Whether a counter of the loop is compared with what has a constant maximum."""
+    def _compares(self, one: Comparison, loop: Loop) -> list[frozenset[int]]:
+        """The same of a counter of the loop that is compared with what has a constant maximum."""
         first, second = (self._affine.read(one.index, given) for given in (one.first, one.second))
         if first is None or second is None:
-            return False
+            return []
         if any(abs(form.number or 0) >= _ENDLESS for form in (first, second)):
-            return False
-        allowed = {Iteration(header) for header in constant}
+            return []
         own = Iteration(loop.header)
         apart = first.plus(second, -1)
         if apart.terms.keys() == {own} and apart.constant / apart.factor(own) > 0:
-            return False  # It goes away from its end.
+            return []  # It goes away from its end.
         for counter, bound in ((first, second), (second, first)):
             made_of = self._origins.of(counter)
-            if own in made_of and made_of <= {own, *allowed}:
-                return self._origins.of(bound) <= allowed or self._has_maximum(bound)
-        return False
+            limit = frozenset() if self._has_maximum(bound) else self._origins.of(bound)
+            if own in made_of and own not in limit:
+                others = (made_of | limit) - {own}
+                headers = {term.header for term in others if isinstance(term, Iteration)}
+                return [frozenset(headers)] if len(headers) == len(others) else []
+        return []
 
     def _has_maximum(self, form: Form) -> bool:
         """Whether it is the minimum with a constant, the remainder of one, or masked with one."""

@@ -16,6 +16,8 @@ from lmemscope.formats.ptx_body import number_of
 
 _LARGEST = 6
 """Loops are unrolled 64 times at most."""
+ROUNDING = frozenset({"and", "shl"})
+"""What rounds a number down to whole steps: a mask; a shift back."""
 _TOPS = tuple(1 << bits for bits in (31, 32, 63, 64))
 
 
@@ -33,7 +35,7 @@ class Unrolled:
     def is_rounded(self, index: int) -> bool:
         """Whether an instruction rounds a trip count down to whole steps of an unrolled loop."""
         instruction = self._code.body.instructions[index]
-        if instruction.operation not in ("and", "shl") or len(instruction.operands) != 3:
+        if instruction.operation not in ROUNDING or len(instruction.operands) != 3:
             return False
         number = number_of(instruction.operands[2])
         if number is None:
