@@ -90,6 +90,7 @@ class Trips:
         self._loops = {loop.header: loop for loop in code.flow.loops}
         self._weights: dict[int, float] = {}
         self._constants: dict[int, int | None] = {}
+        self._constant: dict[int, bool] = {}
         self._ended: dict[int, list[_Test]] = {}
 
     def weight(self, index: int, headers: Collection[int] | None = None) -> float:
@@ -154,9 +155,12 @@ class Trips:
     def is_constant(self, loop: Loop) -> bool:
         """Whether some test in every iteration ends the loop after a constant number of them.
 
-        Other exits may end it sooner: unrolled with a guard, its indices are constants still.
+        Other exits may end it sooner: unrolled with a guard, its indices are constants still. What
+        it counts may be made of what other loops count, which have to end so too.
         """
-        return loop.header in self._constant
+        if loop.header not in self._constant:
+            self._find_constant(loop)
+        return self._constant[loop.header]
 
     def parameters(self, loop: Loop) -> set[str]:
         """Parameters that a loop begins or ends with, perhaps with constants added and the like."""
@@ -339,20 +343,23 @@ class Trips:
                 found[mask, frozenset(one.header for one in loops), told] = None
         return tuple(found)
 
-    @cached_property
-    def _constant(self) -> frozenset[int]:
-        """Headers of the loops that end after a constant number of iterations.
-
-        What one counts may be made of what others count, which have to end so too.
-        """
-        left = {header: self._endings(loop) for header, loop in self._loops.items()}
+    def _find_constant(self, loop: Loop) -> None:
+        """Find out of a loop, and of those that it needs, whether they are constant."""
+        ways: dict[int, list[frozenset[int]]] = {}
+        work = [loop.header]
+        while work:
+            header = work.pop()
+            if header not in ways:
+                ways[header] = self._endings(self._loops[header])
+                work += [one for needed in ways[header] for one in needed]
         found: set[int] = set()
         while more := {
-            header for header, ways in left.items() if any(needed <= found for needed in ways)
+            header
+            for header in ways.keys() - found
+            if any(needed <= found for needed in ways[header])
         }:
             found |= more
-            left = {header: ways for header, ways in left.items() if header not in found}
-        return frozenset(found)
+        self._constant |= {header: header in found for header in ways}
 
     def _endings(self, loop: Loop) -> list[frozenset[int]]:
         """Ways in which counting alone ends a loop: each needs some loops to be constant."""
