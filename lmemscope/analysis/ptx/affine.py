@@ -57,6 +57,7 @@ class Affine:
         self._conditions, self._instructions = conditions, code.body.instructions
         self._closed: dict[Value, Form] = {}
         self._open: dict[Value, Form] = {}
+        self._asked: set[Value] = set()
 
     def address(self, index: int) -> Form | None:
         """The address that an instruction accesses; None without one."""
@@ -133,24 +134,37 @@ class Affine:
 
     def _follow(self, value: Value, known: dict[Value, Form]) -> None:
         """Find the form of a value, and of what it is made of."""
-        work = [value]
+        work, entered = [value], set[Value]()
         while work:
             one = work[-1]
-            if one in known:
+            left = [] if one in known else [v for v in self._sources(one, known) if v not in known]
+            if left and one in entered:
+                self._break_circle(one, known)
+            elif left:
+                entered.add(one)
+                work += left
+            else:
+                if one not in known:
+                    known[one] = self._form(one, known)
                 work.pop()
-                continue
-            left = [source for source in self._sources(one, known) if source not in known]
-            if not left:
-                known[one] = self._form(one, known)
-                work.pop()
-            work += left
+
+    def _break_circle(self, value: Value, known: dict[Value, Form]) -> None:
+        """Find the form of what is made of itself: of that nothing is known.
+
+        A register may be read before it is written, and blocks may lead into each other without a
+        header.
+        """
+        for group in strong_components([value], lambda one: self._sources(one, known), known):
+            for one in group:
+                circular = len(group) > 1 or one in self._sources(one, known)
+                known[one] = alone(one) if circular else self._form(one, known)
 
     def _sources(self, value: Value, known: dict[Value, Form]) -> list[Value]:
-        """Values that a form is made of; no value is made of itself through them."""
+        """Values that a form is made of."""
         join = self._values.join(value)
         if join is not None:
             loop = self._control.loop_at.get(join.block)
-            if join.block in self._tangled or (loop is not None and known is self._open):
+            if loop is not None and known is self._open:
                 return []
             return [one for one in self._entering(join, loop) if one is not None]
         instruction = self._instructions[value]
@@ -179,7 +193,7 @@ class Affine:
         if join is None:
             return self._computed(value, known)
         loop = self._control.loop_at.get(join.block)
-        if join.block in self._tangled or (loop is not None and known is self._open):
+        if loop is not None and known is self._open:
             return alone(value)
         brought = self._entering(join, loop)
         forms = [self._form_of(one, join.register, known) for one in brought]
@@ -206,7 +220,11 @@ class Affine:
         first = steps[0] if steps else ZERO
         if first.number is not None and all(step == first for step in steps):
             return self._stepped(start, first.constant, join, loop)
+        if value in self._asked:
+            return alone(value)  # Of a register that is read before it is written.
+        self._asked.add(value)
         behind = self._behind(value, join, loop, start)
+        self._asked.discard(value)
         if behind is not None:
             return behind
         return self._spread(value, start, gcd(*(gcd(s.constant, s.divisor) for s in steps)))
@@ -398,22 +416,6 @@ class Affine:
             for term, factor in form.terms.items()
         ]
         return gcd(form.constant, *factors)
-
-    @cached_property
-    def _tangled(self) -> frozenset[int]:
-        """Blocks that lead into each other without a header that all ways pass."""
-        flow = self._code.flow
-        back = {
-            (flow.block_of(latch), flow.block_of(loop.header))
-            for loop in flow.loops
-            for latch in loop.latches
-        }
-
-        def ahead(block: int) -> list[int]:
-            return [one for one in flow.blocks[block].successors if (block, one) not in back]
-
-        groups = strong_components(range(len(flow.blocks)), ahead)
-        return frozenset(block for group in groups if len(group) > 1 for block in group)
 
     @cached_property
     def _alignments(self) -> Mapping[str, int]:

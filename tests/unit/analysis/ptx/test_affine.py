@@ -187,6 +187,13 @@ ret;"""
     assert by_kind(accessed(body)) == {"memory": 1, "other": 4}
 
 
+def test_a_register_that_is_read_before_it_is_written_is_anything() -> None:
+    assert by_kind(accessed(f"add.s32 %x, %x, 1;\n{ELEMENT.format('%x')}")) == {
+        "memory": 1,
+        "other": 4,
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "begin", "step", "test", "count"),
     [
