@@ -38,9 +38,10 @@ _TEXTS = (".ptx", ".cu", ".py")
 _PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".zst")
 _DEEPEST = 4
 _CHUNK = 1 << 20
-_LARGE = 64 << 20
+LARGE = 64 << 20
 """Bytes of a package's member that is not held in memory: of it only device code is."""
-_WINDOW = 8 << 20
+WINDOW = 8 << 20
+"""Bytes of it that are read at once."""
 _FATBIN_HEAD = struct.Struct("<4sHHQ")
 _PLAUSIBLE = 1 << 40
 """Bytes of a fat binary that is taken for a damaged one: more are no size, but other data."""
@@ -203,7 +204,7 @@ def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) 
                     yield Images(below, packed=True)
                     continue
                 budget.spend(member.file_size, "zip")
-                if kind == "host" and member.file_size > _LARGE:
+                if kind == "host" and member.file_size > LARGE:
                     yield from _streamed(content, head, member.file_size, below)
                     continue
                 data = _whole(content, head, member.file_size)
@@ -305,7 +306,7 @@ class _Window:
     def more(self) -> bool:
         """Read on where little is left; whether there is something to look at."""
         if len(self.data) - self.at <= HEAD:
-            self._fill(_WINDOW)
+            self._fill(WINDOW)
         return len(self.data) - self.at > HEAD
 
     def skip(self, place: int) -> None:
@@ -324,7 +325,7 @@ class _Window:
         del self.data[: self.at]
         self.at, end = 0, len(self.data) + missing
         while len(self.data) < end:
-            chunk = self._content.read(min(_CHUNK, self._left))
+            chunk = self._content.read(min(WINDOW, self._left))
             if not chunk:
                 raise FormatError("zip", "it is cut off")
             self.data += chunk

@@ -204,9 +204,8 @@ def test_a_large_library_in_a_package_gives_the_same_and_is_not_held(
 
     whole = list(images())
     assert len(whole) == 10
-    monkeypatch.setattr(containers, "_LARGE", 0)
-    monkeypatch.setattr(containers, "_WINDOW", 4096)
-    monkeypatch.setattr(containers, "_CHUNK", 512)
+    monkeypatch.setattr(containers, "LARGE", 0)
+    monkeypatch.setattr(containers, "WINDOW", 512)
     streamed = list(images())
     assert [one[:2] for one in streamed] == [one[:2] for one in whole]
     most = len(LIBRARIES["far apart"])
@@ -218,6 +217,6 @@ def test_damage_in_a_large_library_is_said(monkeypatch: pytest.MonkeyPatch, cut:
     section = fatbin(entry(cubin(80)), entry(cubin(90)))
     library = host_object((FATBIN, section))
     end = library.index(section) + len(section)
-    monkeypatch.setattr(containers, "_LARGE", 0)
+    monkeypatch.setattr(containers, "LARGE", 0)
     read = found(package(("cut.so", library[: end - cut])))
     assert [one.problem.stage for one in read if one.problem is not None] == ["fatbin"]
