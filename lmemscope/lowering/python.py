@@ -44,6 +44,8 @@ _NOT_MADE = (
     "CUPY_CACHE_SAVE_CUDA_SOURCE=1"
 )
 _DIALECT = "requires at least C++17"
+_WHATEVER_TYPES = (_DIALECT, "cannot open source file")
+"""In logs of programs that other types would not help."""
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -180,7 +182,7 @@ def _generated(
             return compile_text(unit, source, program.options, (), gaps_of, cache_directory)
         except CompileError as error:
             first = first or error
-            if _DIALECT in (error.log or ""):
+            if any(one in (error.log or "") for one in _WHATEVER_TYPES):
                 raise
     assert first is not None
     if tried > 1:
