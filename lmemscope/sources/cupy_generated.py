@@ -163,8 +163,8 @@ class GeneratedKernel:
         return tuple(sorted(kind for kind in kinds if len(kind) == 1 and kind not in fixed))
 
     def assignments(self) -> Iterator[Assignment]:
-        """Types to try, the likeliest first: float32, but for indices; then mixtures, those with
-        the most of float32 before others; then one other type for all.
+        """Types to try, the likeliest first: float32, but for indices; float64; mixtures, those with
+        the most of float32 before others; one other type for all.
         """
         names = self.placeholders
         halves = any(_ALSO_TRIED in text.value for text in self.texts.values())
@@ -179,10 +179,11 @@ class GeneratedKernel:
                 itertools.product(_MIXED, repeat=len(open_names)),
                 key=lambda kinds: len(kinds) - kinds.count("float32"),
             )
+            if len(set(kinds)) > 1
         )
         dimensions = self._indexed_dimensions()
         seen: set[tuple[tuple[str, str], ...]] = set()
-        likely = [first, alone[0], usual]
+        likely = [first, alone[0], usual, alone[1]]
         for types in [*likely, *itertools.islice(mixed, _MOST - len(likely) - len(alone)), *alone]:
             one = tuple(types.items())
             if one not in seen:
