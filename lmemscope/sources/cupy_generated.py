@@ -163,8 +163,8 @@ class GeneratedKernel:
         return tuple(sorted(kind for kind in kinds if len(kind) == 1 and kind not in fixed))
 
     def assignments(self) -> Iterator[Assignment]:
-        """Types to try, the likeliest first: float32, but for indices; float64; mixtures, those with
-        the most of float32 before others; one other type for all.
+        """Types to try, the likeliest first: float32, but for indices; float64; mixtures, with
+        those of most float32 before others; one other type for all.
         """
         names = self.placeholders
         halves = any(_ALSO_TRIED in text.value for text in self.texts.values())
