@@ -34,7 +34,18 @@ from lmemscope.tools import cupy_templates, nvrtc, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
+_COMPUTED = (
+    "make it a literal; or name with --run-python a file that makes the kernel when it is run: "
+    "this one, or a script that calls the function that the call is in"
+)
+_NOT_MADE = (
+    "running the file did not make this kernel: name with --run-python a script that calls the "
+    "function that the call is in, or scan CuPy's cache after a run with "
+    "CUPY_CACHE_SAVE_CUDA_SOURCE=1"
+)
 _DIALECT = "requires at least C++17"
+_WHATEVER_TYPES = (_DIALECT, "cannot open source file")
+"""In logs of programs that other types would not help."""
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -55,7 +66,9 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
     notes = tuple(_unread(unit, surveyed))
-    if unit.options.run_python and programs is not None and surveyed.is_open:
+    # A script may reach its kernels by what only its run tells, and it was named to be run.
+    is_open = surveyed.is_open or (programs == () and not asked.walked)
+    if unit.options.run_python and programs is not None and is_open:
         made, failure = python_runs.programs_of(unit)
         programs = tuple((one.name, False) for one in made)
         notes = (failure,) if failure is not None else ()
@@ -123,8 +136,7 @@ def _cupy(unit: Unit, program: CupyProgram, cache_directory: str | None) -> Arti
             "read",
             f"{unit.input}: {program.kind} {program.name} at line {program.line}: "
             f"{program.problem}",
-            hint="make it a literal, or have the file run and its kernels taken as they are made: "
-            "--run-python",
+            hint=_NOT_MADE if unit.options.run_python else _COMPUTED,
         )
     gaps = (
         *(Gap("cupy", note) for note in program.notes),
@@ -170,7 +182,7 @@ def _generated(
             return compile_text(unit, source, program.options, (), gaps_of, cache_directory)
         except CompileError as error:
             first = first or error
-            if _DIALECT in (error.log or ""):
+            if any(one in (error.log or "") for one in _WHATEVER_TYPES):
                 raise
     assert first is not None
     if tried > 1:

@@ -244,7 +244,8 @@ def test_what_is_no_python_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import cupy\ncupy.RawKernel(\n")
     done = run_program("scan", "x.py", cwd=tmp_path)
     assert done.code == 3
-    assert "x.py is no Python: line 2:" in done.out + done.err
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert f"x.py is no Python {own}: line 2:" in done.out + done.err
 
 
 def test_a_python_file_without_kernels_is_named(tmp_path: Path) -> None:

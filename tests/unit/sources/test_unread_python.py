@@ -52,6 +52,10 @@ UNREAD = {
     "a computed target": (
         "import numba\n@numba.vectorize(['f4(f4)'], target='cu' + 'da')\ndef f(x):\n    return x\n"
     ),
+    "what was pickled elsewhere": "import cupy, pickle\nk = pickle.loads(f())\nk.launch()\n",
+    "a pickled kernel": (
+        "import cupy, pickle\nk = pickle.loads(pickle.dumps(cupy.fuse))\nk(lambda x: x)\n"
+    ),
     "a reduction": "from numba import cuda\n@cuda.reduce\ndef f(a, b):\n    return a + b\n",
     "a fused function": "import cupy\n@cupy.fuse()\ndef f(x):\n    return x\n",
     "a module that is not found": "from elsewhere import jit\n@jit\n" + KERNEL,
@@ -102,6 +106,10 @@ ORDINARY = {
     "an encoding of bytes": "# coding: latin-1\nimport cupy\nname = 'x'\n",
     "methods of what is not known": (
         "import cupy\nd = eval('{}')\nx = d.keys()\nfor k in d.items():\n    x.append(k.lower())\n"
+    ),
+    "a copy by pickle": (
+        "import cupy, pickle\ndef f(a):\n    b = pickle.dumps(a)\n"
+        "    return pickle.loads(b).__repr__()\n"
     ),
     "CuTe DSL": "import cutlass.cute as cute, cupy\n@cute.jit\ndef f(x):\n    pass\n",
     "arrays": "import cupy as cp\nxp = cp\ndef f(x):\n    return xp.sqrt(x)\n",
@@ -234,3 +242,13 @@ def test_a_decorator_of_the_users_own_that_makes_kernels_is_said(tmp_path: Path)
     assert (found.line, "numba.cuda.jit" in found.form) == (2, True)
     file.write_text("from helpers import kept\n@kept\n" + KERNEL)
     assert not survey(str(file), "m.py").unread
+
+
+def test_pycudas_kernels_are_not_called_cupys(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(
+        "from pycuda.elementwise import ElementwiseKernel\n"
+        "k = ElementwiseKernel('float *x', 'x[i] = 0', 'k')\n"
+    )
+    (one,) = survey(str(file), "m.py").unread
+    assert "a PyCUDA kernel" in one.form
