@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.app.checkout import BuildCopy, Checkout, written_out
+from lmemscope.app.checkout import BuildCopy, Checkout, NewOptions, written_out
 from lmemscope.app.execute import run
 from lmemscope.discover.changed import Narrowed
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
-from lmemscope.gate import baseline
+from lmemscope.gate import baseline, matching
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
     Baseline,
@@ -41,6 +41,7 @@ def report_at(
     session: Session,
     settings: Settings,
     files: Collection[str] | None = None,
+    new: NewOptions | None = None,
 ) -> Report:
     """Scan paths as they were in a revision, written out to a temporary directory.
 
@@ -49,6 +50,7 @@ def report_at(
         paths: as typed; named alike in the report.
         session, settings: how to compile.
         files: that alone are analysed, absolute, as in the working tree; None for all.
+        new: to leave out options that the revision's build did not have; None to keep all.
 
     Raises:
         UsageError: there is no repository here, or it knows no such revision.
@@ -57,7 +59,7 @@ def report_at(
     with written_out(revision) as checkout:
         here = os.getcwd()
         if settings.build_database:
-            BuildCopy(checkout).write(paths)
+            BuildCopy(checkout, new).write(paths)
         os.chdir(checkout.directory)
         try:
             own = [checkout.relative(path) for path in paths]
@@ -111,37 +113,52 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
     return found
 
 
-def known_at(revision: Revision, paths: Sequence[str], session: Session, report: Report) -> Report:
+def known_at(
+    revision: Revision,
+    paths: Sequence[str],
+    session: Session,
+    report: Report,
+    new: NewOptions | None = None,
+) -> Report:
     """A revision's report of what a report of today is of, and of files that are gone since.
+
+    Args:
+        revision: of git.
+        paths: as typed.
+        session: how to compile.
+        report: of today.
+        new: as of `report_at`.
 
     Raises:
         LmemscopeError: as `report_at`.
     """
     files = (os.path.abspath(InputId.parse(unit.input).file) for unit in report.units)
     both = frozenset((*files, *revision.deleted))
-    return report_at(revision.commit, paths, session, session.settings, both)
+    return report_at(revision.commit, paths, session, session.settings, both, new)
 
 
-def joined(known: Baseline | None, before: Report) -> Baseline:
-    """What a committed baseline or an earlier revision has; equal findings count once.
+def joined(known: Baseline | None, before: Report, tolerance: int) -> Baseline:
+    """What a committed baseline or an earlier revision has; a finding of both is one entry.
 
     It is by the tools of today, which compiled the earlier revision: nothing in it may have grown
     for another toolkit, as it may where a baseline is older than the toolkit.
+
+    Args:
+        known: the baseline, or None.
+        before: report of the earlier revision.
+        tolerance: bytes by which a known finding may grow: since the baseline, whatever of it the
+            earlier revision has used.
     """
     earlier = baseline.from_report(before)
     if known is None:
         return earlier
-    both = Counter(known.findings) | Counter(earlier.findings)
-    findings = tuple(sorted(both.elements(), key=baseline.order))
-    return replace(earlier, findings=findings, gaps=known.gaps)
-
-
-def of_options(build: str, name: str) -> str:
-    """What to know of an earlier revision's options where a file of the build changed."""
-    return (
-        f"{build} changed, and {name} was compiled with the options of today: local memory that "
-        "new options cause counts as known"
-    )
+    pairs, left = matching.paired(known, before)
+    findings = [
+        *(replace(one, bytes=max(one.bytes - tolerance, had.bytes)) for one, had in pairs if had),
+        *(one for one, had in pairs if had is None),
+        *left,
+    ]
+    return replace(earlier, findings=tuple(sorted(findings, key=baseline.order)), gaps=known.gaps)
 
 
 def without_old(

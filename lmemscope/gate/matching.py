@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import lasting_name
+from lmemscope.gate.baseline import entry_of, is_ignored, toolchain_of
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
 from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
@@ -126,6 +127,36 @@ def match(
     if by_cause:
         matcher.pair(lambda i: (*_place(i), _kernel(i)), _known)
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
+
+
+def paired(
+    baseline: Baseline, report: Report
+) -> tuple[tuple[tuple[BaselineEntry, BaselineEntry | None], ...], tuple[BaselineEntry, ...]]:
+    """Each finding of a report as an entry, with the one that a baseline has of it, or None.
+
+    Also the entries of the baseline that the report has nothing of.
+    """
+    items = [
+        Item(unit, kernel, finding)
+        for unit in report.units
+        for kernel in unit.kernels
+        for finding in kernel.findings
+        if not is_ignored(finding)
+    ]
+    changed = any(
+        baseline.toolchain.get(name, version) != version
+        for name, version in toolchain_of(report).items()
+    )
+    found = match(report, items, baseline, by_cause=changed, movable=())
+    pairs = (
+        *((_entry(item), entry) for item, entry in found.known),
+        *((_entry(item), None) for item in found.new),
+    )
+    return pairs, found.left
+
+
+def _entry(item: Item) -> BaselineEntry:
+    return entry_of(item.unit, item.kernel, item.finding)
 
 
 def _place(item: Item) -> tuple[Hashable, ...]:

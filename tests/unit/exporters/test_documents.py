@@ -119,4 +119,9 @@ def test_the_gate_and_a_difference_are_written_as_their_schemas_say() -> None:
     assert decode(written.encode(), gate_document.GateDocument).failures[0].cause == "dynamic-index"
     empty = model.Difference((), ())
     document = json.loads(formats.render(empty, "json"))
-    assert document == {"schema": "lmemscope.diff/1", "toolchain": [], "kernels": []}
+    assert document == {
+        "schema": "lmemscope.diff/1",
+        "toolchain": [],
+        "kernels": [],
+        "not_compared": [],
+    }
