@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 from msgspec import Struct
@@ -37,6 +37,8 @@ _OF_OPTIONS = re.compile(
 """Commands, variables and keywords whose arguments may become options of a compiler."""
 _PLAIN = re.compile(r"(?:add_(?:library|executable|test|subdirectory)|install|message|project)\b")
 """Commands that name what is built, and give it no options but by words that begin with a dash."""
+_FOR_TARGETS = ("target_", "set_target_")
+"""Beginnings of commands whose first argument is a target."""
 _SOURCE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl|py|md|txt|rst|json)", re.ASCII)
 _WORD = re.compile(r"[^\s\"'`,;:()\[\]{}<>$=]+")
 _NUMBERED = re.compile(r"(?:sm_|compute_|lto_|(?:c|gnu)\+\+)(\d+[af]?)")
@@ -49,7 +51,7 @@ class Statement(Struct, frozen=True):
     """A statement of a build file.
 
     Attributes:
-        head: its first two words: a command and whom it is for, or a variable.
+        head: its first word, a command with its first argument.
         words: all of them, without the dashes in front.
         of_options: those that may be options by where they stand, or by a dash.
     """
@@ -118,31 +120,41 @@ def build_change(revision: Revision) -> BuildChange | None:
     added: list[Statement] = []
     removed: list[Statement] = []
     for path in paths:
-        had, has = statements(_text(revision.content(path))), statements(_text(_now(path)))
-        before, now = _counted(had), _counted(has)
-        new, gone = frozenset(now - before), frozenset(before - now)
-        words |= new
-        added += _with(has, new)
-        removed += (one for one in _with(had, gone) if not _of_no_target(one, now))
+        before, now = (
+            Counter(statements(_text(data))) for data in (revision.content(path), _now(path))
+        )
+        had, has = _by_head(before - now), _by_head(now - before)
+        left = frozenset(chain.from_iterable(one.words for one in now))
+        for one in now - before:
+            new = frozenset(has[one.head] - had[one.head])
+            words |= new
+            added += _with(one, new)
+        for one in before - now:
+            if not _of_no_target(one, left):
+                removed += _with(one, frozenset(had[one.head] - has[one.head]))
     names = tuple(os.path.relpath(path, revision.top) for path in paths)
     return BuildChange(names, frozenset(words), tuple(added), tuple(removed))
 
 
-def _counted(found: Iterable[Statement]) -> Counter[str]:
-    return Counter(chain.from_iterable(one.words for one in found))
+def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[str]]:
+    """How often each word stands in the statements of one head."""
+    words: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for one, times in found.items():
+        for word in one.words:
+            words[one.head][word] += times
+    return words
 
 
-def _with(found: Iterable[Statement], words: frozenset[str]) -> Iterator[Statement]:
-    """Statements with some of the words where options stand."""
-    for one in found:
-        if one.of_options & words:
-            yield Statement(one.head, one.words, one.of_options & words)
+def _with(statement: Statement, words: frozenset[str]) -> Iterator[Statement]:
+    """A statement with those of the words alone that stand where options do, if there are any."""
+    if statement.of_options & words:
+        yield Statement(statement.head, statement.words, statement.of_options & words)
 
 
-def _of_no_target(statement: Statement, now: Counter[str]) -> bool:
+def _of_no_target(statement: Statement, left: frozenset[str]) -> bool:
     """Whether a statement is about a target that is gone."""
     command, *named = statement.head
-    return command.startswith(("target_", "set_target_")) and not any(map(now.__getitem__, named))
+    return command.startswith(_FOR_TARGETS) and left.isdisjoint(named)
 
 
 def statements(text: str) -> tuple[Statement, ...]:
@@ -152,15 +164,18 @@ def statements(text: str) -> tuple[Statement, ...]:
         words = [word for word in _WORD.findall(statement) if not _SOURCE.fullmatch(word)]
         if not words:
             continue
-        head = " ".join(words[:2])
-        of_options = _PLAIN.match(head) is None and _OF_OPTIONS.search(head) is not None
+        is_call = statement.lstrip().startswith(f"{words[0]}(")
+        first = " ".join(words[:2])
+        of_options = _PLAIN.match(first) is None and _OF_OPTIONS.search(first) is not None
+        # What a command is for is no option of it.
+        begin = 2 if first.startswith(_FOR_TARGETS) else 1
         options = (
             word.lstrip("-")
             for place, word in enumerate(words)
-            if word.startswith("-") or (of_options and place > 0)
+            if word.startswith("-") or (of_options and place >= begin)
         )
         bare = tuple(word.lstrip("-") for word in words)
-        found.append(Statement(bare[:2], bare, frozenset(options)))
+        found.append(Statement(bare[: 2 if is_call else 1], bare, frozenset(options)))
     return tuple(found)
 
 

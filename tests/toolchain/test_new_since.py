@@ -270,4 +270,4 @@ def test_what_only_the_baseline_of_the_branch_accepts_is_missing_evidence(projec
     assert check(project, "--allow-incomplete").code == 3
     trusted = check(project, "--trust-configuration")
     assert trusted.code == 0
-    assert "review: old (sm_90): dynamic-index `t`, 96 bytes at old.cu:3" in trusted.out
+    assert "review: old.cu: old (sm_90): dynamic-index `t`, 96 bytes at old.cu:3" in trusted.out
