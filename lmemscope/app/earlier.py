@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,10 +17,12 @@ from lmemscope.errors import UsageError
 from lmemscope.gate import baseline, matching
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
+    Account,
     Baseline,
     GateFailure,
     GateResult,
     InputId,
+    MissingEvidence,
     Policy,
     Report,
     count,
@@ -161,13 +163,16 @@ def joined(known: Baseline | None, before: Report, tolerance: int) -> Baseline:
     return replace(earlier, findings=tuple(sorted(findings, key=baseline.order)), gaps=known.gaps)
 
 
+_NAMED = 20
+
+
 def without_old(
     result: GateResult, report: Report, before: Report, policy: Policy, name: str
 ) -> GateResult:
     """An answer without what was so in an earlier revision already.
 
     Findings were compared by the baseline. Numbers that a limit or an expectation names fail only
-    where they have grown, and evidence that was missing for the same reason is a note, unless an
+    where they have grown, and evidence that was missing for the same reason is said, unless an
     input could not be analysed at all.
 
     Args:
@@ -178,54 +183,107 @@ def without_old(
         name: of the revision.
     """
     was = compare(before, policy, None)
-    # What lies in a file that is gone may be in another now.
-    looked_at = {InputId.parse(unit.input).file for unit in report.units}
-    most: dict[tuple[str, ...], int] = {}
-    for one in was.failures:
-        if one.figure is not None:
-            for key in _keys(one, moved=one.input not in looked_at):
-                most[key] = max(one.figure, most.get(key, 0))
-    failures, old = [], 0
-    for one in result.failures:
-        most_before = max(most.get(key, -1) for key in _keys(one, moved=True))
-        is_old = one.figure is not None and one.figure <= most_before
-        old += is_old
-        if not is_old:
-            failures.append(one)
+    failures = _grown(result.failures, was.failures, report, before)
+    old = len(result.failures) - len(failures)
     fails_now = {
         unit.input
         for unit in report.units
         if unit.failure is not None and unit.failure.kind != "uninstantiated"
     }
     left = Counter(was.missing)
-    missing, unseen = [], 0
+    missing: list[MissingEvidence] = []
+    unseen: list[MissingEvidence] = []
     for piece in result.missing:
         # Nobody sees what a branch adds to an input that was not analysed before either.
         is_old = left[piece] > 0 and piece.input not in fails_now
         left[piece] -= is_old
-        unseen += is_old
-        if not is_old:
-            missing.append(piece)
-    failed = {unit.input for unit in before.units if unit.failure is not None} - fails_now
+        (unseen if is_old else missing).append(piece)
+    failed = _failed(before) - _failed(report)
     notes = [
         f"{each} could not be analysed as it was at {name}: all local memory in it counts as new"
         for each in sorted(failed)
     ]
     if old:
         notes.append(f"{count(old, 'limit')} exceeded at {name} already, by as much or more")
-    if unseen:
-        notes.append(f"{count(unseen, 'piece')} of evidence missing at {name} already")
+    said = [f"not checked, as at {name}: {piece.text}" for piece in unseen]
+    said += _newly_allowed(result, before, name)
+    if len(said) > _NAMED:
+        said[_NAMED:] = [f"… and {len(said) - _NAMED} more (--format json shows all accounts)"]
     return replace(
         result,
         verdict=verdict_of(failures, missing, allow_incomplete=result.allow_incomplete),
         failures=tuple(failures),
         missing=tuple(missing),
         notes=(*notes, *result.notes),
+        accounts=(
+            *result.accounts,
+            *(Account("change", "", "left-out", sentence) for sentence in said),
+        ),
     )
 
 
+def _newly_allowed(result: GateResult, before: Report, name: str) -> Iterator[str]:
+    """Findings that limits or allowances accept, and that are new or larger than before."""
+    most: dict[tuple[str, str], int] = {}
+    for entry in baseline.from_report(before).findings:
+        key = (entry.arch, entry.fingerprint)
+        most[key] = max(entry.bytes, most.get(key, 0))
+    for one in result.accepted:
+        if one.in_source and one.finding.bytes > most.get((one.arch, one.finding.fingerprint), -1):
+            named = f" `{one.finding.object}`" if one.finding.object is not None else ""
+            yield (
+                f"new since {name}, and accepted: {one.kernel} ({one.input}, {one.arch}): "
+                f"{one.finding.cause}{named}, {count(one.finding.bytes, 'byte')}: {one.by}"
+            )
+
+
+def _grown(
+    failures: Iterable[GateFailure], were: Iterable[GateFailure], report: Report, before: Report
+) -> list[GateFailure]:
+    """Failures without the numbers that were as large in the earlier revision.
+
+    A kernel is the same by its symbol, else by its name in the same file, else where one kernel of
+    a file is gone and another new.
+    """
+    looked_at = {InputId.parse(unit.input).file for unit in report.units}
+    gone, new = _symbols(before) - _symbols(report), _symbols(report) - _symbols(before)
+    most: dict[tuple[str, ...], int] = {}
+    renamed: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for one in were:
+        if one.figure is not None:
+            # What lies in a file that is gone may be in another now.
+            for key in _keys(one, moved=InputId.parse(one.input).file not in looked_at):
+                most[key] = max(one.figure, most.get(key, 0))
+            if (one.input, one.symbol) in gone:
+                renamed[one.kind, one.arch, one.bound, one.input].append(one.figure)
+    grown = []
+    for one in failures:
+        figure = one.figure
+        if figure is None:
+            grown.append(one)
+            continue
+        if any(figure <= most.get(key, -1) for key in _keys(one, moved=True)):
+            continue
+        left = renamed[one.kind, one.arch, one.bound, one.input]
+        old = min((had for had in left if had >= figure), default=None)
+        if (one.input, one.symbol) in new and old is not None:
+            left.remove(old)
+        else:
+            grown.append(one)
+    return grown
+
+
+def _failed(report: Report) -> set[str]:
+    return {unit.input for unit in report.units if unit.failure is not None}
+
+
+def _symbols(report: Report) -> set[tuple[str, str]]:
+    return {(unit.input, kernel.facts.name) for unit in report.units for kernel in unit.kernels}
+
+
 def _keys(one: GateFailure, *, moved: bool) -> Iterator[tuple[str, ...]]:
-    own = (one.kind, one.arch, one.symbol, one.expected)
-    yield (*own, one.input)
+    own = (one.kind, one.arch, one.bound)
+    yield (*own, "symbol", one.symbol, one.input)
+    yield (*own, "name", one.kernel, one.input)
     if moved:
-        yield own
+        yield (*own, "moved", one.symbol)

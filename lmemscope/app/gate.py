@@ -157,7 +157,9 @@ def _since(
     """The answer to what changed since a revision, and what the change edits of the gate."""
     revision, report = since.revision, judging.report
     theirs = own_acceptance.theirs_of(file, revision, report)
-    edits = under_review.edits(revision, report, own_acceptance.added(known, theirs))
+    edits = under_review.edits(
+        revision, report, own_acceptance.added(known, theirs), judging.settings
+    )
     notes = since.notes
     own = [*own_acceptance.by_architectures(judging.settings, known, theirs, revision)]
     if asked.new_since is None:

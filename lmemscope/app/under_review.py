@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_database, shown_path
+from lmemscope.discover.walk import Globs
 from lmemscope.files import read_beside
 from lmemscope.model import Account, InputId, count, kind_of
 
 if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
     from lmemscope.discover.revision import Revision
     from lmemscope.model import BaselineEntry, Report
 
@@ -32,13 +34,16 @@ _CI = re.compile(
 _PROGRAM = b"lmemscope"
 
 
-def edits(revision: Revision, report: Report, added: Sequence[BaselineEntry]) -> Iterator[Account]:
+def edits(
+    revision: Revision, report: Report, added: Sequence[BaselineEntry], settings: Settings
+) -> Iterator[Account]:
     """Account for each edit since a revision.
 
     Args:
         revision: that the change starts from.
         report: of the inputs, as they are now.
         added: entries of the baseline that the revision's does not have.
+        settings: with the globs that leave files out.
     """
     yield from map(_edit, _comments(report, revision))
     for one in added[:_MOST]:
@@ -49,17 +54,18 @@ def edits(revision: Revision, report: Report, added: Sequence[BaselineEntry]) ->
         )
     if len(added) > _MOST:
         yield _edit(f"… and {len(added) - _MOST} more entries of the baseline")
+    admit = Globs.of(settings).admit
     for path in sorted(revision.changed):
         name = os.path.relpath(path, revision.top)
+        differs = f"is not that of {revision.name}"
         if os.path.basename(path) == DEFAULT_BASELINE and path in revision.deleted:
             yield _edit(f"{name}, the baseline of {revision.name}, is gone")
         elif is_database(path):
-            said = "which says how files are compiled, is not that of"
-            yield _edit(f"{shown_path(path)}, {said} {revision.name}")
+            yield _edit(f"{shown_path(path)}, which says how files are compiled, {differs}")
         elif _CI.fullmatch(name) and _names_us(path, revision):
-            yield _edit(
-                f"{name}, which may say how this check runs, is not that of {revision.name}"
-            )
+            yield _edit(f"{name}, which may say how this check runs, {differs}")
+        elif _is_read(path) and path not in revision.deleted and not admit(path):
+            yield _edit(f"{name} {differs}, and include or exclude leaves it out")
 
 
 def _edit(text: str) -> Account:

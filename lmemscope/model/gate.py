@@ -270,6 +270,7 @@ class GateFailure(Struct, frozen=True):
         route: of the unit; only what is compiled from a CUDA source has comments that accept.
         is_bounded: whether the finding's bytes are all that there can be.
         figure: the number that exceeds a limit or is not as expected; None where it is not known.
+        bound: of the figure, without the place that says it; empty where there is none.
     """
 
     kind: FailureKind
@@ -284,6 +285,7 @@ class GateFailure(Struct, frozen=True):
     route: Frontend = "auto"
     is_bounded: bool = True
     figure: int | None = None
+    bound: str = ""
 
 
 class Accepted(Struct, frozen=True):

@@ -22,7 +22,7 @@ from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.exporters import render
 from lmemscope.gate import baseline
-from lmemscope.model import Baseline, Checked, Report
+from lmemscope.model import Baseline, Checked, Gap, Report
 from tests.support.answers import OBJECTIONS
 from tests.support.builders import judged
 from tests.support.gate_reports import (
@@ -89,7 +89,16 @@ class PullRequest:
     unsaid: tuple[str, ...] = ()
 
 
+def framed(*names: str) -> Report:
+    """A report of ``a.cu`` with kernels that have frames."""
+    return project(a=tuple(with_figures(found(name), frame=80) for name in names))
+
+
 P = PullRequest
+UNRUN = Gap("run", "n.py holds kernels that only running it would compile", "uninstantiated")
+ALLOWING = {
+    "lmemscope.toml": '[[allowances]]\nkernel = "k*"\ncause = "dynamic-index"\nreason = "ours"\n'
+}
 TRUST = {"trust_configuration": True}
 GROWN, CREPT = project(a=(found("k", 96),)), project(a=(found("k", 112),))
 TOLERANT = {"lmemscope.toml": "tolerance = 16\n"}
@@ -113,7 +122,7 @@ PULL_REQUESTS = (
     P("leaves a template without an instance", 3, project(a=TEMPLATES), CLEAN,
       review=("only templates: rm",)),
     P("has a template that had no instance before", 0, project(a=TEMPLATES, b=(judged("o"),)),
-      project(a=TEMPLATES, b=(judged("o"),)), review=("missing at main already",)),
+      project(a=TEMPLATES, b=(judged("o"),)), review=("not checked, as at main",)),
     # The baseline of the branch.
     P("has the baseline of its merge base", 0, DIRTY, CLEAN, known=known(DIRTY)),
     P("adds an array, and to the baseline", 3, TWO, DIRTY, known=known(DIRTY), claimed=known(TWO),
@@ -237,6 +246,26 @@ PULL_REQUESTS = (
     P("exceeds a limit as before", 0, project(a=(with_figures(judged("k"), frame=80),)),
       project(a=(with_figures(judged("k"), frame=80),)), flags={"max_registers": 8},
       review=("exceeded at main already",)),
+    P("renames a kernel that exceeds a limit", 0, framed("renamed"), framed("k"),
+      flags={"max_frame": 8}, review=("exceeded at main already",)),
+    P("renames a kernel that exceeds a limit, and adds one", 1, framed("renamed", "added"),
+      framed("k"), flags={"max_frame": 8}),
+    P("moves an expectation that fails", 0, said_in("\n" + EXPECT + TEXT, framed("k")),
+      said_in(EXPECT + TEXT, framed("k")), base={"a.cu": EXPECT + TEXT},
+      head={"a.cu": "\n" + EXPECT + TEXT}, review=("exceeded at main already",)),
+    # What is accepted or not seen, and still new.
+    P("adds what an old allowance is wide enough for", 0, project(a=(found("k"), found("k_new"))),
+      DIRTY, base=ALLOWING, review=("new since main, and accepted: k_new (a.cu, sm_90)",)),
+    P("touches what an old allowance accepts", 0, DIRTY, DIRTY, base=ALLOWING,
+      unsaid=("new since main",)),
+    P("lets grow what an old allowance accepts", 0, GROWN, DIRTY, base=ALLOWING,
+      review=("new since main, and accepted: k (a.cu, sm_90): dynamic-index `table`, 96 bytes",)),
+    P("edits what nobody saw before either", 0,
+      project(a=(judged("k"),), gaps=(UNRUN,)), project(a=(judged("k"),), gaps=(UNRUN,)),
+      review=("not checked, as at main: [run] n.py holds kernels",)),
+    P("adds a file that is left out", 0, CLEAN,
+      base={"lmemscope.toml": 'exclude = ["vendor/*"]\n'}, head={"vendor/fast.cu": TEXT},
+      review=("vendor/fast.cu is not that of the merge base with main, and include or exclude",)),
 )  # fmt: skip
 
 
