@@ -40,7 +40,7 @@ def render(checked: Checked, how: Presentation) -> str:
     accepted = constant("**Missing evidence, accepted**")
     for heading, texts in (
         (accepted if result.complete else missing, [piece.text for piece in result.missing]),
-        (constant("**To review: what this change edits of the gate**"), edited(result)),
+        (constant("**To review**"), edited(result)),
         (constant("**Notes**"), [*result.notes, *result.unused]),
         (constant("**Checked, and left out**"), _accounted(result)),
     ):

@@ -21,7 +21,7 @@ def render(checked: Checked, how: Presentation) -> str:
     made: list[Part] = []
     for failure in result.failures:
         made += described(failure, width, color=color)
-        made += [*_led("  accept:   ", _acceptance(failure), width), ""]
+        made += [*_led("  accept:   ", _acceptance(failure, checked.new_since), width), ""]
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
         made.append(line(lead, ": evidence that the gate needs is missing:"))
@@ -96,17 +96,16 @@ def _led(lead: LiteralString, text: str, width: int) -> Sequence[Part]:
     return wrapped(text, width, lead, " " * len(lead))
 
 
-def _acceptance(failure: GateFailure) -> str:
+def _acceptance(failure: GateFailure, new_since: str | None) -> str:
+    """What accepts a failure; a change cannot by its own baseline, nor by its configuration."""
     finding = failure.finding
     if failure.kind == "limit":
         return "raise the limit, in the configuration or on the command line"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
     place = failure.location
+    baseline = "" if new_since is not None else ", or lmemscope baseline"
     if failure.route not in ("nvrtc", "nvcc") or (place is not None and is_library(place.file)):
-        return "[[allowances]] in the configuration, or lmemscope baseline"
+        return f"[[allowances]] in the configuration{baseline}"
     size = f" {finding.bytes}" if failure.is_bounded else ""
-    return (
-        f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel, '
-        "or lmemscope baseline"
-    )
+    return f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel{baseline}'

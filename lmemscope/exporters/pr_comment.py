@@ -56,12 +56,12 @@ def checked(found: Checked, how: Presentation) -> str:
         line(constant("### "), MARKS[result.verdict], " Local memory: ", failed),
         _EMPTY,
     ]
-    if not result.complete:
-        lines += _open("Missing evidence", [piece.text for piece in result.missing])
-    lines += _open("To review: what this change edits of the gate", edited(result))
     if groups:
         lines += table(("", "kernel", "found", "where", "on"), map(_row, groups[:_SHOWN]))
-        lines += [_EMPTY, *_left(groups), *_details(groups)]
+        lines += [_EMPTY, *_left(groups)]
+    if not result.complete:
+        lines += _open("Missing evidence", [piece.text for piece in result.missing])
+    lines += [*_open("To review", edited(result)), *_details(groups)]
     better = _better(result)
     if better:
         rows = table(("kernel", "was → is"), better[:_SHOWN])

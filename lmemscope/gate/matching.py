@@ -106,6 +106,15 @@ def match(
             lambda i: (*_place(i), _kernel(i), i.finding.bytes) if i.finding.object else None,
             lambda e: (*_known(e), e.bytes) if e.object and _is_sized(e) else None,
         )
+        # And so in a file that was moved as well.
+        matcher.pair(
+            lambda i: (*_place(i)[1:], _kernel(i), i.finding.bytes) if i.finding.object else None,
+            lambda e: (
+                (*_known(e)[1:], e.bytes)
+                if e.object and _is_sized(e) and e.input in movable
+                else None
+            ),
+        )
     else:
         matcher.pair(
             lambda i: (*_place(i), _kernel(i), i.finding.object),

@@ -123,6 +123,13 @@ PULL_REQUESTS = (
       review=("only templates: rm",)),
     P("has a template that had no instance before", 0, project(a=TEMPLATES, b=(judged("o"),)),
       project(a=TEMPLATES, b=(judged("o"),)), review=("not checked, as at main",)),
+    P("moves a file and renames its array", 0, project(b=(found("k", object_="renamed"),)), DIRTY,
+      head={"a.cu": None, "b.cu": TEXT}, review=("a.cu is treated as moved to b.cu",)),
+    P("moves a file and lets its array grow", 1, project(b=(found("k", 96),)), DIRTY,
+      head={"a.cu": None, "b.cu": TEXT}, review=("96 bytes",)),
+    P("copies a file and renames its array", 1,
+      project(a=(found("k"),), b=(found("k", object_="renamed"),)), DIRTY,
+      head={"b.cu": TEXT}, review=("new: k (b.cu",)),
     # The baseline of the branch.
     P("has the baseline of its merge base", 0, DIRTY, CLEAN, known=known(DIRTY)),
     P("adds an array, and to the baseline", 3, TWO, DIRTY, known=known(DIRTY), claimed=known(TWO),
