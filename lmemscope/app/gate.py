@@ -156,21 +156,22 @@ def _since(
 ) -> GateResult:
     """The answer to what changed since a revision, and what the change edits of the gate."""
     revision, report = since.revision, judging.report
-    theirs = own_acceptance.theirs_of(file, revision, report)
+    found = own_acceptance.theirs_of(file, known, revision, report)
+    theirs = found.known
     edits = under_review.edits(
         revision, report, own_acceptance.added(known, theirs), judging.settings
     )
-    notes = since.notes
+    notes = (*since.notes, *filter(None, (found.unreadable,)))
     own = [*own_acceptance.by_architectures(judging.settings, known, theirs, revision)]
     if asked.new_since is None:
         result = judging.answer(known)
     else:
         from lmemscope.app import earlier
 
-        found = with_clean(earlier.known_at(revision, judging.paths, session, report))
-        result = judging.answer(known, found)
-        before = own_acceptance.Before(known, found, asked.new_since)
-        strict = judging.answer(theirs, found) if known != theirs else result
+        were = with_clean(earlier.known_at(revision, judging.paths, session, report))
+        result = judging.answer(known, were)
+        before = own_acceptance.Before(known, were, asked.new_since)
+        strict = judging.answer(theirs, were) if known != theirs else result
         own += own_acceptance.by_baseline(result, strict, before)
         before = replace_in(before, known=theirs)
         by_build = own_acceptance.by_build(judging, strict, before, revision, session)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from lmemscope.app import earlier
 from lmemscope.app.checkout import NewOptions
 from lmemscope.discover.build_change import build_change
+from lmemscope.errors import UsageError
 from lmemscope.gate import baseline
 from lmemscope.model import (
     CHANGED_BASELINE,
@@ -120,7 +121,8 @@ def by_build(
     if change is None:
         return ByBuild()
     files = listed(change.files, _NAMED)
-    same = (f"{files} changed, in no option known: {before.name} is compiled as it is today",)
+    said = f"{files} changed, in no option known: {before.name} is compiled as it is today"
+    same = (said,) if change.says_how else ()
     if not change.words and not change.removed:
         return ByBuild(notes=same)
     new = NewOptions(change)
@@ -176,15 +178,36 @@ def added(known: Baseline | None, theirs: Baseline | None) -> list[BaselineEntry
     return sorted((has - had).elements(), key=str)
 
 
-def theirs_of(file: BaselineFile | None, revision: Revision, report: Report) -> Baseline | None:
+@dataclass(frozen=True, slots=True)
+class Theirs:
     """The baseline of a revision, with the report's paths; None where it has none.
 
-    Raises:
-        UsageError: it cannot be read.
+    Attributes:
+        known: what it holds.
+        unreadable: why it cannot be read; empty where it can.
+    """
+
+    known: Baseline | None
+    unreadable: str = ""
+
+
+def theirs_of(
+    file: BaselineFile | None, known: Baseline | None, revision: Revision, report: Report
+) -> Theirs:
+    """What a revision has for the baseline.
+
+    One that git does not know, here or there, is no part of any change.
     """
     if file is None:
-        return None
-    data = revision.content(os.path.realpath(file.path))
+        return Theirs(None)
+    path = os.path.realpath(file.path)
+    if path not in revision.changed:
+        return Theirs(known)
+    data = revision.content(path)
     if data is None:
-        return None
-    return file.reported(baseline.SAVED.parse(data, f"{file.path} of {revision.name}"), report)
+        return Theirs(None)
+    name = f"{file.path} of {revision.name}"
+    try:
+        return Theirs(file.reported(baseline.SAVED.parse(data, name), report))
+    except UsageError as error:
+        return Theirs(None, f"the baseline of {revision.name} is not used: {error.message}")

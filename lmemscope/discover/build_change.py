@@ -27,6 +27,11 @@ BUILD_FILE = re.compile(
 )
 """Names of files that say how a project is built."""
 
+_MAY_CALL = re.compile(
+    r".*\.(?:sh|bash|ps1|bat|cmd|toml|cfg|ini|ya?ml|json|lua|env|txt|in)|Dockerfile.*|Justfile"
+    r"|conanfile\.py|tox\.ini"
+)
+"""Names of files that may call a build or be read by one: of them only options are told."""
 _RESPONSE_FILE = ".rsp"
 """Of files that a command names; each revision's own are read."""
 _OF_OPTIONS = re.compile(
@@ -69,12 +74,14 @@ class BuildChange(Struct, frozen=True):
         words: that are new in them.
         added: statements with new words that may be options, those words alone.
         removed: the same of the revision's, without those of targets that are gone.
+        says_how: whether one of the files says how the project is built; others may only call it.
     """
 
     files: tuple[str, ...]
     words: frozenset[str] = frozenset()
     added: tuple[Statement, ...] = ()
     removed: tuple[Statement, ...] = ()
+    says_how: bool = True
 
     def is_new(self, word: str) -> bool:
         """Whether a word of a command is there for a new word of a build file."""
@@ -114,7 +121,8 @@ def build_change(revision: Revision) -> BuildChange | None:
         for path in revision.changed
         if BUILD_FILE.fullmatch(os.path.basename(path)) and not path.endswith(_RESPONSE_FILE)
     )
-    if not paths:
+    others = _dashed(revision)
+    if not paths and not others:
         return None
     words: set[str] = set()
     added: list[Statement] = []
@@ -132,8 +140,25 @@ def build_change(revision: Revision) -> BuildChange | None:
         for one in before - now:
             if not _of_no_target(one, left):
                 removed += _with(one, frozenset(had[one.head] - has[one.head]))
-    names = tuple(os.path.relpath(path, revision.top) for path in paths)
-    return BuildChange(names, frozenset(words), tuple(added), tuple(removed))
+    words |= frozenset(chain.from_iterable(others.values()))
+    names = tuple(os.path.relpath(path, revision.top) for path in (*paths, *others))
+    return BuildChange(names, frozenset(words), tuple(added), tuple(removed), bool(paths))
+
+
+def _dashed(revision: Revision) -> dict[str, frozenset[str]]:
+    """New words with a dash in other files that may hand options to a build: scripts, settings."""
+    found = {}
+    for path in sorted(revision.changed):
+        name = os.path.basename(path)
+        if BUILD_FILE.fullmatch(name) or not _MAY_CALL.fullmatch(name):
+            continue
+        had, has = (
+            {word.lstrip("-") for word in _WORD.findall(_text(data)) if word.startswith("-")} - {""}
+            for data in (revision.content(path), _now(path))
+        )
+        if has - had:
+            found[path] = frozenset(has - had)
+    return found
 
 
 def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[str]]:
