@@ -90,13 +90,14 @@ def _comments(report: Report, revision: Revision) -> Iterator[str]:
     headers = {one.file: None for unit in report.units for one in unit.directives if one.file}
     known = {os.path.realpath(file) for file in (*looked_at, *headers)}
     others = (shown_path(path) for path in sorted(revision.changed - known) if _is_read(path))
+    files = [file for file in (*looked_at, *headers, *others) if revision.why(file) is not None]
+    were = revision.contents(os.path.realpath(file) for file in files)
     now: dict[str, list[_Comment]] = {}
     before: dict[str, Counter[_Said]] = {}
-    for file in (*looked_at, *headers, *others):
-        if revision.why(file) is not None:
-            now[file] = _comments_of(file, _now(file))
-            had = _comments_of(file, revision.content(os.path.realpath(file)) or b"")
-            before[file] = Counter(said for _, said in had)
+    for file in files:
+        now[file] = _comments_of(file, _now(file))
+        had = _comments_of(file, were.get(os.path.realpath(file), b""))
+        before[file] = Counter(said for _, said in had)
     elsewhere = Counter(said for found in now.values() for _, said in found)
     for file, found in sorted(now.items()):
         for line, said in found:

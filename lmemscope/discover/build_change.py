@@ -127,10 +127,9 @@ def build_change(revision: Revision) -> BuildChange | None:
     words: set[str] = set()
     added: list[Statement] = []
     removed: list[Statement] = []
+    were = revision.contents(paths)
     for path in paths:
-        before, now = (
-            Counter(statements(_text(data))) for data in (revision.content(path), _now(path))
-        )
+        before, now = (Counter(statements(_text(data))) for data in (were.get(path), _now(path)))
         had, has = _by_head(before - now), _by_head(now - before)
         left = frozenset(chain.from_iterable(one.words for one in now))
         for one in now - before:
@@ -147,18 +146,19 @@ def build_change(revision: Revision) -> BuildChange | None:
 
 def _dashed(revision: Revision) -> dict[str, frozenset[str]]:
     """New words with a dash in other files that may hand options to a build: scripts, settings."""
-    found = {}
-    for path in sorted(revision.changed):
-        name = os.path.basename(path)
-        if BUILD_FILE.fullmatch(name) or not _MAY_CALL.fullmatch(name):
-            continue
-        had, has = (
-            {word.lstrip("-") for word in _WORD.findall(_text(data)) if word.startswith("-")} - {""}
-            for data in (revision.content(path), _now(path))
-        )
-        if has - had:
-            found[path] = frozenset(has - had)
-    return found
+    paths = [path for path in sorted(revision.changed) if _may_call(os.path.basename(path))]
+    were = revision.contents(paths)
+    found = {path: _options_in(_now(path)) - _options_in(were.get(path)) for path in paths}
+    return {path: words for path, words in found.items() if words}
+
+
+def _may_call(name: str) -> bool:
+    return _MAY_CALL.fullmatch(name) is not None and BUILD_FILE.fullmatch(name) is None
+
+
+def _options_in(data: bytes | None) -> frozenset[str]:
+    words = _WORD.findall(_text(data))
+    return frozenset(word.lstrip("-") for word in words if word.startswith("-")) - {""}
 
 
 def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[str]]:
