@@ -162,7 +162,7 @@ def _since(
         revision, report, own_acceptance.added(known, theirs), judging.settings
     )
     notes = (*since.notes, *filter(None, (found.unreadable,)))
-    own = [*own_acceptance.by_architectures(judging.settings, known, theirs, revision)]
+    own = [*own_acceptance.by_architectures(judging, known, theirs, revision)]
     if asked.new_since is None:
         result = judging.answer(known)
     else:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from lmemscope.app.baseline_file import BaselineFile
     from lmemscope.app.judging import Judging
     from lmemscope.app.session import Session
-    from lmemscope.config.settings import Settings
     from lmemscope.discover.revision import Revision
 
 _NAMED = 5
@@ -61,15 +60,21 @@ class Before:
 
 
 def by_architectures(
-    settings: Settings, known: Baseline | None, theirs: Baseline | None, revision: Revision
+    judging: Judging, known: Baseline | None, theirs: Baseline | None, revision: Revision
 ) -> Iterator[MissingEvidence]:
     """Architectures of a revision's baseline that are not looked at, for today's has others."""
-    if known is None or theirs is None or known.archs == theirs.archs:
-        return
-    left = sorted({*theirs.archs} - {*settings.archs})
-    if left and settings.archs == known.archs:
+    if judging.configuration.settings.archs or known is None or theirs is None:
+        return  # The command line or the configuration names them, which is compared by itself.
+    settings = judging.settings
+    left = sorted(_archs(theirs) - {*(settings.archs or settings.default_archs)})
+    if left and _archs(known) != _archs(theirs):
         reason = f"{listed(left)}, which the baseline of {revision.name} names, is not checked"
         yield MissingEvidence(None, CHANGED_BASELINE, reason)
+
+
+def _archs(known: Baseline) -> set[str]:
+    default = {known.default_arch} if known.default_arch is not None else set()
+    return {*known.archs} or default
 
 
 def by_baseline(
