@@ -78,7 +78,9 @@ def report_at(
 
 
 def _only(files: Collection[str], checkout: Checkout) -> Narrow:
-    there = {os.path.realpath(checkout.path(path)) for path in files}
+    # What is a link now may have been a file.
+    named = (os.path.join(checkout.tree, os.path.relpath(path, checkout.live)) for path in files)
+    there = {os.path.realpath(path) for path in (*map(checkout.path, files), *named)}
 
     def narrow(discovery: Discovery) -> Narrowed:
         chosen = (one for one in discovery.inputs if os.path.realpath(one.path) in there)

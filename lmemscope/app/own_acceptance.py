@@ -177,10 +177,23 @@ def _named(one: GateFailure) -> str:
 
 
 def added(known: Baseline | None, theirs: Baseline | None) -> list[BaselineEntry]:
-    """Entries that a baseline has and an earlier one has not, sorted."""
+    """Entries of a baseline that accept what an earlier one's do not, sorted."""
     has = Counter(known.findings if known is not None else ())
     had = Counter(theirs.findings if theirs is not None else ())
-    return sorted((has - had).elements(), key=str)
+    left = [*(had - has).elements()]
+    new = []
+    for one in sorted((has - had).elements(), key=str):
+        # The same in a file that was moved, or smaller.
+        same = next((e for e in left if _same(e) == _same(one) and e.bytes >= one.bytes), None)
+        if same is None:
+            new.append(one)
+        else:
+            left.remove(same)
+    return new
+
+
+def _same(entry: BaselineEntry) -> Hashable:
+    return entry.arch, entry.kernel, entry.cause, entry.object
 
 
 @dataclass(frozen=True, slots=True)

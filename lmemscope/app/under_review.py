@@ -92,28 +92,35 @@ def _comments(report: Report, revision: Revision) -> Iterator[str]:
     others = (shown_path(path) for path in sorted(revision.changed - known) if _is_read(path))
     files = [file for file in (*looked_at, *headers, *others) if revision.why(file) is not None]
     were = revision.contents(os.path.realpath(file) for file in files)
-    now: dict[str, list[_Comment]] = {}
-    before: dict[str, Counter[_Said]] = {}
-    for file in files:
-        now[file] = _comments_of(file, _now(file))
-        had = _comments_of(file, were.get(os.path.realpath(file), b""))
-        before[file] = Counter(said for _, said in had)
-    elsewhere = Counter(said for found in now.values() for _, said in found)
-    for file, found in sorted(now.items()):
-        for line, said in found:
-            if before[file][said] > 0:
-                before[file][said] -= 1
-            elif said[0] == "allow":
-                where = f"{file}:{line}"
-                yield f"{where}: this allowance is new since {revision.name}: {said[2]}"
-        for word, kernel, argument in sorted(before[file].elements()):
-            # One that has moved with its kernel says what it said.
-            if word != "allow" and not elsewhere[word, kernel, argument]:
-                for_ = f" of {kernel}" if kernel else ""
-                yield (
-                    f"{file}: this comment{for_} is changed or gone since {revision.name}: "
-                    f"{word} {argument}"
-                )
+    new: list[tuple[str, int, _Said]] = []
+    gone: list[tuple[str, _Said]] = []
+    for file in sorted(set(files)):
+        has = _comments_of(file, _now(file))
+        had = Counter(said for _, said in _comments_of(file, were.get(os.path.realpath(file), b"")))
+        for line, said in has:
+            if had[said] > 0:
+                had[said] -= 1
+            else:
+                new.append((file, line, said))
+        gone += ((file, said) for said in sorted(had.elements()))
+    # One that has moved with its kernel says what it said.
+    appeared, vanished = Counter(said for *_, said in new), Counter(said for _, said in gone)
+    for file, line, said in new:
+        if vanished[said] > 0:
+            vanished[said] -= 1
+        elif said[0] == "allow":
+            where = f"{file}:{line}"
+            yield f"{where}: this allowance is new since {revision.name}: {said[2]}"
+    for file, said in gone:
+        word, kernel, argument = said
+        if appeared[said] > 0:
+            appeared[said] -= 1
+        elif word != "allow":
+            for_ = f" of {kernel}" if kernel else ""
+            yield (
+                f"{file}: this comment{for_} is changed or gone since {revision.name}: "
+                f"{word} {argument}"
+            )
 
 
 _Said: TypeAlias = tuple[str, str, str]

@@ -271,3 +271,11 @@ def test_what_only_the_baseline_of_the_branch_accepts_is_missing_evidence(projec
     trusted = check(project, "--trust-configuration")
     assert trusted.code == 0
     assert "review: old.cu: old (sm_90): dynamic-index `t`, 96 bytes at old.cu:3" in trusted.out
+
+
+def test_what_became_a_link_is_known_by_its_name(project: Path) -> None:
+    git(project, "mv", "old.cu", "real.cu")
+    (project / "old.cu").symlink_to("real.cu")
+    git(project, "add", ".")
+    done = run_program("check", "old.cu", "--new-since", "main", cwd=project)
+    assert (done.code, "1 finding known" in done.out) == (0, True), done.out
