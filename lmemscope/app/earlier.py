@@ -19,6 +19,7 @@ from lmemscope.gate.compare import compare
 from lmemscope.model import (
     Account,
     Baseline,
+    BaselineEntry,
     GateFailure,
     GateResult,
     InputId,
@@ -157,8 +158,13 @@ def joined(known: Baseline | None, before: Report, tolerance: int) -> Baseline:
     if known is None:
         return earlier
     pairs, left = matching.paired(known, before)
+    is_older = matching.is_by_others(known, before)
+
+    def most(one: BaselineEntry, had: BaselineEntry) -> int:
+        return one.bytes if is_older else max(one.bytes - tolerance, had.bytes)
+
     findings = [
-        *(replace(one, bytes=max(one.bytes - tolerance, had.bytes)) for one, had in pairs if had),
+        *(replace(one, bytes=most(one, had)) for one, had in pairs if had is not None),
         *(one for one, had in pairs if had is None),
         *left,
     ]

@@ -152,16 +152,21 @@ def paired(
         for finding in kernel.findings
         if not is_ignored(finding)
     ]
-    changed = any(
-        baseline.toolchain.get(name, version) != version
-        for name, version in toolchain_of(report).items()
-    )
-    found = match(report, items, baseline, by_cause=changed, movable=())
+    by_cause = is_by_others(baseline, report)
+    found = match(report, items, baseline, by_cause=by_cause, movable=())
     pairs = (
         *((_entry(item), entry) for item, entry in found.known),
         *((_entry(item), None) for item in found.new),
     )
     return pairs, found.left
+
+
+def is_by_others(baseline: Baseline, report: Report) -> bool:
+    """Whether tools of other versions showed what a baseline holds than made a report."""
+    return any(
+        baseline.toolchain.get(name, version) != version
+        for name, version in toolchain_of(report).items()
+    )
 
 
 def _entry(item: Item) -> BaselineEntry:

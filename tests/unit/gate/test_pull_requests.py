@@ -181,6 +181,8 @@ PULL_REQUESTS = (
     P("grows within the tolerance again", 1, CREPT, GROWN, known=known(DIRTY), base=TOLERANT,
       review=("112 bytes",)),
     P("leaves what has used the tolerance", 0, GROWN, GROWN, known=known(DIRTY), base=TOLERANT),
+    P("lets an array grow to what an older toolkit's baseline has", 1, CREPT, DIRTY,
+      known=known(project(version="13.4", a=(found("k", 120),))), review=("112 bytes",)),
     P("adds a second array where the first has used the tolerance", 1,
       project(a=(judged("k", "dynamic-index", "dynamic-index"),)), GROWN, known=known(DIRTY),
       base=TOLERANT, review=("80 bytes",)),
