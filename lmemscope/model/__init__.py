@@ -50,7 +50,7 @@ from lmemscope.model.devices import (
     Footprint,
     Reservation,
 )
-from lmemscope.model.difference import Change, Difference, KernelDifference, ToolChange
+from lmemscope.model.difference import Change, Difference, KernelDifference, NotCompared, ToolChange
 from lmemscope.model.document import NOT_GIVEN
 from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
@@ -88,6 +88,8 @@ from lmemscope.model.fix import (
     Verified,
 )
 from lmemscope.model.gate import (
+    CHANGED_BASELINE,
+    CHANGED_OPTIONS,
     Accepted,
     Account,
     AccountState,
@@ -225,6 +227,8 @@ __all__ = [
     "ALL_IMAGES",
     "BUILD_LOG",
     "CAUSES",
+    "CHANGED_BASELINE",
+    "CHANGED_OPTIONS",
     "CUDA",
     "DEFAULT_PENDING_LAUNCHES",
     "DEFAULT_STACK_LIMIT",
@@ -350,6 +354,7 @@ __all__ = [
     "Member",
     "MissingEvidence",
     "Moved",
+    "NotCompared",
     "ObjectState",
     "Occupancy",
     "Order",
