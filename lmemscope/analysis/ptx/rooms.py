@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
-from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
+from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import Operand, number_of
 from lmemscope.formats.ptx_isa import shifted_by
 from lmemscope.formats.ptx_operands import folded
 
+_LARGEST = 64
+"""A parameter that may be larger is not taken to fill its array: most that bound a loop do not."""
 _DEEP = 48
 """Instructions from where a frame begins to an address in it."""
 
@@ -40,6 +42,16 @@ def largest_parameters(
             if largest is not None:
                 found[name] = min(largest, found.get(name, largest))
     return found
+
+
+def limits(
+    objects: FunctionObjects, extents: Mapping[int, Sequence[int]] | None = None
+) -> dict[int, float]:
+    """Iterations after which loops leave an array that they walk, by the loops' headers.
+
+    Arguments as of `largest_parameters`.
+    """
+    return {loop.header: turns for loop, turns in Walks(objects, extents or {}).turns().items()}
 
 
 def touched(objects: FunctionObjects, place: int) -> int | None:
@@ -114,7 +126,7 @@ class Walks:
 
     def largest(self, name: str, loop: Loop, turns: int) -> int | None:
         """The largest number with which a loop runs no more often; None where any number serves."""
-        for number in range(1, int(UNKNOWN)):
+        for number in range(1, _LARGEST):
             count = self.trips.count_with(loop, {name: number})
             if count is not None and count > turns:
                 return number - 1
