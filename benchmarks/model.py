@@ -37,6 +37,7 @@ from fix_times import apply_patch, spearman  # noqa: E402
 
 from lmemscope.analysis.cost import Grid, cost_of  # noqa: E402
 from lmemscope.app.worker import analyse_unit  # noqa: E402
+from lmemscope.fixing.kernel_figures import figures  # noqa: E402
 from lmemscope.fixing.rank import ranked  # noqa: E402
 from lmemscope.fixing.trials import counts_of  # noqa: E402
 from lmemscope.model import (  # noqa: E402
@@ -44,7 +45,6 @@ from lmemscope.model import (  # noqa: E402
     Cost,
     Edit,
     Figures,
-    KernelReport,
     LoopCounts,
     Rewriting,
     Trial,
@@ -122,46 +122,29 @@ def analysed(kernel: Kernel) -> Kernel:
     text = (KERNELS / kernel.file).read_text()
     counts: tuple[LoopCounts, ...] = ()
     cache = os.environ.get("LMEMSCOPE_CACHE_DIR")
-    with tempfile.TemporaryDirectory() as directory:
-        # Under one name, so that the compilers' results are found again.
-        for version in kernel.versions:
-            patch, cap = version.row.get("patch"), version.row.get("cap")
-            folder = Path(directory) / str(version.number)
-            folder.mkdir()
-            path = str(folder / Path(kernel.file).name)
-            Path(path).write_text(apply_patch(text, patch) if patch else text)
-            unit = Unit(path, path, "auto", ARCH, CompileOptions(maxrregcount=cap))
-            is_original = version.number == 0
-            wanted = Wanted(names=is_original, work=True, cache=cache, counts=counts)
-            report = analyse_unit(unit, wanted)
-            if is_original:
-                counts = counts_of(report)
-            found = [one for one in report.kernels if kernel.name in one.facts.name]
-            if found:
-                version.cost = cost_of(found[0], ARCH, Grid(kernel.block))
-                version.figures = figures(found[0])
+    # Always the same, so that what was compiled of a version is found again.
+    directory = Path(tempfile.gettempdir()) / "lmemscope-model" / kernel.file / kernel.name
+    for version in kernel.versions:
+        patch, cap = version.row.get("patch"), version.row.get("cap")
+        folder = directory / str(version.number)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = str(folder / Path(kernel.file).name)
+        Path(path).write_text(apply_patch(text, patch) if patch else text)
+        unit = Unit(path, path, "auto", ARCH, CompileOptions(maxrregcount=cap))
+        is_original = version.number == 0
+        wanted = Wanted(names=is_original, work=True, cache=cache, counts=counts)
+        report = analyse_unit(unit, wanted)
+        if is_original:
+            counts = counts_of(report)
+        found = [one for one in report.kernels if kernel.name in one.facts.name]
+        if found:
+            version.cost = cost_of(found[0], ARCH, Grid(kernel.block))
+            version.figures = figures(found[0].facts, ARCH, Grid(kernel.block))
     first = kernel.versions[0]
     for version in kernel.versions:
         version.modelled = ratio(total(first), total(version))
         version.measured = ratio(first.row["ms"], version.row["ms"])
     return kernel
-
-
-def figures(report: KernelReport) -> Figures:
-    """What the ranking asks of a kernel."""
-    facts = report.facts
-    log, sites = facts.ptxas, facts.sass
-    return Figures(
-        facts.registers,
-        facts.stack_frame,
-        log.spill_stores if log is not None else None,
-        log.spill_loads if log is not None else None,
-        (log.shared or 0) if log is not None else None,
-        sites.ldl if sites is not None else None,
-        sites.stl if sites is not None else None,
-        facts.cubin.code_bytes if facts.cubin is not None else None,
-        None,
-    )
 
 
 def total(version: Version) -> float | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from lmemscope.analysis.layout import dimensions
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.rooms import largest_parameters, limits
+from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.model import KernelFacts, LocalObject, LoopCounts
 
@@ -52,9 +52,9 @@ def counts_in(
         return LoopCounts(kernel)
     own = (one for one in arrays if one.function == kernel)
     extents = {one.offset: dimensions(one.type) for one in own if one.type is not None}
-    largest = dict(told.largest) if told is not None else largest_parameters(objects, extents)
-    dataflow.bound(largest)
-    within = limits(objects, extents)
+    walks = Walks(objects, extents)
+    largest = dict(told.largest) if told is not None else walks.largest_parameters()
+    within = {loop.header: float(turns) for loop, turns in walks.turns().items()}
     dataflow.bound(largest, within)
     lines = _lines(flow, dataflow, lines_of) if lines_of is not None else {}
     longest = _longest(dataflow, lines)

@@ -24,36 +24,6 @@ _DEEP = 48
 """Instructions from where a frame begins to an address in it."""
 
 
-def largest_parameters(
-    objects: FunctionObjects, extents: Mapping[int, Sequence[int]] | None = None
-) -> dict[str, int]:
-    """The largest number of each parameter that an array bounds, where that is few turns of a loop.
-
-    Args:
-        objects: of a kernel.
-        extents: of its arrays of several dimensions, by their offsets: a loop that goes through a
-            row ends with the row. Without them an array is one row.
-    """
-    walks = Walks(objects, extents or {})
-    found: dict[str, int] = {}
-    for loop, turns in walks.turns().items():
-        for name in walks.trips.parameters(loop):
-            largest = walks.largest(name, loop, turns)
-            if largest is not None:
-                found[name] = min(largest, found.get(name, largest))
-    return found
-
-
-def limits(
-    objects: FunctionObjects, extents: Mapping[int, Sequence[int]] | None = None
-) -> dict[int, float]:
-    """Iterations after which loops leave an array that they walk, by the loops' headers.
-
-    Arguments as of `largest_parameters`.
-    """
-    return {loop.header: turns for loop, turns in Walks(objects, extents or {}).turns().items()}
-
-
 def touched(objects: FunctionObjects, place: int) -> int | None:
     """Bytes between the first and the last that accesses of an array reach, as loops count.
 
@@ -98,12 +68,14 @@ class Walks:
 
     Attributes:
         objects: of the function.
-        extents: of its arrays, by their offsets.
+        extents: of its arrays of several dimensions, by their offsets: a loop that goes through a
+            row ends with the row. Without them an array is one row.
     """
 
     objects: FunctionObjects
     extents: Mapping[int, Sequence[int]]
     _firsts: dict[Value, int | None] = field(default_factory=dict)
+    _turns: dict[Loop, int] = field(default_factory=dict)
 
     @property
     def trips(self) -> Trips:
@@ -112,7 +84,9 @@ class Walks:
 
     def turns(self) -> Mapping[Loop, int]:
         """How often each loop can run at most before an access is outside of its array."""
-        found: dict[Loop, int] = {}
+        found = self._turns
+        if found:
+            return found
         for access in self.objects.accesses:
             place = self._place(access)
             if place is None:
@@ -122,6 +96,17 @@ class Walks:
                 if moved:
                     turns = -(-self._room(place, moved, self._begin(access)) // abs(moved))
                     found[loop] = min(turns, found.get(loop, turns))
+        return found
+
+    def largest_parameters(self) -> dict[str, int]:
+        """The largest number of each parameter that an array bounds, where that is few turns of a
+        loop."""
+        found: dict[str, int] = {}
+        for loop, turns in self.turns().items():
+            for name in self.trips.parameters(loop):
+                largest = self.largest(name, loop, turns)
+                if largest is not None:
+                    found[name] = min(largest, found.get(name, largest))
         return found
 
     def largest(self, name: str, loop: Loop, turns: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.rooms import Walks, largest_parameters
+from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of, works_of
 from lmemscope.formats.kernel_names import stable_name
@@ -199,10 +199,10 @@ def test_a_loop_over_a_row_ends_with_the_row() -> None:
     body = walk(72, begin=0).replace("[%a]", "[%a+24]")
     objects = ModuleFlow(program(body)).objects("k")
     assert objects is not None
-    assert largest_parameters(objects) == {"k_param_1": 12}
-    assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 6}
-    assert largest_parameters(objects, {0: (6, 3)}) == {"k_param_1": 3}
-    assert largest_parameters(objects, {0: (5, 5)}) == {"k_param_1": 12}  # of another size
+    assert Walks(objects, {}).largest_parameters() == {"k_param_1": 12}
+    assert Walks(objects, {0: (3, 6)}).largest_parameters() == {"k_param_1": 6}
+    assert Walks(objects, {0: (6, 3)}).largest_parameters() == {"k_param_1": 3}
+    assert Walks(objects, {0: (5, 5)}).largest_parameters() == {"k_param_1": 12}  # of another size
 
 
 def test_a_loop_down_an_array_begins_where_it_does() -> None:
@@ -248,7 +248,7 @@ def test_a_column_is_what_a_loop_over_rows_takes() -> None:
     body = walk(72, width=24).replace("[%a]", "[%a+8]")
     objects = ModuleFlow(program(body)).objects("k")
     assert objects is not None
-    assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 3}
+    assert Walks(objects, {0: (3, 6)}).largest_parameters() == {"k_param_1": 3}
 
 
 def test_a_member_of_a_parameter_is_told_from_others() -> None:
