@@ -15,7 +15,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.model import KernelFacts, LocalObject, LoopCounts
+from lmemscope.model import KernelFacts, LocalObject, LoopCounts, LoopTurns
 
 _LOOP = re.compile(r"\b(?:for|while)\(")
 LinesOf = Callable[[str], Sequence[str]]
@@ -57,15 +57,23 @@ def counts_in(
     within = {loop.header: float(turns) for loop, turns in walks.turns().items()}
     dataflow.bound(largest, within)
     lines = _lines(flow, dataflow, lines_of) if lines_of is not None else {}
-    longest = _longest(dataflow, lines)
-    loops = dict(told.loops) if told is not None else {}
+    made = {one.head: one for one in _longest(dataflow, lines)}
+    known: dict[str, LoopTurns] = {one.head: one for one in told.loops} if told is not None else {}
     factors = {
-        loop.header: loops[line] / longest[line] for loop, line in lines.items() if line in loops
+        loop.header: known[head].turns / (made[head].turns * _copies(known[head], made[head]))
+        for loop, head in lines.items()
+        if head in known
     }
     dataflow.bound(largest, within, factors)
-    return LoopCounts(
-        kernel, tuple(sorted(largest.items())), tuple(sorted((longest | loops).items()))
-    )
+    loops = sorted((made | known).values(), key=lambda one: one.head)
+    return LoopCounts(kernel, tuple(sorted(largest.items())), tuple(loops))
+
+
+def _copies(original: LoopTurns, changed: LoopTurns) -> float:
+    """How many times the body of a loop stands in that of a rewriting, by the ways out of both."""
+    if not original.exits or changed.exits % original.exits:
+        return 1.0
+    return max(1.0, changed.exits / original.exits)
 
 
 def _lines(flow: ModuleFlow, dataflow: Dataflow, lines_of: LinesOf) -> dict[Loop, str]:
@@ -96,9 +104,11 @@ def _head(line: str) -> str:
     return text[begin.start() :]
 
 
-def _longest(dataflow: Dataflow, lines: Mapping[Loop, str]) -> dict[str, float]:
-    """The most iterations that a loop of each line is taken to run."""
-    found: dict[str, float] = {}
-    for loop, line in lines.items():
-        found[line] = max(found.get(line, 0.0), dataflow.trips.source_count(loop))
-    return found
+def _longest(dataflow: Dataflow, lines: Mapping[Loop, str]) -> list[LoopTurns]:
+    """The loop of each line that is taken to run most often."""
+    found: dict[str, LoopTurns] = {}
+    for loop, head in lines.items():
+        own = LoopTurns(head, dataflow.trips.source_count(loop), dataflow.trips.exits(loop))
+        if head not in found or found[head].turns < own.turns:
+            found[head] = own
+    return [*found.values()]

@@ -219,7 +219,7 @@ from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.tune import TunedKernel, TunePoint, TuneReport
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
-from lmemscope.model.work import PIPES, STALLS, Cost, LoopCounts, Pipe, Stall, Work
+from lmemscope.model.work import PIPES, STALLS, Cost, LoopCounts, LoopTurns, Pipe, Stall, Work
 
 __all__ = [
     "ALL_IMAGES",
@@ -344,6 +344,7 @@ __all__ = [
     "LocalObject",
     "LogExcerpt",
     "LoopCounts",
+    "LoopTurns",
     "MeasuredAccess",
     "MeasuredKernel",
     "MeasuredShare",

@@ -26,6 +26,20 @@ PIPES: tuple[Pipe, ...] = (
 STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local", "global")
 
 
+class LoopTurns(Struct, frozen=True):
+    """How often a loop runs.
+
+    Attributes:
+        head: of the loop in the source, without its spaces.
+        turns: iterations that it is taken to run.
+        exits: ways out of it that its own line has.
+    """
+
+    head: str
+    turns: float
+    exits: int
+
+
 class LoopCounts(Struct, frozen=True):
     """What tells how often the loops of a kernel run.
 
@@ -37,7 +51,7 @@ class LoopCounts(Struct, frozen=True):
 
     kernel: str
     largest: tuple[tuple[str, int], ...] = ()
-    loops: tuple[tuple[str, float], ...] = ()
+    loops: tuple[LoopTurns, ...] = ()
 
 
 class Work(Struct, frozen=True):
@@ -62,8 +76,8 @@ class Work(Struct, frozen=True):
             None where the size of the code is not known.
         largest: parameters of the kernel, by their PTX names, with the numbers that they are taken
             to be: the arrays that loops walk up to them hold no more.
-        loops: the kernel's own loops by the line of the source that ends them, with the most
-            iterations that one of that line is taken to run: those of a rewriting run as often.
+        loops: the kernel's own loops, of each head the one that runs most often: those of a
+            rewriting run as often.
         parted_shuffles: shuffles of all lanes that cannot be told to have all lanes come to them.
         effects: kinds of what it does that others can see, with how often each stands there.
     """
@@ -83,7 +97,7 @@ class Work(Struct, frozen=True):
     frame: int = 0
     looped_code: float | None = None
     largest: tuple[tuple[str, int], ...] = ()
-    loops: tuple[tuple[str, float], ...] = ()
+    loops: tuple[LoopTurns, ...] = ()
     parted_shuffles: int = 0
     effects: tuple[tuple[str, int], ...] = ()
 

@@ -138,6 +138,14 @@ class Trips:
         """How often the loop of the source runs that a loop was made of, by unrolling or not."""
         return self.count(loop) * self._unrolled(loop)
 
+    def exits(self, loop: Loop) -> int:
+        """Ways out of a loop that the line has which its way back is of: a copy of its body each,
+        where a loop that counts by no constant was unrolled."""
+        instructions = self._code.body.instructions
+        ends = [self._code.flow.blocks[one].end - 1 for one in self._control.leaving(loop)]
+        own = instructions[min(loop.latches)].loc
+        return sum(own is not None and instructions[end].loc == own for end in ends)
+
     def _unrolled(self, loop: Loop) -> int:
         """How many iterations of the source one of a loop is."""
         for test in self._tests(loop):

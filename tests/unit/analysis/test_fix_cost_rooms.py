@@ -9,7 +9,7 @@ from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of, works_of
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.model import PIPES, LoopCounts, Work
+from lmemscope.model import PIPES, LoopCounts, LoopTurns, Work
 from tests.support.builders import attributed, depot, layers, program
 
 WALK = """{depot}
@@ -136,7 +136,7 @@ def test_a_loop_of_a_rewriting_runs_as_often_as_that_of_the_line_in_the_original
     given = layers(program(lined(original, 2)), frame=80)
     own = work_of(given, attributed(given), None, (), lambda file: source)
     assert own is not None
-    assert own.loops == (("for(inti=0;i<*d;++i)", 6.0),)
+    assert own.loops == (LoopTurns("for(inti=0;i<*d;++i)", 6.0, 1),)
     without = walk(bound="%m", access="").replace("mov.u32 %i, 0;", loaded)
     for line, expected in ((3, 6), (1, UNKNOWN)):
         changed = layers(program(lined(without, line)), frame=80)
@@ -144,6 +144,23 @@ def test_a_loop_of_a_rewriting_runs_as_often_as_that_of_the_line_in_the_original
         found = work_of(changed, attributed(changed), told, (), lambda file: source)
         assert found is not None
         assert found.pipes[PIPES.index("fp32")] == expected
+
+
+def test_a_rewriting_whose_loop_is_unrolled_with_its_ways_out_runs_it_less_often() -> None:
+    """As ``#pragma unroll 4`` of ``for (; i < n; i += blockDim.x)``: each copy asks again."""
+    asked = "add.s32 %i, %i, %s;\n.loc 1 1 5\nsetp.ge.s32 %p, %i, %n;\n@%p bra $L9;\n.loc 1 2 5\n"
+    body = "fma.rn.f32 %f, %f, %f, %f;\n"
+    back = "add.s32 %i, %i, %s;\n.loc 1 1 5\nsetp.lt.s32 %q, %i, %n;\n@%q bra $L1;\n$L9:\nret;"
+    start = "ld.param.u32 %n, [k_param_1];\nmov.u32 %s, %ntid.x;\nmov.u32 %i, %tid.x;\n$L1:\n"
+    source = ["for (int i = t; i < n; i += s)"]
+    told, found = None, list[float]()
+    for copies in (0, 3):
+        given = layers(program(f"{start}{(body + asked) * copies}{body}{back}"))
+        own = work_of(given, attributed(given), told, (), lambda file: source)
+        assert own is not None
+        told = told or LoopCounts("k", own.largest, own.loops)
+        found.append(own.pipes[PIPES.index("fp32")])
+    assert found == [UNKNOWN, UNKNOWN]
 
 
 def test_a_row_of_a_matrix_is_what_its_outer_loop_moves_by() -> None:
