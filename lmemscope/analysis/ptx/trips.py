@@ -131,7 +131,10 @@ class Trips:
         exact = self.exact_count(loop)
         if exact is not None:
             return exact
-        found = min(self._find(loop), limit or math.inf)
+        found = self._find(loop)
+        if limit is not None:
+            # From anywhere to anywhere of it within another loop: half of it on average.
+            found = min(found, (limit + 1) / 2 if self._is_nested(loop) else limit)
         return max(1.0, found * (factor or 1.0))
 
     def source_count(self, loop: Loop) -> float:
@@ -242,9 +245,13 @@ class Trips:
 
     def _unknown(self, loop: Loop) -> float:
         """How often a loop is taken to run where nothing tells."""
+        is_called = self._code.function.kind == "function"
+        return _NESTED if is_called or self._is_nested(loop) else UNKNOWN
+
+    def _is_nested(self, loop: Loop) -> bool:
+        """Whether a loop is within another."""
         around = self._control.loops_of.get(self._code.flow.block_of(loop.header), ())
-        is_nested = any(one.header != loop.header for one in around)
-        return _NESTED if is_nested or self._code.function.kind == "function" else UNKNOWN
+        return any(one.header != loop.header for one in around)
 
     def _doubled(self, loop: Loop) -> list[float]:
         """Iterations of a loop whose counter is multiplied or divided by a power of two."""
