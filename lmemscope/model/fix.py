@@ -25,7 +25,7 @@ NOTICED = 1.03
 """Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
 CLEARLY = 1.5
 """How many times as fast something has to be modelled where it is chosen against better reason: the
-model is off by about so much, or by more, of half of the fixes that were timed."""
+model is off by so much, or by more, of a quarter of the fixes that were timed."""
 
 
 class Edit(Struct, frozen=True, order=True):
