@@ -221,7 +221,7 @@ from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.tune import TunedKernel, TunePoint, TuneReport
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
-from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
+from lmemscope.model.work import PIPES, STALLS, Cost, LoopCounts, LoopTurns, Pipe, Stall, Work
 
 __all__ = [
     "ALL_IMAGES",
@@ -347,6 +347,8 @@ __all__ = [
     "LocalAccess",
     "LocalObject",
     "LogExcerpt",
+    "LoopCounts",
+    "LoopTurns",
     "MeasuredAccess",
     "MeasuredKernel",
     "MeasuredShare",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.doublings import Doublings
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.known_numbers import KnownNumbers
 from lmemscope.analysis.ptx.ranges import Ranges
@@ -23,6 +24,9 @@ from lmemscope.formats.ptx_operands import displaced
 
 UNKNOWN = 32.0
 """Times that a loop runs whose count is not known (docs/fix.md)."""
+_NESTED = 8.0
+"""The same of a loop within another: what is searched or shifted in each iteration is short.
+Chosen on measured speed-ups (`benchmarks/model.py`)."""
 _MOST = 1 << 16
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
@@ -73,6 +77,9 @@ class Trips:
         values: its values.
         control: its control dependence.
         largest: numbers that parameters are at most, by their PTX names; they are taken to be it.
+        limits: iterations after which a loop leaves an array that it walks, by its header; a loop
+            whose count is not known exactly runs no further.
+        factors: by header, how many times as often such a loop runs as would be taken otherwise.
         means: whether what counts from, or to, the counter of a loop around it has a mean count.
     """
 
@@ -83,9 +90,12 @@ class Trips:
         control: Control,
         largest: Mapping[str, int] | None = None,
         *,
+        limits: Mapping[int, float] | None = None,
+        factors: Mapping[int, float] | None = None,
         means: bool = True,
     ) -> None:
         self._code, self._values, self._control = code, values, control
+        self._limits, self._factors = limits or {}, factors or {}
         self._means = means
         self._largest = dict(largest or {})
         self._numbers = KnownNumbers(code, values, self._largest)
@@ -109,9 +119,44 @@ class Trips:
     def count(self, loop: Loop) -> float:
         """How often a loop's body runs each time it is reached."""
         if loop.header not in self._weights:
-            self._weights[loop.header] = UNKNOWN  # while loops around it are looked at
-            self._weights[loop.header] = self._find(loop)
+            self._weights[loop.header] = self._unknown(loop)  # while loops around it are looked at
+            self._weights[loop.header] = self._estimated(loop)
         return self._weights[loop.header]
+
+    def _estimated(self, loop: Loop) -> float:
+        """The count of a loop, within its array and as often as it was told where that is none."""
+        limit, factor = self._limits.get(loop.header), self._factors.get(loop.header)
+        if limit is None and factor is None:
+            return self._find(loop)
+        exact = self.exact_count(loop)
+        if exact is not None:
+            return exact
+        found = self._find(loop)
+        if limit is not None:
+            # From anywhere to anywhere of it within another loop: half of it on average.
+            found = min(found, (limit + 1) / 2 if self._is_nested(loop) else limit)
+        return max(1.0, found * (factor or 1.0))
+
+    def source_count(self, loop: Loop) -> float:
+        """How often the loop of the source runs that a loop was made of, by unrolling or not."""
+        return self.count(loop) * self._unrolled(loop)
+
+    def exits(self, loop: Loop) -> int:
+        """Ways out of a loop that the line has which its way back is of: a copy of its body each,
+        where a loop that counts by no constant was unrolled."""
+        instructions = self._code.body.instructions
+        ends = [self._code.flow.blocks[one].end - 1 for one in self._control.leaving(loop)]
+        own = instructions[min(loop.latches)].loc
+        return sum(own is not None and instructions[end].loc == own for end in ends)
+
+    def _unrolled(self, loop: Loop) -> int:
+        """How many iterations of the source one of a loop is."""
+        for test in self._tests(loop):
+            for register in (test.first, test.second):
+                counter = self._counter(self._values.read(test.index, register), loop)
+                if counter is not None:
+                    return self._copies(loop, min(abs(counter.step), _STEPS))
+        return 1
 
     def written_out(self, loop: Loop) -> int | None:
         """Instructions that a loop is when each iteration stands for itself, at most.
@@ -194,7 +239,31 @@ class Trips:
         if not found:
             turns = Ranges(self._code, self._values, self._control, self.count).turns(loop)
             found += [turns] if turns is not None else []
-        return max(min(found), 1.0) if found else UNKNOWN
+        if not found:
+            found += self._doubled(loop)
+        return max(min(found), 1.0) if found else self._unknown(loop)
+
+    def _unknown(self, loop: Loop) -> float:
+        """How often a loop is taken to run where nothing tells."""
+        is_called = self._code.function.kind == "function"
+        return _NESTED if is_called or self._is_nested(loop) else UNKNOWN
+
+    def _is_nested(self, loop: Loop) -> bool:
+        """Whether a loop is within another."""
+        around = self._control.loops_of.get(self._code.flow.block_of(loop.header), ())
+        return any(one.header != loop.header for one in around)
+
+    def _doubled(self, loop: Loop) -> list[float]:
+        """Iterations of a loop whose counter is multiplied or divided by a power of two."""
+        doublings = Doublings(self._code, self._values, self._control)
+        for test in self._tests(loop):
+            for first, bound in ((test.first, test.second), (test.second, test.first)):
+                counter = doublings.counter(self._values.read(test.index, first), loop)
+                if counter is not None:
+                    start = self._number(counter.start) if counter.start is not None else None
+                    limit = self._number(self._values.read(test.index, bound), number_of(bound))
+                    return [counter.turns(start, limit, UNKNOWN)]
+        return []
 
     def _tests(self, loop: Loop) -> Iterator[_Test]:
         """The comparisons that may end a loop, of what every iteration comes to."""
@@ -230,6 +299,11 @@ class Trips:
             limit = self._number(read, number_of(bound))
             if counter.number is not None and limit is not None:
                 return _passed(test, counter, limit, swapped=first == test.second)
+            begin, end = self._added(counter.start), self._added(read)
+            if begin is not None and end is not None and begin[0] == end[0]:
+                # From a value, perhaps with something added, to the same with something added.
+                apart = replace(counter, number=float(begin[1]))
+                return _passed(test, apart, end[1], swapped=first == test.second)
             # Of an unrolled loop's remainder half of the steps are left on average.
             mask = self._mask_of(read) or self._mask_of(counter.start)
             if mask is not None:
@@ -241,7 +315,8 @@ class Trips:
                 return min(UNKNOWN, max(limit / 2, 1.0)) / step
             # What it leaves over runs in the remainder, and both together as often as before.
             copies = self._copies(loop, step)
-            return (UNKNOWN - (copies - 1) / 2) / copies if copies > 1 else None
+            turns = self._unknown(loop)
+            return max(1.0, turns - (copies - 1) / 2) / copies if copies > 1 else None
         return None
 
     def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
