@@ -314,6 +314,7 @@ class Wanted(Struct, frozen=True):
         work: whether to count what kernels do, for their cost.
         largest: the numbers that parameters of kernels are taken to be then, as in their `Work`, by
             the kernels' mangled names; those of others are told by their own arrays.
+        proposals: whether to ask rewrites for advice, which reads the sources as syntax trees.
     """
 
     kernels: tuple[str, ...] = ()
@@ -324,6 +325,7 @@ class Wanted(Struct, frozen=True):
     names: bool = True
     work: bool = False
     largest: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    proposals: bool = False
 
 
 class Share(Struct, frozen=True):

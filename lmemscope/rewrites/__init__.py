@@ -7,6 +7,7 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -123,6 +124,37 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
     )
 
 
+def likely(target: Target) -> tuple[tuple[tuple[Rewrite, Rewriting], ...], tuple[Declined, ...]]:
+    """The first proposal of each rewrite that is likely to help a target; if none, the reasons.
+
+    Reasons that say what is in the way come first, then those that say what a rewrite looks for.
+    """
+    asked = [
+        one
+        for one in REWRITES
+        if target.cause in one.causes and one.is_likely is not None and one.is_likely(target)
+    ]
+    if not asked:
+        return (), ()
+    if (unreadable := unread(target)) is not None:
+        return (), (Declined(unreadable),)
+    if _is_for_the_host_too(target):
+        asked = [one for one in asked if one.name in _FOR_ANY_COMPILER]
+    program = Program(target)
+    found: list[tuple[Rewrite, Rewriting]] = []
+    reasons: list[Declined] = []
+    for rewrite in asked:
+        if rewrite.instead_of in {one.name for one, _ in found}:
+            continue
+        made, declined = _proposed(rewrite, target, program, most=1)
+        found += ((rewrite, one) for one in made)
+        reasons += (replace(one, rewrites=(rewrite.name,)) for one in declined)
+    if not asked:
+        reasons.append(Declined(_HOST))
+    general = {one.nothing for one in asked}
+    return tuple(found), tuple(sorted(reasons, key=lambda one: one.reason in general))
+
+
 def said(declined: Iterable[Declined]) -> str:
     """Reasons with the rewrites that they are of, for a person."""
     return "; ".join(
@@ -161,12 +193,17 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
 
 
 def _proposed(
-    rewrite: Rewrite, target: Target, program: Program
+    rewrite: Rewrite, target: Target, program: Program, most: int | None = None
 ) -> tuple[list[Rewriting], list[Declined]]:
-    """What a rewrite of a target's cause proposes for it, or why it declines it."""
+    """What a rewrite of a target's cause proposes for it, or why it declines it.
+
+    Args:
+        rewrite, target, program: what is asked of what.
+        most: how many variants are wanted; None means all.
+    """
     found: list[Rewriting] = []
     try:
-        for one in rewrite.propose(target):
+        for one in islice(rewrite.propose(target), most):
             found.append(program.promised(one))
     except DeclinedError as declined:
         # Why a second variant is none is nothing to say of the first.

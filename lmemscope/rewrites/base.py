@@ -151,6 +151,9 @@ class Rewrite(Struct, frozen=True):
             its own: what it looks for, as the end of a sentence.
         instead_of: name of a rewrite before it in the order, where it only stands in for that: if
             that has nothing to propose, or what it proposed does not compile.
+        is_likely: whether it is likely to help a target, by its facts: then what it proposes is
+            advice before anything is compiled. None of a rewrite of which only trials tell.
+        cost: what it may cost, as a sentence of the advice.
     """
 
     name: str
@@ -159,6 +162,8 @@ class Rewrite(Struct, frozen=True):
     module: str
     nothing: str
     instead_of: str | None = None
+    is_likely: Callable[[Target], bool] | None = None
+    cost: str = ""
 
     @property
     def page(self) -> str:

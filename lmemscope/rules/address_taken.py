@@ -51,7 +51,7 @@ from lmemscope.model import (
     Severity,
 )
 from lmemscope.rules.asked_pointers import asked, is_behind_test, where_it_leads
-from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.base import Case, Offer, Rule, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, listed
@@ -133,7 +133,7 @@ def message(case: Case) -> str:
     return f"the address of {case.described} is needed{_clause(case, _receiver(case))}{hidden}"
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """By who gets the address; what else keeps the object in memory is said with the first."""
     found = _by_receiver(case)
     also = case.object.also if case.object is not None else ()

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, LocalAccess, Severity, count
-from lmemscope.rules.base import Case, Rule, certain, traffic
+from lmemscope.rules.base import Case, Offer, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import (
     inlining,
@@ -100,7 +100,7 @@ def _counted(accesses: Sequence[LocalAccess]) -> str:
     return f"{count(len(accesses) - stores, 'load')} and {count(stores, 'store')}"
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """By what makes the calls: recursion into a loop, pointers into a switch, the rest inlined."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:

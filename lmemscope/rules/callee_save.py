@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from lmemscope.formats.demangle import original_name
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, certain, traffic
+from lmemscope.rules.base import Case, Offer, Rule, certain, traffic
 from lmemscope.rules.inlining import (
     by_pointer,
     inlining,
@@ -70,7 +70,7 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
     if _is_routine(case):
         return _of_routine(case)

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from lmemscope.model import Advice, IndexSource, traits_of
-from lmemscope.rules.aliases import is_reinterpreted, namesakes
-from lmemscope.rules.base import Case, by_cost
-from lmemscope.rules.shared import shared_room, too_large
+from lmemscope.rules.aliases import namesakes
+from lmemscope.rules.base import Case, Offer, by_cost
 
 _FEW_SITES = 8
 REGISTER_FILE = 1020
@@ -64,8 +63,8 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
     )
 
 
-def without_usable_advice(case: Case) -> tuple[Advice, ...]:
-    """What is left to say where no rewrite applies."""
+def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+    """What is left to say where no rewrite applies: why the nearest does not."""
     found = case.object
     if found is None:
         return (
@@ -81,15 +80,7 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
         "registers. If it only copies other memory, read that memory instead; if it is the same "
         "in all threads, keep one copy per block."
     )
-    shared = too_large(case)
-    if not is_reinterpreted(case, but_for_name=True):
-        shared = shared or shared_room(case)
-    else:
-        way = (
-            f" {case.name} is also accessed as another type: access it as a single type, so that "
-            "an index selects whole elements. They can then be selected by comparison, or moved "
-            "to shared memory."
-        )
+    near = f" The nearest rewrite declines. {offer.reason}." if offer.reason is not None else ""
     constant = ""
     if _is_counted(case) and found.size <= REGISTER_FILE:
         constant = (
@@ -97,7 +88,7 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
             "unroll every loop that indexes it: every index is then a constant, if there are "
             "enough registers."
         )
-    text = f"lmemscope knows no small change that removes it{because}.{shared}{constant}{way}"
+    text = f"lmemscope knows no small change that removes it{because}.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
 
 
@@ -140,8 +131,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         way = "It can stay in registers only if every index is a constant."
     return (
         Advice(
-            f"No rewrite is offered because {why}: check the array that is indexed{where}. "
-            f"{way}{shared_room(case)}"
+            f"No rewrite is offered because {why}: check the array that is indexed{where}. {way}"
         ),
     )
 

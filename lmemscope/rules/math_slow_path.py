@@ -38,7 +38,7 @@ from lmemscope.model import (
     is_library,
 )
 from lmemscope.rules.angles import is_growing
-from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.base import Case, Offer, Rule, certain
 from lmemscope.rules.declared import is_governed
 from lmemscope.rules.enclosing import function_head, is_for_host
 from lmemscope.rules.indexing import listed
@@ -67,7 +67,7 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To leave it first; then functions without the slow path, by type and argument."""
     is_float = is_float_path(case)
     found = [

@@ -15,7 +15,7 @@ from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Target
-from lmemscope.rules.index_tables import index_tables
+from lmemscope.rewrites.index_tables import index_tables
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from tests.support.builders import changed, source_text

@@ -1,0 +1,73 @@
+"""A unit's report whose advice comes from rewrites: what they propose, or why they decline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from lmemscope.advising.changes import changed_lines
+from lmemscope.advising.targets import Files, targets_of
+from lmemscope.model import Advice, Declined, Finding, Rewriting, Unit, UnitReport
+from lmemscope.rewrites import likely
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rules import advice_for
+from lmemscope.rules.base import Offer
+
+_UNCOMPILED = "Not compiled."
+
+
+def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
+    """A report whose findings' advice is what rewrites propose, where one is likely to help.
+
+    Args:
+        report: of the unit.
+        unit: with the options that its sources are read by.
+        files: takes the trees; notes what is read.
+    """
+    found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
+    for target in targets_of([(unit, report)], files):
+        if isinstance(target, Target):
+            offer = _offer(target, files)
+            for hit in target.hits:
+                advice = advice_for(hit.case, hit.finding, offer)
+                found[hit.facts.name, replace(hit.finding, advice=())] = advice
+    if not found:
+        return report
+    kernels = tuple(
+        replace(
+            kernel,
+            findings=tuple(
+                replace(
+                    one,
+                    advice=found.get((kernel.name, replace(one, advice=())), one.advice),
+                )
+                for one in kernel.findings
+            ),
+        )
+        for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels)
+
+
+def _offer(target: Target, files: Files) -> Offer:
+    made, declined = likely(target)
+    advice = tuple(_advice(rewrite, one, files, target.path) for rewrite, one in made)
+    return Offer(advice, _nearest(declined) if not advice else None)
+
+
+def _advice(rewrite: Rewrite, rewriting: Rewriting, files: Files, home: str) -> Advice:
+    """A rewriting in its own words, with what it asks for and may cost."""
+    done, caveat = rewriting.summary, rewriting.caveat
+    sentence = f"{done[:1].upper()}{done[1:]}{f', if {caveat}' if caveat else ''}."
+    text = " ".join(one for one in (sentence, rewrite.cost, _UNCOMPILED) if one)
+    code = changed_lines(rewriting.edits, files.data, home)
+    return Advice(text, code or None, rewrite=rewrite.name, applicability=rewriting.applicability)
+
+
+def _nearest(declined: Iterable[Declined]) -> str | None:
+    """What is in the way of the first rewrite, with its name."""
+    for one in declined:
+        name = f"`{one.rewrites[0]}`: " if one.rewrites else ""
+        return f"{name}{one.reason}"
+    return None
