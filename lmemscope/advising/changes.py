@@ -67,6 +67,9 @@ def _changes(before: list[str], after: list[str]) -> Iterator[str]:
         if kind != "equal":
             yield from _block("-", old[a:b])
             yield from _block("+", new[c:d])
+        if kind == "insert":
+            # What is only added says nothing without what it stands before.
+            yield from _block(" ", after[start + d : start + d + 1])
 
 
 def _block(sign: str, lines: list[str]) -> Iterator[str]:

@@ -8,13 +8,15 @@ from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.targets import Files, targets_of
-from lmemscope.model import Advice, Declined, Finding, Rewriting, Unit, UnitReport
-from lmemscope.rewrites import likely
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.model import Advice, Declined, Finding, Unit, UnitReport
+from lmemscope.rewrites import Likely, likely
+from lmemscope.rewrites.base import Target
 from lmemscope.rules import advice_for
 from lmemscope.rules.base import Offer
 
 _UNCOMPILED = "Not compiled."
+_BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says what."
+"""Where a rewriting is safe for a kernel's results alone."""
 
 
 def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
@@ -52,22 +54,27 @@ def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
 
 def _offer(target: Target, files: Files) -> Offer:
     made, declined = likely(target)
-    advice = tuple(_advice(rewrite, one, files, target.path) for rewrite, one in made)
-    return Offer(advice, _nearest(declined) if not advice else None)
+    advice = tuple(_advice(one, files, target.path) for one in made)
+    ruled_out = (name for one in declined if one.is_ruled_out for name in one.rewrites)
+    return Offer(advice, _nearest(declined) if not advice else None, frozenset(ruled_out))
 
 
-def _advice(rewrite: Rewrite, rewriting: Rewriting, files: Files, home: str) -> Advice:
+def _advice(found: Likely, files: Files, home: str) -> Advice:
     """A rewriting in its own words, with what it asks for and may cost."""
+    rewriting, applied = found.rewriting, found.applied
     done, caveat = rewriting.summary, rewriting.caveat
     sentence = f"{done[:1].upper()}{done[1:]}{f', if {caveat}' if caveat else ''}."
-    text = " ".join(one for one in (sentence, rewrite.cost, _UNCOMPILED) if one)
+    more = _BEYOND if applied.caveat != caveat else ""
+    text = " ".join(one for one in (sentence, more, found.rewrite.cost, _UNCOMPILED) if one)
     code = changed_lines(rewriting.edits, files.data, home)
-    return Advice(text, code or None, rewrite=rewrite.name, applicability=rewriting.applicability)
+    return Advice(
+        text, code or None, rewrite=rewriting.rewrite, applicability=applied.applicability
+    )
 
 
 def _nearest(declined: Iterable[Declined]) -> str | None:
     """What is in the way of the first rewrite, with its name."""
     for one in declined:
-        name = f"`{one.rewrites[0]}`: " if one.rewrites else ""
-        return f"{name}{one.reason}"
+        who = f"`{one.rewrites[0]}` declines" if one.rewrites else "No rewrite is offered"
+        return f"{who}: {one.reason}"
     return None

@@ -81,7 +81,7 @@ class Meanings:
         self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
         self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
         self._unseen: dict[bytes, bool] = {}
-        self._known_bodies: dict[bytes, tuple[bytes, ...]] = {}
+        self._bodies = functools.cache(lambda name: tuple(self._find_bodies(name)))
 
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -448,13 +448,8 @@ class Meanings:
         }
         return found.pop() if len(found) == 1 else name
 
-    def _bodies(self, name: bytes) -> tuple[bytes, ...]:
-        """What functions, constructors and lambdas of a name do, as far as they can be seen."""
-        if name not in self._known_bodies:
-            self._known_bodies[name] = tuple(self._find_bodies(name))
-        return self._known_bodies[name]
-
     def _find_bodies(self, name: bytes) -> Iterator[bytes]:
+        """What functions, constructors and lambdas of a name do, as far as they can be seen."""
         if name not in self.words:
             return
         spelled = re.escape(name)

@@ -135,7 +135,7 @@ def message(case: Case) -> str:
 
 def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """By who gets the address; what else keeps the object in memory is said with the first."""
-    found = _by_receiver(case)
+    found = _by_receiver(case, offer)
     also = case.object.also if case.object is not None else ()
     if not also or not found or found[0].is_none:
         return found
@@ -155,7 +155,7 @@ def _is_too_large(found: LocalObject) -> bool:
     return is_indexed or "large-array" in found.also
 
 
-def _by_receiver(case: Case) -> tuple[Advice, ...]:
+def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
     kinds = case.shown
@@ -261,7 +261,7 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     own = tuple(one for one in _passed_to(case) if not is_librarys(case.facts, one))
     return (
         *((kept,) if kept is not None else ()),
-        *inlining(case, own, hands_on=True),
+        *inlining(case, own, offer, hands_on=True),
         *_by_value(case, receiver),
     )
 

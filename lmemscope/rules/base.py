@@ -260,12 +260,14 @@ class Offer(Struct, frozen=True):
 
     Attributes:
         advice: the proposals of those that are likely to help, best first.
-        reason: why the nearest of them declines, as the end of a sentence, where all do; None where
-            none was asked.
+        reason: that the nearest of them declines, and why, as a sentence without its end, where all
+            do; None where none was asked.
+        ruled_out: names of rewrites that would be wrong, or cannot be, whoever writes them.
     """
 
     advice: tuple[Advice, ...] = ()
     reason: str | None = None
+    ruled_out: frozenset[str] = frozenset()
 
 
 NO_OFFER = Offer()

@@ -105,7 +105,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     calls = case.facts.calls
     if calls is not None and calls.recursive:
         if all(is_librarys(case.facts, name) for name in calls.recursive):
-            return inlining(case, calls.recursive)
+            return inlining(case, calls.recursive, offer)
         if calls.endless:
             one = len(calls.endless) == 1
             names = listed([short_name(demangle(name)) for name in calls.endless])
@@ -130,7 +130,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         others = tuple(name for name in _taking(case) if name not in calls.recursive)
         return (
             Advice(loop),
-            *(inlining(case, others) if others else ()),
+            *(inlining(case, others, offer) if others else ()),
             *_room(case),
         )
     if calls is not None and calls.indirect and not _is_given(case):
@@ -149,9 +149,9 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if not called and calls is not None:
         called = dict.fromkeys(calls.external or calls.reached)
     if called:
-        own = of_its_own(case) if case.facts.name in called else ()
+        own = of_its_own(case, offer) if case.facts.name in called else ()
         others = tuple(name for name in called if name != case.facts.name)
-        return (*inlining(case, others), *own)
+        return (*inlining(case, others, offer), *own)
     return (
         Advice("Inline the called functions (`__forceinline__`) where you own their definitions."),
     )

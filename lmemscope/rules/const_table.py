@@ -54,7 +54,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     where = "`static const` where it is declared"
     if is_uniform:
         where += ", or `__constant__` at namespace scope: all lanes read the same element"
-    why = f" No rewrite is offered. {offer.reason}." if offer.reason is not None else ""
+    why = f" {offer.reason}." if offer.reason is not None else ""
     return (
         Advice(
             f"Make {case.name} one table for all threads: {where}. Its initialisers must be "

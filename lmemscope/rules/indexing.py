@@ -80,7 +80,7 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         "registers. If it only copies other memory, read that memory instead; if it is the same "
         "in all threads, keep one copy per block."
     )
-    near = f" The nearest rewrite declines. {offer.reason}." if offer.reason is not None else ""
+    near = f" {offer.reason}." if offer.reason is not None else ""
     constant = ""
     if _is_counted(case) and found.size <= REGISTER_FILE:
         constant = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,10 +35,9 @@ from lmemscope.model import (
 from lmemscope.rules.inlining import of_library
 from lmemscope.rules.launched import block_of
 from lmemscope.tools import nvrtc
-from tests.conftest import Once
 from tests.support.builders import HERE, access, changed, find, gate_as, local_object, source_text
 from tests.support.builders import kernel_with as kernel
-from tests.support.program import DATA, ROOT, Finished, run_program
+from tests.support.program import ROOT
 
 COUNTER = IndexSource("loop-counter", None, constant_trip=True)
 OPEN_COUNTER = IndexSource("loop-counter", None, constant_trip=False)
@@ -199,9 +197,6 @@ def test_the_command_line_tells_the_block_too() -> None:
     assert threads(CompileOptions(include_dirs=("include",))) == 32
     both = CompileOptions(include_dirs=("other", "include"), defines=("SIZE=1", "SIZE=64"))
     assert threads(both) == 64
-
-
-ALIASED = "void k(int* o) {{\n\n  int table[8];\n{use}\n\n\n  o[0] = table[n];\n}}\n"
 
 
 def test_long_sources_take_no_long() -> None:
@@ -577,24 +572,6 @@ def test_what_pointers_lead_to_is_told_from_recursion() -> None:
     )
 
 
-def test_no_line_is_shown_where_another_function_has_the_name() -> None:
-    facts = replace(kernel("address-taken"), calls=CallFacts(("_Z4leafPf",), (), False))
-    own = "__device__ float leaf(float *p) {\n"
-    assert "__forceinline__ float leaf" in codes(facts, own)
-    other = "__device__ float leaf(const Texture &t, float u) {\n"
-    assert "leaf" not in codes(facts, own + other)
-
-
-@pytest.mark.parametrize("word", ["__noinline__ ", "NOINLINE ", "CALLED_no ", "inline ", ""])
-def test_the_definition_is_the_line_to_change(word: str) -> None:
-    source = "#define CALLED_no __noinline__\n"
-    source += f"__device__ {word}float leaf(float *p) {{\n  return *p;\n}}\n"
-    assert codes(kernel("address-taken"), source) == (
-        "__device__ __forceinline__ float leaf(float *p)"
-    )
-    assert ("remove" in said(kernel("address-taken"), source)) == ("no" in word.lower())
-
-
 # Registers.
 
 
@@ -763,86 +740,6 @@ def test_what_lies_in_the_frame_is_not_to_be_freed(name: str) -> None:
     assert "must not be freed" not in said(own)
 
 
-def test_a_promise_that_is_not_written_out_speaks_of_the_float() -> None:
-    (promise,) = (
-        one
-        for one in sine("__cudart_i2opi_f", "")
-        if "__builtin_assume" in f"{one.text}{one.code}" or "tell the compiler" in one.text
-    )
-    assert promise.code is None
-    assert "(float)x" in promise.text
-    (promise,) = (
-        one
-        for one in sine("__cudart_i2opi_d", "")
-        if "__builtin_assume" in f"{one.text}{one.code}" or "tell the compiler" in one.text
-    )
-    assert "(float)x" not in promise.text
-
-
-def sine(subject: str, line: str) -> tuple[Advice, ...]:
-    facts = kernel("math-slow-path")
-    (one,) = facts.objects
-    proof = (Evidence("library-table", subject),)
-    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
-    return advice(facts, f"\n\n\n\n\n\n{line}\n")
-
-
-def test_a_sine_is_advised_by_type_and_argument() -> None:
-    of_float = " ".join(one.text for one in sine("__cudart_i2opi_f", "y = sinf(w * x[i]);"))
-    assert "__sinf" in of_float
-    assert "sinpif" not in of_float
-    assert sine("__cudart_i2opi_f", "y = sinf(w * x[i]);")[-1].code == (
-        "__builtin_assume(fabsf(w * x[i]) < 1e5f);"
-    )
-    of_double = sine("__cudart_i2opi_d", "y = cos(2 * M_PI * x[i++]);")
-    text = " ".join(one.text for one in of_double)
-    assert "cospi" in text
-    assert "__cos" not in text
-    assert of_double[-1].code is None, "an argument that changes something is not written twice"
-
-
-@pytest.mark.parametrize(
-    ("head", "guarded"),
-    [
-        ("__device__ float f(float x)\n{", False),
-        ("__host__ __device__ float f(float x)\n{", True),
-        ("template <int N>\nstatic __device__ __host__ void f(\n  float x) {", True),
-        ("HOSTDEV float f(float x) {\n  if (x > 1) {", True),
-        ("struct S { __host__ int g() { return 1; } __device__ float f(float x) {", False),
-        ("", False),
-    ],
-)
-def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> None:
-    lines = [*head.splitlines(), "", "", "", "", "", ""][:6]
-    facts = kernel("math-slow-path")
-    (one,) = facts.objects
-    proof = (Evidence("library-table", "__cudart_i2opi_f"),)
-    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
-    found = advice(facts, "\n".join([*lines, "y = sinf(x);"]))
-    plain = "__builtin_assume(fabsf(x) < 1e5f);"
-    assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
-    assert ("also compiled for the host" in found[-1].text) == guarded
-    assert any("__sinf" in a.text and ("device code only" in a.text) == guarded for a in found)
-
-
-@pytest.mark.parametrize(
-    ("above", "line", "promised"),
-    [
-        ("", "y = cosf(a * x);", True),
-        ("", "y = cosf(6.28f * powf(b, k) * x);", False),
-        ("float w = expf(k);", "y = cosf(w * x);", False),
-        ("float w = expf(k);", "y = w * cosf(x);", True),
-        ("float power = k;", "y = cosf(power * x);", True),
-    ],
-)
-def test_of_an_argument_made_of_a_power_nothing_is_promised(
-    above: str, line: str, promised: bool
-) -> None:
-    chain = (InlineFrame.at(HERE, None),)
-    source = f"\n\n\n\n\n{above}\n{line}\n"
-    assert (promise(source, chain) is not None) == promised
-
-
 def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice | None:
     facts = kernel("math-slow-path")
     (one,) = facts.objects
@@ -854,37 +751,12 @@ def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice
     return found[0] if found else None
 
 
-@pytest.mark.parametrize(
-    ("lines", "loops"),
-    [
-        ("__global__ void k(float* y, float x) {\n\n\n\n\n\ny[0] = sinf(x);\n}", False),
-        ("__global__ void k(float* y) {\n\n\n\nfor (;;) {\n\ny[0] = sinf(x);\n}\n}", True),
-        ("void f() { while (x) {} }\nvoid k(float x) {\n\n\n\n\ny[0] = sinf(x);\n}", False),
-    ],
-)
-def test_a_promise_in_a_loop_needs_it_rolled(lines: str, loops: bool) -> None:
-    found = promise(lines)
-    assert found is not None
-    assert ("`#pragma unroll 1`" in found.text) == loops
-
-
 def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
     own = InlineFrame.at(HERE, None)
     library = InlineFrame("/usr/include/cub/agent.cuh", 9, None)
     source = "\n\n\n\n\n\ny = sinf(x);"
     assert promise(source, (library, own)) is not None
     assert promise(source, (library, own, library)) is None
-
-
-def test_nobody_promises_that_a_growing_angle_is_small() -> None:
-    line = "int i, j; y = sinf(x * i * j);"
-    text = " ".join(one.text for one in sine("__cudart_i2opi_f", line))
-    assert "may be large" in text
-    assert "tell the compiler" not in text
-    assert "Where reduced accuracy" not in text
-    of_double = " ".join(one.text for one in sine("__cudart_i2opi_d", line))
-    assert "tell the compiler" in of_double
-    assert "convert to float" not in of_double
 
 
 def test_who_compares_an_address_is_who_can_leave_it() -> None:
@@ -901,41 +773,6 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         assert "it is compared with another" in finding.message
 
 
-def test_a_fast_tangent_is_a_quotient() -> None:
-    (one,) = (a for a in sine("__cudart_i2opi_f", "y = tanf(x);") if "__sinf" in a.text)
-    assert "that of __tanf divided by the square of the cosine" in one.text
-    (one,) = (a for a in sine("__cudart_i2opi_f", "y = sinf(x);") if "__sinf" in a.text)
-    assert "__tanf" not in one.text
-
-
-def test_half_turns_are_for_each_call_that_they_fit() -> None:
-    both = sine("__cudart_i2opi_f", "a = cosf(M_PI * x); b = sinf(M_PI * y); c = sin(2 * z);")
-    (one,) = (one for one in both if "multiple of pi" in one.text)
-    assert "cospif and sinpif" in one.text
-    assert one.code is None
-    # One argument of both may be promised before.
-    same = sine("__cudart_i2opi_f", "a = cosf(x) * sinf(x);")
-    assert same[-1].code == "__builtin_assume(fabsf(x) < 1e5f);"
-
-
-@pytest.mark.parametrize(
-    ("line", "known"),
-    [
-        ("y = sinf(x);", True),
-        ("float x = 2 * z, y = sinf(x);", False),
-        ("for (int i = 0; i < n; ++i) y[i] = sinf(x[i]);", False),
-        ("if (y == 1) z = sinf(y);", True),
-    ],
-)
-def test_a_promise_names_what_is_known_before_the_statement(line: str, known: bool) -> None:
-    found = promise(f"\n\n\n\n\n\n{line}\n")
-    assert found is not None
-    assert (found.code is not None) == known
-    governed = promise(f"\n\n\n\n\nif (n)\n{line}\n")
-    assert governed is not None
-    assert governed.code is None
-
-
 def turns(argument: str, above: str = "", name: str = "cos") -> str | None:
     """What `cospi` is offered of: None where it is not, empty where it has no code."""
     facts = kernel("math-slow-path")
@@ -945,36 +782,6 @@ def turns(argument: str, above: str = "", name: str = "cos") -> str | None:
     source = f"\n\n\n\n{above}\n\ny = {name}({argument});\n"
     offered = [one for one in advice(facts, source) if f"{name}pi" in one.text]
     return None if not offered else (offered[0].code or "").removeprefix(f"{name}pi")
-
-
-@pytest.mark.parametrize(
-    ("argument", "above", "left"),
-    [
-        ("2.0*M_PI*f*u", "", "(2.0*1.0*f*u)"),
-        ("k * PI / n", "", "(k * 1.0 / n)"),
-        ("3.1415927f * x", "", "(1.0f * x)"),
-        ("angle * (CUDART_PI / 180.0)", "", "(angle * (1.0 / 180.0))"),
-        ("-M_2PI * v", "#define M_2PI 6.283185307179586", "(-2.0 * v)"),
-        ("half * v", "const double half = 1.5707963267948966;", "(0.5 * v)"),
-        ("acos(-1.0) * x /\n  length", "", "(1.0 * x / length)"),
-        ("theta", "double theta = 2.0 * M_PI * x;", ""),
-        ("theta", "double theta = 2.0 * M_PI * x;\ntheta += x0;", None),
-        ("theta", "double theta = 2.0 * M_PI * x + x0;", None),
-        ("theta + M_PI * x", "", None),
-        ("x / M_PI", "", None),
-        ("3.14 * x", "", None),
-        ("PI * x", "#define PI 3.14", None),
-        ("pi_factor * (d - r)", "", None),
-        ("table[PI] * x", "", None),
-        ("p->PI * x", "", None),
-        ("f(M_PI) * x", "", None),
-        ("c ? M_PI : x", "", None),
-    ],
-)
-def test_half_turns_are_offered_of_what_is_pi_times_something(
-    argument: str, above: str, left: str | None
-) -> None:
-    assert turns(argument, above) == left
 
 
 def test_there_is_no_tangent_of_half_turns() -> None:
@@ -1022,70 +829,8 @@ def _failed(finding: Any) -> GateResult:
 # Every snippet compiles.
 
 
-@pytest.mark.toolchain
-def test_every_snippet_compiles_in_its_place(shipped: Finished, once: Once) -> None:
-    scan = ("scan", str(DATA / "advice.cu"), "--arch", "sm_90", "--format", "json")
-    own = once("advice", lambda: run_program(*scan))
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for unit in (*own.document["units"], *shipped.document["units"]):
-        # Of a file with host code, NVRTC was given a slice.
-        if unit["frontend"] == "nvrtc" and unit["input"].endswith(".cu") and not sliced(unit):
-            found[unit["input"]] += [f for kernel in unit["kernels"] for f in kernel["findings"]]
-    tried = 0
-    for name, findings in found.items():
-        path = ROOT / name
-        text, snippets = with_snippets(path.read_text(), findings)
-        tried += snippets
-        if snippets:
-            compiled(text, path)
-    assert tried > 25
-
-
 def sliced(unit: dict[str, Any]) -> bool:
     return bool(unit.get("sliced")) or "#include" in (ROOT / unit["input"]).read_text()
-
-
-def with_snippets(source: str, findings: list[dict[str, Any]]) -> tuple[str, int]:
-    """A source with the code of all advice in place, and how many pieces that are."""
-    lines = source.splitlines()
-    blocks: dict[int, list[str]] = defaultdict(list)
-    behind: list[str] = []
-    pieces = {
-        (finding["location"]["line"], one["code"])
-        for finding in findings
-        for one in finding["advice"]
-        if one["code"] is not None and finding["location"] is not None
-    }
-    for number, (line, code) in enumerate(sorted(pieces)):
-        closing = "}" * (code.count("{") - code.count("}"))
-        if code.startswith("__launch_bounds__"):
-            behind.append(f"__global__ void {code} check_{number}() {{}}")
-        elif code.startswith("const __grid_constant__"):
-            behind.append(f"__global__ void check_{number}({code}) {{}}")
-        elif code.startswith("__constant__"):
-            behind.append(f"namespace check_{number} {{ {code} }}")
-        elif "__forceinline__" in code:
-            behind.append(f"namespace check_{number} {{ {code}; }}")
-        elif not code.startswith("-"):
-            blocks[line].append(f"{{\n{code}\n{closing}{';' if code.endswith(')') else ''}}}")
-    for line, made in blocks.items():
-        lines[line - 1] = _placed(lines[line - 1], "\n".join(made))
-    return "\n".join([*lines, *behind]), len(pieces)
-
-
-def _placed(line: str, made: str) -> str:
-    """A line with blocks before its statement, inside of what governs that."""
-    if "__global__" in line:
-        head, _, rest = line.partition("{")
-        return f"{head}{{\n{made}\n{rest}"
-    line = line.partition("//")[0].rstrip()
-    heads = re.match(r"\s*((if|for|while) \((?:[^()]|\([^()]*\))*\) )*", line)
-    assert heads is not None
-    rest = line[heads.end() :]
-    declares = re.match(r"(const )?[\w:<>]+( [\w:<>]+)* \*?\w+ ?[=\[;{]", rest)
-    if not rest.rstrip().endswith(";") or declares or "{" in rest:
-        return f"{made}\n{line}"
-    return f"{heads[0]}{{\n{made}\n{rest}\n}}"
 
 
 def compiled(text: str, path: Path) -> None:
@@ -1219,27 +964,6 @@ def test_a_loop_of_a_librarys_has_the_line_of_the_users_that_calls_for_it(
     (finding,) = find(replace(facts, accesses=(used,)))
     assert finding.location is not None
     assert finding.location.line == line
-
-
-@pytest.mark.parametrize("call", ["y = sin(x);", "y = sin(M_PI * x);"])
-def test_device_functions_are_kept_from_the_hosts_compiler(call: str) -> None:
-    facts = kernel("math-slow-path")
-    (one,) = facts.objects
-    proof = (Evidence("library-table", "__cudart_i2opi_d"),)
-    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
-    head = "__host__ __device__ double f(double x)\n{\n\n\n\n\n"
-    found = [a.text for a in advice(facts, head + call) if "__sinf" in a.text or "pi(" in a.text]
-    found += [a.text for a in advice(facts, head + call) if "pi times something" in a.text]
-    assert found
-    assert all("in device code only" in text for text in found)
-
-
-@pytest.mark.parametrize(
-    ("line", "keeps"), [("y = sinf(x);", False), ("y = std::cos(x)", False), ("y = j0f(x);", True)]
-)
-def test_other_functions_of_the_library_keep_their_slow_path(line: str, keeps: bool) -> None:
-    fast = next(one for one in sine("__cudart_i2opi_f", line) if "__sinf" in one.text)
-    assert ("names none" in fast.text) == keeps
 
 
 def test_no_shared_memory_beside_bounds_that_allow_more_threads_than_fit() -> None:

@@ -9,17 +9,15 @@ from lmemscope import rules
 from lmemscope.model import (
     Advice,
     CallFacts,
-    Cause,
     Evidence,
     Finding,
     IndexFacts,
     IndexSource,
-    InlineFrame,
     KernelFacts,
     SourceLocation,
 )
 from lmemscope.rules.launched import block_of
-from tests.support.builders import access, find, kernel_with, local_object, source_text
+from tests.support.builders import find, kernel_with, local_object, source_text
 
 LOADED = IndexSource("memory", "x", 0)
 
@@ -45,8 +43,6 @@ def offered(finding: Finding, rewrite: str) -> Advice | None:
 @pytest.mark.parametrize(
     "launch",
     [
-        "kernel<<<1, 64>>>(x);\nauto k = kernel;\nk<<<n, 256>>>(x);",
-        "Kernel k = &kernel;\nk<<<n, dim3(16, 16)>>>(x);",
         "cudaLaunchKernel((void *)kernel, grid, 256, args, 0, s);",
         "cudaLaunchCooperativeKernel(kernel, grid, dim3(256), args);",
     ],
@@ -66,45 +62,6 @@ def test_recursive_calls_have_an_array_each() -> None:
     assert offered(only(facts), "shared-memory") is None
 
 
-COUNTER = IndexSource("loop-counter", None, constant_trip=True)
-OPEN_COUNTER = IndexSource("loop-counter", None, constant_trip=False)
-
-
-def looped(
-    source: str, at: int, *sources: IndexSource, loop: SourceLocation | None = None
-) -> Finding:
-    """A finding of `table` in a kernel's source, indexed by `i` on a line."""
-    cause: Cause = "dynamic-index" if OPEN_COUNTER in sources else "rolled-loop"
-    index = IndexFacts("i / 2", sources, "uniform", loop, location=SourceLocation("a.cu", at))
-    made = kernel_with(cause, index=index, depth=1, kind="float[40]")
-    place = SourceLocation("a.cu", at)
-    load = access(cause, loop_depth=1, chain=(InlineFrame.at(place, None),))
-    return only(replace(made, accesses=(load,)), source)
-
-
-KERNEL = """__global__ void k(const float *x, const int *len, float *o, int n) {
-  int t = threadIdx.x;
-  float table[40];
-  %s
-  for (int j = 0; j < 40; ++j)
-    for (int i = 0; i < %s; ++i)
-      o[t] += table[i / 2];
-}
-"""
-
-
-RING = """__global__ void k(const float *x, float *o, int n) {
-  int head = 0;
-  float table[8];
-  for (int i = 0; i < 8; ++i) table[i] = 0;
-  for (int r = 0; r < n; ++r) {
-    %s
-    o[r] += table[(head + 3) %% 8];
-  }
-}
-"""
-
-
 @pytest.mark.parametrize(
     ("use", "is_used"),
     [
@@ -121,13 +78,6 @@ def test_a_volatile_that_is_used_need_not_be_kept_alive(use: str, is_used: bool)
     facts = replace(facts, objects=(one,))
     finding = only(facts, f"void k() {{\n\n  volatile int sum = 0;\n  {use}\n}}")
     assert len(finding.advice) == (1 if is_used else 2)
-
-
-@pytest.mark.parametrize(("word", "is_asked"), [("", False), ("__forceinline__ ", True)])
-def test_what_is_forced_inline_is_not_to_be_forced_again(word: str, is_asked: bool) -> None:
-    facts = kernel_with("address-taken")
-    finding = only(facts, f"__device__ {word}void leaf(float *x) {{\n}}")
-    assert (offered(finding, "force-inline") is None) == is_asked
 
 
 @pytest.mark.parametrize(("line", "is_offered"), [("", True), ("#ifdef DEBUG_PRINT", False)])
@@ -169,22 +119,3 @@ def test_what_is_read_in_place_is_not_to_be_declared_so_again(word: str, is_in_p
     facts = replace(facts, objects=(one,))
     finding = only(facts, f"\n\n__global__ void k({word}Row p, int n) {{\n}}\n")
     assert (offered(finding, "grid-constant") is None) == is_in_place
-
-
-@pytest.mark.parametrize(
-    ("above", "is_large"),
-    [
-        ("int u, x;", True),
-        ("for (int u = 0; u < n; ++u) for (int x = 0; x < n; ++x)", True),
-        ("for (int u = 0; u < 8; ++u)\nfor (int x = 0; x < 8; ++x)", False),
-        ("int u = i & 7, x = j % 8;\nint x = j % 8;", False),
-    ],
-)
-def test_a_product_of_small_integers_is_no_large_angle(above: str, is_large: bool) -> None:
-    lines = above.splitlines()
-    source = "\n" * (6 - len(lines)) + "\n".join((*lines, "y = sinf(0.19f * u * x);"))
-    facts = kernel_with("math-slow-path", kind="unsigned int[7]")
-    table = Evidence("library-table", "__cudart_i2opi_f")
-    one = replace(facts.objects[0], evidence_facts=(table,))
-    finding = only(replace(facts, objects=(one,)), source)
-    assert any(one.is_none for one in finding.advice) == is_large

@@ -140,16 +140,6 @@ def test_the_message_names_what_the_index_is_made_of() -> None:
     assert "values loaded from `x` and the parameter `n`" in message
 
 
-TABLE = """\
-__global__ void k(float *o) {
-  // the table
-  float table[20] = {1, 2, 3};
-  for (int i = 0; i < 20; ++i) o[i] = table[i];
-  USE
-}
-"""
-
-
 @pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
 def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)
