@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.targets import Files, targets_of
-from lmemscope.model import Advice, Declined, Finding, Unit, UnitReport
-from lmemscope.rewrites import Likely, likely
+from lmemscope.model import Advice, Finding, Unit, UnitReport
+from lmemscope.rewrites import REWRITES, Likely, likely
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.likelihood import always
 from lmemscope.rules import advice_for
 from lmemscope.rules.base import Offer
 
@@ -54,27 +53,32 @@ def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
 
 def _offer(target: Target, files: Files) -> Offer:
     made, declined = likely(target)
-    advice = tuple(_advice(one, files, target.path) for one in made)
-    ruled_out = (name for one in declined if one.is_ruled_out for name in one.rewrites)
-    return Offer(advice, _nearest(declined) if not advice else None, frozenset(ruled_out))
+    ruled_out = frozenset(name for one in declined if one.is_ruled_out for name in one.rewrites)
+    if made:
+        advice = tuple(_advice(one, files, target.path) for one in made)
+        return Offer(advice, ruled_out=ruled_out)
+    if not declined:
+        return Offer()
+    nearest = declined[0]
+    rewrite = next((one for one in REWRITES if one.name in nearest.rewrites), None)
+    if rewrite is None:
+        return Offer(reason=f"No rewrite is offered: {nearest.reason}")
+    if nearest.is_ruled_out or rewrite.is_likely is always:
+        return Offer(reason=f"`{rewrite.name}` declines: {nearest.reason}", ruled_out=ruled_out)
+    does = rewrite.page.partition("\n")[0]
+    reason = f"{does}: `{rewrite.name}` is likely to remove it, but declines: {nearest.reason}"
+    return Offer(reason=reason, nearest=rewrite.name, ruled_out=ruled_out)
 
 
 def _advice(found: Likely, files: Files, home: str) -> Advice:
     """A rewriting in its own words, with what it asks for and may cost."""
     rewriting, applied = found.rewriting, found.applied
     done, caveat = rewriting.summary, rewriting.caveat
-    sentence = f"{done[:1].upper()}{done[1:]}{f', if {caveat}' if caveat else ''}."
+    sentence = f"{done[:1].upper()}{done[1:]}."
+    unsafe = f"Unsafe: {caveat}." if caveat else ""
     more = _BEYOND if applied.caveat != caveat else ""
-    text = " ".join(one for one in (sentence, more, found.rewrite.cost, _UNCOMPILED) if one)
+    text = " ".join(one for one in (sentence, unsafe, more, found.rewrite.cost, _UNCOMPILED) if one)
     code = changed_lines(rewriting.edits, files.data, home)
     return Advice(
         text, code or None, rewrite=rewriting.rewrite, applicability=applied.applicability
     )
-
-
-def _nearest(declined: Iterable[Declined]) -> str | None:
-    """What is in the way of the first rewrite, with its name."""
-    for one in declined:
-        who = f"`{one.rewrites[0]}` declines" if one.rewrites else "No rewrite is offered"
-        return f"{who}: {one.reason}"
-    return None

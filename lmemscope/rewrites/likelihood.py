@@ -87,14 +87,6 @@ def is_counted(target: Target) -> bool:
     )
 
 
-def is_counted_constantly(target: Target) -> bool:
-    """Whether every index counts a loop of a constant number of iterations, as far as is known."""
-    sources = index_sources(target)
-    return bool(sources) and all(
-        one.kind == "loop-counter" and one.constant_trip is not False for one in sources
-    )
-
-
 def instructions_of(target: Target) -> int:
     """Instructions of the loops around the accesses once they are unrolled; 0 if not known."""
     found = (hit.case.index for hit in target.hits)

@@ -16,29 +16,20 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.likelihood import instructions_of, is_counted_constantly
+from lmemscope.rewrites.likelihood import instructions_of
 from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
 from lmemscope.rewrites.written import files_of
-from lmemscope.rules.register_cap import register_limit
+from lmemscope.rules.indexing import can_be_unrolled
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-MOST_WRITTEN_OUT = 131072
-"""Instructions up to which nvcc writes a loop out, whatever a pragma asks for.
-
-Measured with nvcc 13.5 on loops of 16 to 1024 iterations: 124,868 are written out, 153,600 are not.
-"""
 _LARGEST = 4096
 """Bytes of an array up to which unrolling is tried though no thread has registers for all of it:
 four times what a thread can hold, of which a part may be in use at a time."""
 _SPILLING = 2048
 """Instructions of such a loop from which values of several iterations may not fit registers."""
-_OTHER_VALUES = 32
-"""Registers that a kernel needs beside an array; an array that leaves fewer does not fit."""
-_REGISTER_FILE = 1020
-"""Bytes: 255 registers."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -79,15 +70,11 @@ def _size(target: Target) -> int:
 
 def _is_likely(target: Target) -> bool:
     """Whether every index is a constant then, and registers may hold what is in use at a time."""
-    size = instructions_of(target)
-    if not is_counted_constantly(target) or size > MOST_WRITTEN_OUT:
+    if not all(can_be_unrolled(hit.case) for hit in target.hits):
         return False
-    if target.cause == "large-array":
-        return 0 < size <= _SPILLING and _size(target) <= _LARGEST
-    if _size(target) > _REGISTER_FILE:
-        return True  # The analysis has seen that little of it is used.
-    words = -(-_size(target) // 4)
-    return all(words <= register_limit(hit.facts) - _OTHER_VALUES for hit in target.hits)
+    size = instructions_of(target)
+    is_small = 0 < size <= _SPILLING and _size(target) <= _LARGEST
+    return target.cause != "large-array" or is_small
 
 
 REWRITE = Rewrite(

@@ -37,7 +37,8 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     return (
         Advice(
             f"{case.name} does not fit in one thread's registers: if all of it is live at once, "
-            "process it in pieces that fit, or distribute it across the threads of a warp.",
+            "process it in pieces that fit, or distribute it across the threads of a warp."
+            f"{f' {offer.reason}.' if offer.reason is not None else ''}",
             is_none=True,
         ),
         *offer.advice,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Offer, Rule, certain
-from lmemscope.rules.indexing import unnamed, with_members, without_usable_advice
+from lmemscope.rules.indexing import can_be_unrolled, unnamed, with_members, without_usable_advice
 from lmemscope.rules.register_cap import spare_registers
 
 _BEST = ("unroll", "static-table")
@@ -45,10 +45,25 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To unroll, or one table for all threads; else as for any index."""
     size = case.object.size if case.object is not None else 0
     best = tuple(one for one in offer.advice if one.rewrite in _BEST)
+    if not best and not unnamed(case) and can_be_unrolled(case):
+        best = (_unroll(case),)
     if best and size // 4 > spare_registers(case.facts):
-        best = offer.advice  # Not all of it may fit.
+        # Not all of it may fit.
+        best = (*best, *(one for one in offer.advice if one not in best))
     found = with_members(case, best or offer.advice) or unnamed(case)
     return found or without_usable_advice(case, offer)
+
+
+def _unroll(case: Case) -> Advice:
+    """To unroll the loops, where what stands there is read by no rewrite."""
+    loop = case.index.loop if case.index is not None else None
+    first = f"the loop at {case.line(loop)} and every other" if loop is not None else "every"
+    return Advice(
+        f"Unroll {first} loop that indexes {case.name} and stays rolled (`#pragma unroll`), loops "
+        "of macros and inlined functions included: every index is then a constant. Keep it only "
+        "if ptxas does not spill.",
+        rewrite="unroll",
+    )
 
 
 RULE = Rule("LM202", "rolled-loop", severity, certain, message, advice, __name__)

@@ -126,7 +126,7 @@ def test_the_lines_that_change_are_shown_and_helper_classes_counted() -> None:
     assert shown.splitlines() == [
         "- float a[8];",
         "+ Own a[8];",
-        "// and 12 lines of helper classes",
+        "// and 12 lines of helpers",
     ]
     many = Edit("b.cuh", 0, len(text), b"\n".join(b"x" for _ in range(9)) + b"\n")
     lines = changed_lines((many,), {"b.cuh": text}.get, "a.cu").splitlines()
