@@ -301,8 +301,11 @@ def test_what_cannot_be_rewritten_has_no_code_for_a_store() -> None:
 
 def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
     index = replace(indexed(COUNTER, expression="i"), loop=HERE)
-    large = kernel("rolled-loop", index=index, kind="float[240]")
+    made = kernel("rolled-loop", index=index, kind="float[240]")
+    large = replace(made, objects=(replace(made.objects[0], size=960, type_size=960),))
     assert "nroll" not in said(large)
+    small = replace(made, objects=(replace(made.objects[0], size=800, type_size=800),))
+    assert "Unroll the loop at line 7" in said(small)
 
 
 # Calls.
