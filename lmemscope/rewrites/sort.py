@@ -21,7 +21,6 @@ from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import elements, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.calls import is_alone
-from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.loops import (
     LOOPS,
     PRAGMA,
@@ -336,5 +335,4 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no loop moves its elements to insert one among them",
-    is_likely=always,
 )
