@@ -11,6 +11,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from lmemscope.exporters import proven
 from lmemscope.exporters.accounts import edited, left_out, looked_at
 from lmemscope.exporters.difference import unlike
 from lmemscope.exporters.escape_markdown import (
@@ -147,7 +148,7 @@ def _advice(advice: Advice) -> Iterator[Markdown]:
     yield line(constant("**Try:** "), prose(advice.text))
     yield _EMPTY
     if advice.code is not None:
-        yield from block(advice.code.rstrip("\n").split("\n"), "cuda")
+        yield from block(advice.code.rstrip("\n").split("\n"), proven.code_language(advice))
         yield _EMPTY
 
 

@@ -315,6 +315,7 @@ class Wanted(Struct, frozen=True):
         work: whether to count what kernels do, for their cost.
         counts: how often loops of kernels are taken to run then; those of others are told by their
             own arrays.
+        proposals: whether to ask rewrites for advice, which reads the sources as syntax trees.
     """
 
     kernels: tuple[str, ...] = ()
@@ -325,6 +326,7 @@ class Wanted(Struct, frozen=True):
     names: bool = True
     work: bool = False
     counts: tuple[LoopCounts, ...] = ()
+    proposals: bool = False
 
 
 class Share(Struct, frozen=True):

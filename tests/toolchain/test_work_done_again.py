@@ -116,11 +116,11 @@ def test_one_edit_is_one_unit(project: Project, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.toolchain
 def test_a_launch_that_appears_elsewhere_is_seen(project: Project) -> None:
     before = project.scan()
-    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 256>>>(a, b); }\n")
+    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 192>>>(a, b); }\n")
     again = project.scan()
     # Its artefacts are kept; what is said of it is not.
-    assert "256 threads" not in advice(before, "k1")
-    assert "256 threads" in advice(again, "k1")
+    assert "192 threads" not in advice(before, "k1")
+    assert "192 threads" in advice(again, "k1")
 
 
 @pytest.mark.toolchain
@@ -153,11 +153,11 @@ def test_a_header_of_the_revision_is_not_the_working_trees(project: Project) -> 
 
 @pytest.mark.toolchain
 def test_launches_of_the_revision_are_not_the_working_trees(project: Project) -> None:
-    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 256>>>(a, b); }\n")
+    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 192>>>(a, b); }\n")
     project.commit()
     project.scan()
-    assert "256 threads" not in advice(project.at("HEAD~1"), "k1")
-    assert "256 threads" in advice(project.at("HEAD"), "k1")
+    assert "192 threads" not in advice(project.at("HEAD~1"), "k1")
+    assert "192 threads" in advice(project.at("HEAD"), "k1")
 
 
 @pytest.mark.parametrize(

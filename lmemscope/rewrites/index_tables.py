@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from lmemscope.formats.statements import closed_at
-from lmemscope.model import Advice, SourceLocation, SourceText, is_library
-from lmemscope.rules.aliases import namesakes
+from lmemscope.model import SourceLocation, SourceText, is_library
 from lmemscope.rules.base import Case
-from lmemscope.rules.indexing import REGISTER_FILE, listed
 from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.remembered import Remembered
 
@@ -231,29 +229,3 @@ def _is_value(text: str, start: int, end: int) -> bool:
     if before == "(":
         return behind == ")" and _CONTROL.search(rest) is not None
     return is_infix or before in _PREFIXES
-
-
-def constant_tables(case: Case) -> tuple[Advice, ...]:
-    """To let the compiler see the numbers of the tables that indices come from."""
-    tables = index_tables(case)
-    found = case.object
-    if not tables or found is None or found.also or case.generic or namesakes(case):
-        return ()
-    if found.size > REGISTER_FILE:
-        return ()
-    open_ones = [one for one in tables if not one.is_const]
-    unroll = f"unroll each loop that reads an index from {0}, and every other loop that indexes {1}"
-    names = listed([f"`{one.name}`" for one in tables])
-    rest = unroll.format("it" if len(tables) == 1 else "them", case.name)
-    kept = " Every index is then a constant: keep it only if ptxas does not spill."
-    if not open_ones:
-        text = f"{names} {'is' if len(tables) == 1 else 'are'} const: {rest} (`#pragma unroll`)."
-        return (Advice(text + kept, rewrite="const-indices"),)
-    declared = listed([f"`{one.name}` ({case.line(one.place)})" for one in open_ones])
-    them = "it" if len(open_ones) == 1 else "them"
-    text = (
-        f"Declare {declared} `const`: nothing visible writes {them}, but the program could "
-        f"(`cudaMemcpyToSymbol`), so the compiler cannot use the values. Also {rest} "
-        "(`#pragma unroll`)."
-    )
-    return (Advice(text + kept, rewrite="const-indices"),)

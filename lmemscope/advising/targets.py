@@ -31,17 +31,24 @@ from lmemscope.sources.python_literals import masked
 from lmemscope.sources.python_places import PythonText
 from lmemscope.sources.syntax import Syntax
 
+_SOURCES = (".cu", ".cuh", ".py")
 _Key = tuple[str, str | None, SourceLocation | None]
 
 
 class Files:
-    """Files that targets are in, each read and parsed once."""
+    """Files that targets are in, each read and parsed once.
 
-    def __init__(self) -> None:
+    Args:
+        asked: where to note the name of each file that is read.
+        projects: around the files.
+    """
+
+    def __init__(self, asked: set[str] | None = None, projects: Projects | None = None) -> None:
         self._data: dict[str, bytes | None] = {}
         self._trees: dict[tuple[str, bytes], Syntax] = {}
         self._python: dict[str, PythonText | None] = {}
-        self.projects = Projects()
+        self.asked = asked
+        self.projects = projects or Projects()
 
     def python(self, path: str) -> PythonText | None:
         """A Python file's own tree; None where it cannot be read."""
@@ -52,17 +59,23 @@ class Files:
                 self._python[path] = None
         return self._python[path]
 
+    def data(self, path: str) -> bytes | None:
+        """A file's bytes; None where it cannot be read."""
+        if path not in self._data:
+            if self.asked is not None:
+                self.asked.add(path)
+            try:
+                self._data[path] = read_input(path)
+            except (OSError, ValueError):
+                self._data[path] = None
+        return self._data[path]
+
     def syntax(self, path: str, line: int = 0) -> Syntax | None:
         """The file's tree; of a Python file that of the literal that a line is in.
 
         None where it cannot be read, or no such literal is there.
         """
-        if path not in self._data:
-            try:
-                self._data[path] = read_input(path)
-            except OSError:
-                self._data[path] = None
-        data = self._data[path]
+        data = self.data(path)
         if data is not None and path.endswith(".py"):
             data = masked(data, line)
         if data is None:
@@ -92,7 +105,8 @@ def targets_of(
     """
     found: dict[_Key, list[Hit]] = defaultdict(list)
     for unit, report in results:
-        sources = from_disk(None, unit.input, unit.options, files.projects.mentioning)
+        main = unit.input if unit.path.endswith(_SOURCES) else None
+        sources = from_disk(files.asked, main, unit.options, files.projects.mentioning)
         for kernel in report.kernels:
             if matches(kernels, kernel.facts.name, kernel.facts.demangled):
                 for hit in _hits(kernel, sources):

@@ -11,9 +11,9 @@ import re
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rewrites.loop_heads import loop_at
+from lmemscope.rewrites.multiples_of_pi import factors_of
 from lmemscope.rules.constants import kind_of, meaning, number_of
-from lmemscope.rules.loops import loop_at
-from lmemscope.rules.multiples_of_pi import factors_of
 
 _POWER = re.compile(r"\b(?:pow|exp|exp2|exp10|ldexp|scalbl?n|tgamma|cosh|sinh)[fl]?\s*\(")
 """A function whose values grow beyond any bound that somebody would promise."""
