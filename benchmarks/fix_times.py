@@ -158,11 +158,12 @@ def find_fixes(arch: str, only: str | None = None) -> dict[str, Any]:
     """What `lmemscope fix` offers for the kernels, and the modelled costs of what is by hand."""
     sys.path.insert(0, str(ROOT))
     from lmemscope.analysis.cost import Grid, cost_of
+    from lmemscope.app.session import Session
     from lmemscope.app.worker import analyse_unit
     from lmemscope.config.settings import from_flags
     from lmemscope.fixing.patch import diff
     from lmemscope.fixing.run import Asked, fix
-    from lmemscope.fixing.trials import largest_of
+    from lmemscope.fixing.trials import counts_of
     from lmemscope.model import Unit, Wanted
     from lmemscope.running.pool import WorkerPool
 
@@ -177,14 +178,14 @@ def find_fixes(arch: str, only: str | None = None) -> dict[str, Any]:
         unit = Unit(str(original), str(original), "auto", arch)
         report = analyse_unit(unit, Wanted(names=False, work=True))
         if path != original:
-            wanted = Wanted(names=False, work=True, largest=largest_of(report))
+            wanted = Wanted(names=False, work=True, counts=counts_of(report))
             report = analyse_unit(Unit(str(path), str(path), "auto", arch), wanted)
         found = cost_of(report.kernels[0], arch, Grid(block))
         return found.total if found is not None else None
 
     with WorkerPool(min(os.cpu_count() or 1, 8), timeout=120) as pool:
         for block, paths in blocks.items():
-            _, outcome = fix(paths, settings, pool, Asked(block=block, unsafe=True))
+            _, outcome = fix(paths, Session(settings, pool), Asked(block=block, unsafe=True))
             made["candidates"] += [
                 {
                     "input": trial.input,

@@ -70,7 +70,7 @@ def report_of(
             variables, unnamed = debug_variables(artifacts, wanted.cache, debugging)
         facts = explain_facts(layers, facts, variables, sources)
     facts = with_costs(layers, facts)
-    work = works_of(layers, plain, facts, wanted.largest)
+    work = works_of(layers, plain, facts, wanted.counts, sources.lines)
     facts = with_launches(layers, facts)
     arch = layers.cubin.arch or unit.arch
     facts = occupancies(facts, arch, sources)

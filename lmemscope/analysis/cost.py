@@ -4,8 +4,11 @@ Several parts of a multiprocessor work at a time, and what a warp waits for is h
 that are resident. So the cost is near the largest of
 
 - each pipe's instructions by its throughput, and all of them by the schedulers' issue slots;
-- the lines that go through L1, and of those what goes on to L2 and to memory;
-- the waiting on the longest chain, shared by the resident warps.
+- the lines that go through L1;
+- of those, what goes on to L2, and what goes on to memory;
+- the waiting on the longest chain, shared by the resident warps;
+
+and the root of the sum of their squares, as where one is large the others still delay it.
 
 docs/fix.md has the formula, and the source of each constant.
 """
@@ -87,7 +90,7 @@ _WAITS: dict[Stall, float] = {
     "special": 20.0,
     "shared": 29.0,
     "local": _L1_WAIT,
-    "global": _L2_WAIT,
+    "global": _L1_WAIT,
 }
 _LOADED_LINE, _STORED_LINE, _STORED_SECTOR = 0.25, 2.6, 1.9
 """Cycles for a line of local memory that is loaded from L1, and for a line and each sector of it
@@ -96,9 +99,6 @@ _CACHED_CODE, _FETCHED_CODE, _FETCHING = 32 << 10, 48 << 10, 1.5
 """Bytes of a loop's code that the nearest cache of instructions holds, bytes from which on all of
 it comes from the next one, and cycles of a scheduler for an instruction from there. Measured on an
 H100 with `benchmarks/instruction_fetch.py`."""
-_ORDER = 1.5
-"""How far parts that work at a time overlap: 1 is not at all, infinity is all. Chosen on measured
-speed-ups: from 1 to 1.8 the same fixes of those are ranked first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class Grid:
 def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
     """The cost of a kernel as its report has it; None where something is not known.
 
-    What functions of other sources do that it calls is not, and may be most of it.
+    What functions of other sources, or behind pointers, do that it calls is not, and may be most of
+    it.
 
     Args:
         report: with the kernel's work.
@@ -129,7 +130,7 @@ def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
     facts = report.facts
     if report.work is None or facts.registers is None:
         return None
-    if facts.calls is not None and facts.calls.external:
+    if facts.calls is not None and (facts.calls.external or facts.calls.indirect):
         return None
     shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
     threads = bounded(facts, grid.threads)
@@ -168,27 +169,31 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
     issue = _issue(work, machine) * max(1.0, _SCHEDULERS / warps)
     stored = work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR
     loaded = (work.local_lines - work.stored_lines) * _LOADED_LINE
-    missed = (work.local_sectors - work.stored_sectors) * l1_missed * _SECTOR
-    beyond_l2 = work.local_sectors * l1_missed * l2_missed * _SECTOR
-    local = _memory(loaded, stored + missed / machine.l2, beyond_l2, machine)
+    missed = (work.local_sectors - work.stored_sectors) * l1_missed * _SECTOR / machine.l2
+    beyond_l2 = work.local_sectors * l1_missed * l2_missed * _SECTOR / machine.memory
+    local = math.hypot(loaded, stored + missed, beyond_l2)
     sectors = work.streamed_sectors + work.repeated_sectors
     again = _read_again(work, warps, cache)
     beyond = work.streamed_sectors + again * work.repeated_sectors
     lines = loaded + work.shared_wavefronts + work.cached_lines
-    memory = _memory(
+    memory = math.hypot(
         lines + sectors * _SECTOR / _LINE,
-        stored + (missed + beyond * _SECTOR) / machine.l2,
-        beyond_l2 + work.streamed_sectors * _SECTOR,
-        machine,
+        stored + missed + beyond * _SECTOR / machine.l2,
+        beyond_l2 + work.streamed_sectors * _SECTOR / machine.memory,
     )
     waits = dict(_WAITS)
-    waits["global"] = _L1_WAIT + (beyond / sectors if sectors else 1.0) * (_L2_WAIT - _L1_WAIT)
+    # What is used once comes from memory; what is used again from L1, or from L2.
+    loads = max(1.0, sectors + work.cached_lines * _LINE / _SECTOR)
+    repeated = (beyond - work.streamed_sectors) / loads
+    waits["global"] += work.streamed_sectors / loads * (_MEMORY_WAIT - _L1_WAIT) + repeated * (
+        _L2_WAIT - _L1_WAIT
+    )
     waits["local"] += l1_missed * (
         _L2_WAIT - waits["local"] + l2_missed * (_MEMORY_WAIT - _L2_WAIT)
     )
     waiting = sum(work.stalled(stall) * waits[stall] for stall in STALLS) / warps
     return Cost(
-        total=_together(issue, memory, waiting),
+        total=math.hypot(issue, memory, waiting),
         issue=issue,
         memory=memory,
         waiting=waiting,
@@ -254,12 +259,3 @@ def _fetching(code: float | None) -> float:
         return 1.0
     missed = (code - _CACHED_CODE) / (_FETCHED_CODE - _CACHED_CODE)
     return 1.0 + (_FETCHING - 1.0) * min(1.0, max(0.0, missed))
-
-
-def _memory(lines: float, l2: float, memory: float, machine: Machine) -> float:
-    """Cycles for lines of L1, cycles of L2, and bytes of memory."""
-    return max(lines, l2, memory / machine.memory)
-
-
-def _together(*parts: float) -> float:
-    return math.pow(sum(part**_ORDER for part in parts), 1 / _ORDER)

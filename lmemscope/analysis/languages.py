@@ -24,9 +24,12 @@ _NAMES: tuple[tuple[re.Pattern[str], LanguageName], ...] = (
     (re.compile(r"^_ZN6cudapy"), "numba"),
     (re.compile(r"17h[0-9a-f]{16}E$|^_RN"), "rust"),
     (re.compile(r"CuDeviceArray"), "julia"),
+    (re.compile(r"^_kernel_\w+_s\d+_\w+_block_id_[xyzw]$"), "halide"),
+    (re.compile(r"6A6A\w*_[0-9a-f]{16}$"), "mojo"),
 )
 """How compilers name kernels, each as its own source does: Warp's ``codegen.py``, CuTe DSL's
-``dsl.py``, cuTile's ``_name_mangling.py``, the manglings of numba-cuda, Rust and CUDA.jl."""
+``dsl.py``, cuTile's ``_name_mangling.py``, the manglings of numba-cuda, Rust and CUDA.jl; Halide 21
+and Mojo 1.2 by the names that they gave."""
 
 
 def language_of(

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, bounded, cost
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.work import bound_loops, call_counts, frame_of, line_weights, local_work
+from lmemscope.analysis.loop_counts import bound_loops
+from lmemscope.analysis.work import call_counts, frame_of, line_weights, local_work
 from lmemscope.model import CauseShare, KernelFacts, LocalAccess
 
 

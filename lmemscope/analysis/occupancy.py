@@ -118,23 +118,6 @@ def resident_warps(arch: str, threads: int, registers: int, shared: int) -> int 
     return held.warps if held is not None else None
 
 
-def may_limit(threads: int, shared: int, grid: int | None = None) -> bool:
-    """Whether shared memory may keep blocks from being resident, on some architecture.
-
-    Args:
-        threads: of a block.
-        shared: shared memory per block, in bytes.
-        grid: blocks of the largest grid; None where not known.
-    """
-    warps = math.ceil(threads / _WARP)
-    for limits in _compiled():
-        resident = min(limits.blocks, limits.warps // warps)
-        wanted = resident if grid is None else min(resident, grid)
-        if _given(limits, shared) * wanted > limits.shared:
-            return True
-    return False
-
-
 def _compiled() -> Iterator[Multiprocessor]:
     return (one for number, one in MULTIPROCESSORS.items() if number >= _COMPILED_FROM)
 

@@ -9,13 +9,14 @@ executed as often as before.
 from __future__ import annotations
 
 import copy
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.layout import dimensions
+from lmemscope.analysis.loop_counts import LinesOf, counts_in
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
 from lmemscope.analysis.ptx.convergence import parted_shuffles
@@ -23,9 +24,7 @@ from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.effects import effects
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
-from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.promoted import Selection, promoted
-from lmemscope.analysis.ptx.rooms import largest_parameters
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
 from lmemscope.formats.kernel_names import stable_name
@@ -37,6 +36,7 @@ from lmemscope.model import (
     KernelFacts,
     LocalAccess,
     LocalObject,
+    LoopCounts,
     Uniformity,
     Work,
 )
@@ -60,7 +60,8 @@ def works_of(
     layers: Layers,
     plain: Iterable[KernelFacts],
     named: Iterable[KernelFacts],
-    largest: Iterable[tuple[str, Iterable[tuple[str, int]]]],
+    counts: Iterable[LoopCounts],
+    lines_of: LinesOf,
 ) -> dict[str, Work | None]:
     """What kernels do, by name.
 
@@ -68,28 +69,30 @@ def works_of(
         layers: the unit's.
         plain: facts of the kernels, found without names of variables.
         named: facts of the same, whose arrays have types where those are known.
-        largest: numbers that kernels' parameters are taken to be, by the names of both in the unit
-            that they were told in. Kernels that it does not name tell their own.
+        counts: how often loops are taken to run, by the names of kernels and parameters in the unit
+            that they were told in. Kernels that are not among them tell their own.
+        lines_of: the source's text.
     """
     # The names of what is static in a file hold a hash of its path, which a copy of it has not.
-    given = {stable_name(name): tuple(numbers) for name, numbers in largest}
+    given = {stable_name(one.kernel): one for one in counts}
     arrays = {fact.name: fact.objects for fact in named}
     found: dict[str, Work | None] = {}
     for fact in plain:
         told = given.get(stable_name(fact.name))
-        numbers = None
         if told is not None:
-            positions = ((name.rpartition(_PARAMETER)[2], number) for name, number in told)
-            numbers = {f"{fact.name}{_PARAMETER}{at}": number for at, number in positions}
-        found[fact.name] = work_of(layers, fact, numbers, arrays.get(fact.name, ()))
+            positions = ((name.rpartition(_PARAMETER)[2], number) for name, number in told.largest)
+            largest = tuple((f"{fact.name}{_PARAMETER}{at}", number) for at, number in positions)
+            told = LoopCounts(fact.name, largest, told.loops)
+        found[fact.name] = work_of(layers, fact, told, arrays.get(fact.name, ()), lines_of)
     return found
 
 
 def work_of(
     layers: Layers,
     facts: KernelFacts,
-    largest: Mapping[str, int] | None = None,
+    told: LoopCounts | None = None,
     arrays: Iterable[LocalObject] = (),
+    lines_of: LinesOf | None = None,
 ) -> Work | None:
     """What a warp of a kernel does; None without PTX.
 
@@ -97,11 +100,12 @@ def work_of(
         layers: the unit's.
         facts: the kernel's, with its accesses. Those of two kernels compare where both, or
             neither, were found with the names of variables.
-        largest: numbers that its parameters are taken to be; None to tell them by its own arrays.
-            Those of two kernels compare where both take the same.
+        told: how often its loops are taken to run; None to tell it by its own arrays. Those of two
+            kernels compare where both take the same.
         arrays: its objects with their types, as far as these are known.
+        lines_of: the source's text; None where loops are not to be told to another version.
     """
-    counted = PtxWork.of(layers, facts, largest, arrays)
+    counted = PtxWork.of(layers, facts, told, arrays, lines_of)
     return counted.with_accesses(facts) if counted is not None else None
 
 
@@ -114,13 +118,13 @@ class PtxWork:
     Args:
         flow: of the module.
         facts: of the kernel, with its accesses.
-        largest: numbers that its parameters are taken to be.
+        loops: how often its loops are taken to run.
     """
 
-    def __init__(self, flow: ModuleFlow, facts: KernelFacts, largest: Mapping[str, int]) -> None:
+    def __init__(self, flow: ModuleFlow, facts: KernelFacts, loops: LoopCounts) -> None:
         calls = call_counts(flow, facts.name, Dataflow.weight)
         self._counted, self._lanes = _Counted(), dict[int, float]()
-        in_registers = promoted(flow, calls, facts.accesses)
+        in_registers = promoted(flow, calls, facts)
         rare = frozenset(one.ptx_line for one in facts.accesses if one.cause == "math-slow-path")
         for name, often in calls.items():
             dataflow = flow.dataflow(name)
@@ -130,7 +134,7 @@ class PtxWork:
                 for line, indices in dataflow.by_line.items():
                     self._lanes[line] = max(map(divergence.active, indices))
         self._weights = line_weights(flow, calls, Dataflow.weight)
-        self._largest = tuple(sorted(largest.items()))
+        self._loops = loops
         self._parted_shuffles = parted_shuffles(flow, facts.name)
         self._effects = effects(flow, facts.name)
 
@@ -139,19 +143,15 @@ class PtxWork:
         cls,
         layers: Layers,
         facts: KernelFacts,
-        largest: Mapping[str, int] | None = None,
+        told: LoopCounts | None = None,
         arrays: Iterable[LocalObject] = (),
+        lines_of: LinesOf | None = None,
     ) -> PtxWork | None:
         """Of a kernel; None without PTX. Arguments as of `work_of`."""
         flow = layers.flow
-        dataflow = flow.dataflow(facts.name) if flow is not None else None
-        objects = flow.objects(facts.name) if flow is not None else None
-        if flow is None or dataflow is None or objects is None:
+        if flow is None or flow.dataflow(facts.name) is None:
             return None
-        if largest is None:
-            largest = _largest(objects, facts.name, arrays)
-        dataflow.bound(largest)
-        return cls(flow, facts, largest)
+        return cls(flow, facts, counts_in(flow, facts.name, told, arrays, lines_of))
 
     def with_accesses(self, facts: KernelFacts) -> Work:
         """All of it, with the accesses of local memory in machine code of the PTX."""
@@ -160,7 +160,8 @@ class PtxWork:
         work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
         return replace(
             work,
-            largest=self._largest,
+            largest=self._loops.largest,
+            loops=self._loops.loops,
             parted_shuffles=self._parted_shuffles,
             effects=self._effects,
         )
@@ -183,21 +184,6 @@ def local_work(
     counted = _Counted()
     counted.local(accesses, weights, {}, frame, objects)
     return counted.work(frame, None)
-
-
-def bound_loops(flow: ModuleFlow, facts: KernelFacts) -> None:
-    """Take a kernel's loops to run no further than its own arrays let them."""
-    dataflow, objects = flow.dataflow(facts.name), flow.objects(facts.name)
-    if dataflow is not None and objects is not None:
-        dataflow.bound(_largest(objects, facts.name, facts.objects))
-
-
-def _largest(
-    objects: FunctionObjects, kernel: str, arrays: Iterable[LocalObject]
-) -> Mapping[str, int]:
-    own = (one for one in arrays if one.function == kernel)
-    extents = {one.offset: dimensions(one.type) for one in own if one.type is not None}
-    return largest_parameters(objects, extents)
 
 
 def call_counts(
@@ -354,8 +340,6 @@ class _Counted:
         """A load or store that is not of local memory, as far as its opcode says."""
         parts = {part.partition("::")[0] for part in one.modifiers[1:]}
         lines = max(1.0, width(one) / _WORD)
-        if "param" in parts:
-            return
         if "shared" in parts or one.operation == "shfl":
             self._shared += weight * lines
             return
@@ -367,16 +351,19 @@ class _Counted:
             else "uniform"
         )
         if uniformity == "uniform":
-            self._cached += weight if "const" not in parts else 0.0
-        elif "const" in parts:
+            self._cached += weight if not parts & {"const", "param"} else 0.0
+        elif parts & {"const", "param"}:
             # The constant cache gives one word at a time.
             self._cached += weight * lanes
         elif dataflow.is_of_module(index):
             # A table, which stays in the cache.
             self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
         else:
-            gathered = uniformity == "data-dependent"
-            sectors = lanes if gathered else max(1.0, width(one) * _LANES / _SECTOR)
+            sectors = max(1.0, width(one) * _LANES / _SECTOR)
+            if uniformity == "data-dependent":
+                # Of rows that data chooses and columns by thread, neighbours share some.
+                is_row = base is not None and _moves_with_threads(dataflow, base, index)
+                sectors = math.sqrt(sectors * lanes) if is_row and sectors < lanes else lanes
             once = min(weight, often * _addresses(dataflow, base, index))
             self._streamed += once * sectors
             self._again += (weight - once) * sectors
@@ -446,6 +433,11 @@ def _touched(words: int, uniformity: Uniformity, lanes: float) -> tuple[float, f
 
 def _chosen(words: int, lanes: float) -> float:
     return float(words * (1 - (1 - 1 / words) ** lanes))
+
+
+def _moves_with_threads(dataflow: Dataflow, register: str, index: int) -> bool:
+    """Whether the number of the thread is in an address."""
+    return any(leaf.kind == "thread-id" for leaf in dataflow.leaves(register, index))
 
 
 def _addresses(dataflow: Dataflow, register: str | None, index: int) -> float:

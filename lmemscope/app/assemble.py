@@ -13,6 +13,7 @@ from lmemscope.app.plan import Plan
 from lmemscope.app.readings import Readings, reports_of
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import uninstantiated, unseen
+from lmemscope.discover.other_languages import left_out
 from lmemscope.discover.walk import Globs
 from lmemscope.errors import (
     InternalError,
@@ -82,10 +83,10 @@ def assemble(
     over_all: Iterable[str | Gap] = ()
     if done == total:
         over_all = _of_all_units(planned, reports, logs, toolchain, paths, settings)
-    left_out = (*planned.left_out, *over_all)
+    unanalysed = (*planned.left_out, *over_all)
     if done < total:
         # Who reads it later must not take it for all: a gate finds evidence missing.
-        left_out += (
+        unanalysed += (
             Gap("run", f"interrupted: {done} of {count(total, 'input')} done", "evidence"),
         )
     failed = (
@@ -101,7 +102,7 @@ def assemble(
         for path, error in planned.errors
     )
     reports = [*reports, *failed]
-    notes = (*_told(left_out), *_of_objects(reports))
+    notes = (*_told(unanalysed), *_of_objects(reports))
     return Report(
         version=__version__,
         toolchain=by_name(toolchain),
@@ -109,7 +110,7 @@ def assemble(
         links=_links_with(links, reports, settings.kernels),
         default_arch=planned.default_arch,
         notes=(*notes, *_unmatched(settings.kernels, reports)),
-        gaps=tuple(one for one in left_out if isinstance(one, Gap)),
+        gaps=tuple(one for one in unanalysed if isinstance(one, Gap)),
         filters=(*settings.filters, *(() if settings.causes else ("--no-causes",))),
         paths=tuple(paths),
     )
@@ -207,6 +208,9 @@ def _of_all_units(
     seen = {os.path.abspath(file) for file in _files_of_kernels(reports)}
     headers = [path for path in planned.found.headers if os.path.abspath(path) not in seen]
     yield from unseen(headers, planned.compiled)
+    # A cache beside them may hold what their compilers made of them.
+    others = planned.found.others.items()
+    yield from left_out({path: name for path, name in others if os.path.abspath(path) not in seen})
     # What is not looked at may instantiate what it reads.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
     gaps, notes = uninstantiated(reports, spoken_for, paths, Globs.of(settings))

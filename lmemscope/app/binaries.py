@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from lmemscope.app.embedded_ptx import artifacts_of, compiled, without_ptx
 from lmemscope.app.readings import Reading, Readings
-from lmemscope.app.worker import ours
+from lmemscope.app.worker import ours, proposed
+from lmemscope.discover.project import Projects
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
 from lmemscope.formats.cubin import Cubin, architecture, number_of
@@ -140,6 +141,7 @@ class _Reader:
         never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
         decoded = cubin, names
         report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
+        report = proposed(report, artifacts.unit, self._wanted, set(), Projects())
         found.kernels += report.kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
         found.tools.update(dict.fromkeys(report.tools))

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from lmemscope.model import InputId, Moved
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
+    from lmemscope.discover.build_change import BuildChange
     from lmemscope.model import Report
     from lmemscope.tools.git import Repository
 
@@ -120,11 +121,52 @@ class Checkout:
                 )
 
 
-class BuildCopy:
-    """Build databases of the working tree, written anew for a checkout."""
+@dataclass(slots=True)
+class NewOptions:
+    """Words of today's commands that a revision's build did not have, for all that is known.
 
-    def __init__(self, checkout: Checkout) -> None:
-        self._checkout = checkout
+    Attributes:
+        change: of the files that say how the project is built.
+        words: that were left out, by the source that they compile, absolute.
+        sources: all that the build compiles, absolute.
+    """
+
+    change: BuildChange
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sources: set[str] = field(default_factory=set)
+
+    def compiles(self, path: str) -> bool:
+        """Whether the build compiles a file."""
+        return os.path.abspath(path) in self.sources
+
+    def without(self, words: Iterable[str], source: str) -> list[str]:
+        """The words of the command for a source less those that are new."""
+        from lmemscope.discover.option_tables import VALUED
+
+        kept: list[str] = []
+        new: list[str] = []
+        left = iter(words)
+        for word in left:
+            name = word.lstrip("-")
+            group = [word, *([next(left, "")] if word != name and name in VALUED else [])]
+            said = "".join(group) if len(name) == 1 else "=".join(group)
+            (new if self.change.is_new(said) else kept).extend(group)
+        self.sources.add(source)
+        if new:
+            self.words[source] = (*self.words.get(source, ()), *new)
+        return kept
+
+
+class BuildCopy:
+    """Build databases of the working tree, written anew for a checkout.
+
+    Args:
+        checkout: of the revision.
+        new: to leave the words out that the revision's build did not have; None to keep all.
+    """
+
+    def __init__(self, checkout: Checkout, new: NewOptions | None = None) -> None:
+        self._checkout, self._new = checkout, new
 
     def write(self, paths: Sequence[str]) -> None:
         """Give the checkout the databases that speak of inputs; one that is broken is left out.
@@ -170,13 +212,36 @@ class BuildCopy:
         if not os.path.exists(self._checkout.built(source)):
             return None
         words = record.get("arguments")
-        words = shell_words(record["command"]) if words is None else words
+        words = [
+            *self._expanded(shell_words(record["command"]) if words is None else words, directory)
+        ]
+        if self._new is not None:
+            words = self._new.without(words, source)
         made = {
             "directory": directory,
             "file": self._checkout.built(source),
-            "arguments": [self._word(word, directory) for word in _expanded(words, directory)],
+            "arguments": [self._word(word, directory) for word in words],
         }
         return made | {key: record[key] for key in ("output",) if key in record}
+
+    def _expanded(self, words: Sequence[str], directory: str) -> Iterator[str]:
+        """The words of a command with those of its response files, which name paths too."""
+        from lmemscope.sources.response_files import Words
+
+        def insert(name: str) -> None:
+            # One that git tracks is the revision's own.
+            left.insert(self._checkout.built(os.path.join(directory, name)))
+
+        left = Words(words[1:], directory)
+        yield from words[:1]
+        for word in left:
+            named = _RESPONSE.fullmatch(word)
+            if named is not None:
+                insert(named[1])
+            elif word in _RESPONSE_NEXT:
+                insert(next(left, ""))
+            else:
+                yield word
 
     def _word(self, word: str, directory: str) -> str:
         live = self._checkout.live
@@ -188,22 +253,6 @@ class BuildCopy:
         if not value or value.startswith("-") or os.path.isabs(value) or not os.path.exists(path):
             return word
         return f"{lead}{self._checkout.built(path)}"
-
-
-def _expanded(words: Sequence[str], directory: str) -> Iterator[str]:
-    """The words of a command with those of its response files, which name paths too."""
-    from lmemscope.sources.response_files import Words
-
-    left = Words(words[1:], directory)
-    yield from words[:1]
-    for word in left:
-        named = _RESPONSE.fullmatch(word)
-        if named is not None:
-            left.insert(named[1])
-        elif word in _RESPONSE_NEXT:
-            left.insert(next(left, ""))
-        else:
-            yield word
 
 
 @contextmanager

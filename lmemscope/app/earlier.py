@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.app.checkout import BuildCopy, Checkout, written_out
+from lmemscope.app.checkout import BuildCopy, Checkout, NewOptions, written_out
 from lmemscope.app.execute import run
 from lmemscope.discover.changed import Narrowed
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
-from lmemscope.gate import baseline
+from lmemscope.gate import baseline, matching
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
+    Account,
     Baseline,
+    BaselineEntry,
     GateFailure,
     GateResult,
     InputId,
+    MissingEvidence,
     Policy,
     Report,
     count,
@@ -41,6 +44,7 @@ def report_at(
     session: Session,
     settings: Settings,
     files: Collection[str] | None = None,
+    new: NewOptions | None = None,
 ) -> Report:
     """Scan paths as they were in a revision, written out to a temporary directory.
 
@@ -49,6 +53,7 @@ def report_at(
         paths: as typed; named alike in the report.
         session, settings: how to compile.
         files: that alone are analysed, absolute, as in the working tree; None for all.
+        new: to leave out options that the revision's build did not have; None to keep all.
 
     Raises:
         UsageError: there is no repository here, or it knows no such revision.
@@ -57,7 +62,7 @@ def report_at(
     with written_out(revision) as checkout:
         here = os.getcwd()
         if settings.build_database:
-            BuildCopy(checkout).write(paths)
+            BuildCopy(checkout, new).write(paths)
         os.chdir(checkout.directory)
         try:
             own = [checkout.relative(path) for path in paths]
@@ -74,7 +79,9 @@ def report_at(
 
 
 def _only(files: Collection[str], checkout: Checkout) -> Narrow:
-    there = {os.path.realpath(checkout.path(path)) for path in files}
+    # What is a link now may have been a file.
+    named = (os.path.join(checkout.tree, os.path.relpath(path, checkout.live)) for path in files)
+    there = {os.path.realpath(path) for path in (*map(checkout.path, files), *named)}
 
     def narrow(discovery: Discovery) -> Narrowed:
         chosen = (one for one in discovery.inputs if os.path.realpath(one.path) in there)
@@ -111,37 +118,60 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
     return found
 
 
-def known_at(revision: Revision, paths: Sequence[str], session: Session, report: Report) -> Report:
+def known_at(
+    revision: Revision,
+    paths: Sequence[str],
+    session: Session,
+    report: Report,
+    new: NewOptions | None = None,
+) -> Report:
     """A revision's report of what a report of today is of, and of files that are gone since.
+
+    Args:
+        revision: of git.
+        paths: as typed.
+        session: how to compile.
+        report: of today.
+        new: as of `report_at`.
 
     Raises:
         LmemscopeError: as `report_at`.
     """
     files = (os.path.abspath(InputId.parse(unit.input).file) for unit in report.units)
     both = frozenset((*files, *revision.deleted))
-    return report_at(revision.commit, paths, session, session.settings, both)
+    return report_at(revision.commit, paths, session, session.settings, both, new)
 
 
-def joined(known: Baseline | None, before: Report) -> Baseline:
-    """What a committed baseline or an earlier revision has; equal findings count once.
+def joined(known: Baseline | None, before: Report, tolerance: int) -> Baseline:
+    """What a committed baseline or an earlier revision has; a finding of both is one entry.
 
     It is by the tools of today, which compiled the earlier revision: nothing in it may have grown
     for another toolkit, as it may where a baseline is older than the toolkit.
+
+    Args:
+        known: the baseline, or None.
+        before: report of the earlier revision.
+        tolerance: bytes by which a known finding may grow: since the baseline, whatever of it the
+            earlier revision has used.
     """
     earlier = baseline.from_report(before)
     if known is None:
         return earlier
-    both = Counter(known.findings) | Counter(earlier.findings)
-    findings = tuple(sorted(both.elements(), key=baseline.order))
-    return replace(earlier, findings=findings, gaps=known.gaps)
+    pairs, left = matching.paired(known, before)
+    is_older = matching.is_by_others(known, before)
+
+    def most(one: BaselineEntry, had: BaselineEntry) -> int:
+        return one.bytes if is_older else max(one.bytes - tolerance, had.bytes)
+
+    findings = [
+        *(replace(one, bytes=most(one, had)) for one, had in pairs if had is not None),
+        *(one for one, had in pairs if had is None),
+        *left,
+    ]
+    return replace(earlier, findings=tuple(sorted(findings, key=baseline.order)), gaps=known.gaps)
 
 
-def of_options(build: str, name: str) -> str:
-    """What to know of an earlier revision's options where a file of the build changed."""
-    return (
-        f"{build} changed, and {name} was compiled with the options of today: local memory that "
-        "new options cause counts as known"
-    )
+_NAMED = 20
 
 
 def without_old(
@@ -150,7 +180,7 @@ def without_old(
     """An answer without what was so in an earlier revision already.
 
     Findings were compared by the baseline. Numbers that a limit or an expectation names fail only
-    where they have grown, and evidence that was missing for the same reason is a note, unless an
+    where they have grown, and evidence that was missing for the same reason is said, unless an
     input could not be analysed at all.
 
     Args:
@@ -161,54 +191,107 @@ def without_old(
         name: of the revision.
     """
     was = compare(before, policy, None)
-    # What lies in a file that is gone may be in another now.
-    looked_at = {InputId.parse(unit.input).file for unit in report.units}
-    most: dict[tuple[str, ...], int] = {}
-    for one in was.failures:
-        if one.figure is not None:
-            for key in _keys(one, moved=one.input not in looked_at):
-                most[key] = max(one.figure, most.get(key, 0))
-    failures, old = [], 0
-    for one in result.failures:
-        most_before = max(most.get(key, -1) for key in _keys(one, moved=True))
-        is_old = one.figure is not None and one.figure <= most_before
-        old += is_old
-        if not is_old:
-            failures.append(one)
+    failures = _grown(result.failures, was.failures, report, before)
+    old = len(result.failures) - len(failures)
     fails_now = {
         unit.input
         for unit in report.units
         if unit.failure is not None and unit.failure.kind != "uninstantiated"
     }
     left = Counter(was.missing)
-    missing, unseen = [], 0
+    missing: list[MissingEvidence] = []
+    unseen: list[MissingEvidence] = []
     for piece in result.missing:
         # Nobody sees what a branch adds to an input that was not analysed before either.
         is_old = left[piece] > 0 and piece.input not in fails_now
         left[piece] -= is_old
-        unseen += is_old
-        if not is_old:
-            missing.append(piece)
-    failed = {unit.input for unit in before.units if unit.failure is not None} - fails_now
+        (unseen if is_old else missing).append(piece)
+    failed = _failed(before) - _failed(report)
     notes = [
         f"{each} could not be analysed as it was at {name}: all local memory in it counts as new"
         for each in sorted(failed)
     ]
     if old:
         notes.append(f"{count(old, 'limit')} exceeded at {name} already, by as much or more")
-    if unseen:
-        notes.append(f"{count(unseen, 'piece')} of evidence missing at {name} already")
+    said = [f"not checked, as at {name}: {piece.text}" for piece in unseen]
+    said += _newly_allowed(result, before, name)
+    if len(said) > _NAMED:
+        said[_NAMED:] = [f"… and {len(said) - _NAMED} more (--format json shows all accounts)"]
     return replace(
         result,
         verdict=verdict_of(failures, missing, allow_incomplete=result.allow_incomplete),
         failures=tuple(failures),
         missing=tuple(missing),
         notes=(*notes, *result.notes),
+        accounts=(
+            *result.accounts,
+            *(Account("change", "", "left-out", sentence) for sentence in said),
+        ),
     )
 
 
+def _newly_allowed(result: GateResult, before: Report, name: str) -> Iterator[str]:
+    """Findings that limits or allowances accept, and that are new or larger than before."""
+    most: dict[tuple[str, str], int] = {}
+    for entry in baseline.from_report(before).findings:
+        key = (entry.arch, entry.fingerprint)
+        most[key] = max(entry.bytes, most.get(key, 0))
+    for one in result.accepted:
+        if one.in_source and one.finding.bytes > most.get((one.arch, one.finding.fingerprint), -1):
+            named = f" `{one.finding.object}`" if one.finding.object is not None else ""
+            yield (
+                f"new since {name}, and accepted: {one.kernel} ({one.input}, {one.arch}): "
+                f"{one.finding.cause}{named}, {count(one.finding.bytes, 'byte')}: {one.by}"
+            )
+
+
+def _grown(
+    failures: Iterable[GateFailure], were: Iterable[GateFailure], report: Report, before: Report
+) -> list[GateFailure]:
+    """Failures without the numbers that were as large in the earlier revision.
+
+    A kernel is the same by its symbol, else by its name in the same file, else where one kernel of
+    a file is gone and another new.
+    """
+    looked_at = {InputId.parse(unit.input).file for unit in report.units}
+    gone, new = _symbols(before) - _symbols(report), _symbols(report) - _symbols(before)
+    most: dict[tuple[str, ...], int] = {}
+    renamed: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for one in were:
+        if one.figure is not None:
+            # What lies in a file that is gone may be in another now.
+            for key in _keys(one, moved=InputId.parse(one.input).file not in looked_at):
+                most[key] = max(one.figure, most.get(key, 0))
+            if (one.input, one.symbol) in gone:
+                renamed[one.kind, one.arch, one.bound, one.input].append(one.figure)
+    grown = []
+    for one in failures:
+        figure = one.figure
+        if figure is None:
+            grown.append(one)
+            continue
+        if any(figure <= most.get(key, -1) for key in _keys(one, moved=True)):
+            continue
+        left = renamed[one.kind, one.arch, one.bound, one.input]
+        old = min((had for had in left if had >= figure), default=None)
+        if (one.input, one.symbol) in new and old is not None:
+            left.remove(old)
+        else:
+            grown.append(one)
+    return grown
+
+
+def _failed(report: Report) -> set[str]:
+    return {unit.input for unit in report.units if unit.failure is not None}
+
+
+def _symbols(report: Report) -> set[tuple[str, str]]:
+    return {(unit.input, kernel.facts.name) for unit in report.units for kernel in unit.kernels}
+
+
 def _keys(one: GateFailure, *, moved: bool) -> Iterator[tuple[str, ...]]:
-    own = (one.kind, one.arch, one.symbol, one.expected)
-    yield (*own, one.input)
+    own = (one.kind, one.arch, one.bound)
+    yield (*own, "symbol", one.symbol, one.input)
+    yield (*own, "name", one.kernel, one.input)
     if moved:
-        yield own
+        yield (*own, "moved", one.symbol)

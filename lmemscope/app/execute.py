@@ -62,7 +62,12 @@ def run(
         Interrupted: by the user, while units ran; it holds what was done by then.
     """
     settings = session.settings
-    wanted = Wanted(settings.kernels, settings.causes, settings.quotes)
+    wanted = Wanted(
+        settings.kernels,
+        settings.causes,
+        settings.quotes,
+        proposals=settings.causes and settings.proposals,
+    )
     return _run(paths, session, wanted, narrow)[0]
 
 
@@ -72,7 +77,9 @@ def run_whole(paths: Sequence[str], session: Session) -> tuple[Report, Analysed]
     Raises:
         UsageError, Interrupted: as `run`.
     """
-    return _run(paths, session, Wanted(quotes=session.settings.quotes, work=True))
+    settings = session.settings
+    wanted = Wanted(quotes=settings.quotes, work=True, proposals=settings.proposals)
+    return _run(paths, session, wanted)
 
 
 def _run(

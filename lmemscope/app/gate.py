@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lmemscope import __version__
+from lmemscope.app import own_acceptance, under_review
 from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
 from lmemscope.app.gate_configuration import say_of
-from lmemscope.app.gate_inputs import inputs_of, with_stale
+from lmemscope.app.gate_inputs import with_stale
 from lmemscope.app.gathered import filtered, gathered
+from lmemscope.app.judging import Judging
 from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Configuration, Settings
 from lmemscope.discover.locate import is_saved
 from lmemscope.exporters import measured_document
-from lmemscope.gate import baseline, compare, measured
+from lmemscope.gate import baseline, measured
 from lmemscope.model import Baseline, Checked, GateResult, Report, Written
 from lmemscope.rules.clean_kernels import with_clean
 
 if TYPE_CHECKING:
     from lmemscope.app.session import Session
+    from lmemscope.discover.changed import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,42 +119,24 @@ def judge(
     if file is not None and known is not None:
         known = file.reported(known, report)
     report = with_other_options(paths, with_stale(paths, with_clean(report)), settings)
-    before = None
-    if asked.new_since is not None and since is not None:
-        before = with_clean(earlier.known_at(since.revision, paths, session, report))
-        known = earlier.joined(known, before)
-    result = compare.compare(
-        report,
-        configuration.policy,
-        known,
-        tolerance=configuration.tolerance,
-        toolchain_tolerance=configuration.toolchain_tolerance,
+    judging = Judging(
+        paths=paths,
+        report=report,
+        configuration=configuration,
+        settings=settings,
+        typed=asked.typed,
         allow_incomplete=asked.allow_incomplete,
-        inputs=inputs_of(
-            paths,
-            report,
-            known,
-            settings,
-            globs_typed=bool(settings.narrowed),
-            archs_typed="arch" in asked.typed,
-        ),
-        kernels=settings.kernels,
         unchanged=since.unchanged if since is not None else (),
-        known_in="the baseline" if before is None else asked.new_since or "",
+        new_since=asked.new_since,
     )
-    if before is not None:
-        result = earlier.without_old(
-            result, report, before, configuration.policy, asked.new_since or ""
-        )
-    said = say_of(configuration, report, since, trusted=asked.trust_configuration)
-    result = said.added_to(result)
-    about = since.notes if since is not None else ()
-    if before is not None and since is not None and since.build is not None:
-        about = (*about, earlier.of_options(since.build, asked.new_since or ""))
+    if since is None:
+        result = say_of(configuration).added_to(judging.answer(known))
+    else:
+        result = _since(judging, session, file, known, since, asked)
     where = (f"the baseline is {file.path}",) if file is not None and file.found else ()
     hints = unused(paths, file) if configuration.baseline is None else ()
     unknown = without_architectures(paths, file, known, report, result.failures, asked.typed)
-    result = replace(result, notes=(*about, *where, *hints, *unknown, *result.notes))
+    result = replace(result, notes=(*where, *hints, *unknown, *result.notes))
     update, ratchet = known is not None and asked.update, known is not None and asked.ratchet
     written = Written(update=update, ratchet=ratchet)
     checked = Checked(report, result, written, asked.new_since)
@@ -159,6 +144,42 @@ def judge(
         return checked, None
     changed_ = baseline.without(known, result.gone) if update else known
     return checked, baseline.ratcheted(changed_, result.better) if ratchet else changed_
+
+
+def _since(
+    judging: Judging,
+    session: Session,
+    file: BaselineFile | None,
+    known: Baseline | None,
+    since: Selection,
+    asked: Asked,
+) -> GateResult:
+    """The answer to what changed since a revision, and what the change edits of the gate."""
+    revision, report = since.revision, judging.report
+    found = own_acceptance.theirs_of(file, known, revision, report)
+    theirs = found.known
+    edits = under_review.edits(
+        revision, report, own_acceptance.added(known, theirs), judging.settings
+    )
+    notes = (*since.notes, *filter(None, (found.unreadable,)))
+    own = [*own_acceptance.by_architectures(judging, known, theirs, revision)]
+    if asked.new_since is None:
+        result = judging.answer(known)
+    else:
+        from lmemscope.app import earlier
+
+        were = with_clean(earlier.known_at(revision, judging.paths, session, report))
+        result = judging.answer(known, were)
+        before = own_acceptance.Before(known, were, asked.new_since)
+        strict = judging.answer(theirs, were) if known != theirs else result
+        own += own_acceptance.by_baseline(result, strict, before)
+        before = replace_in(before, known=theirs)
+        by_build = own_acceptance.by_build(judging, strict, before, revision, session)
+        own += by_build.missing
+        notes = (*notes, *by_build.notes)
+    said = say_of(judging.configuration, since, edits, own, trusted=asked.trust_configuration)
+    result = said.added_to(result)
+    return replace(result, notes=(*notes, *result.notes))
 
 
 def measured_alone(*, allow_incomplete: bool) -> Checked:

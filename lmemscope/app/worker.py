@@ -20,10 +20,9 @@ from lmemscope.discover.locate import shown_path
 from lmemscope.discover.project import Projects
 from lmemscope.errors import InternalError, LmemscopeError
 from lmemscope.lowering.analysed import (
-    Mentioning,
     keep_report,
+    known_of_less,
     known_report,
-    known_without_quotes,
     lowered,
     slot_of,
 )
@@ -61,7 +60,7 @@ def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
     """The report of a unit that is compiled, now or by an earlier run."""
     slot, projects = slot_of(unit, wanted), Projects()
     known = known_report(slot, unit, wanted, projects.mentioning)
-    known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
+    known = known or _completed(slot, unit, wanted, projects)
     if known is not None:
         return _with_digests(known, unit, wanted)
     read: set[str] = set()
@@ -69,6 +68,7 @@ def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
     with contextlib.closing(Debugging(_pipeline, wants_names=names)) as debugging:
         artifacts = lowered(unit, wanted, debugging)
         report, key = _pipeline().report_of(artifacts, wanted, read, projects.mentioning, debugging)
+    report = proposed(report, unit, wanted, read, projects)
     # A file that was edited since has another key, and an unkeyed input may follow from more.
     if slot is not None and slot.key == key:
         keep_report(slot, unit, wanted, report, read, projects.asked)
@@ -90,7 +90,8 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
         if isinstance(artifacts, str):
             return replace(shown, state="compiled", reason=artifacts)
         never = Debugging(_pipeline, wants_names=False)
-        report, _ = _pipeline().report_of(artifacts, wanted, set(), Projects().mentioning, never)
+        projects = Projects()
+        report, _ = _pipeline().report_of(artifacts, wanted, set(), projects.mentioning, never)
     except LmemscopeError as error:
         # Compiling meets what is wrong with the source or the tools, and says so.
         return replace(shown, state="compiled", reason=error.message)
@@ -149,29 +150,72 @@ def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
     return replace(report, sources=found)
 
 
-def _with_quotes(
-    slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning
+def _completed(
+    slot: Slot | None, unit: Unit, wanted: Wanted, projects: Projects
 ) -> UnitReport | None:
-    """The report of a run that wanted the same but its quotes, with them; None where there is none.
+    """The report of a run that wanted less, with the rest; None where there is none.
 
-    The artefacts are read again, and nothing is concluded again.
+    Quotes are read from the artefacts, and rewrites are asked; nothing is concluded again.
     """
-    known = known_without_quotes(slot, unit, wanted, mentioning)
-    if slot is None or known is None:
+    for less in _less(wanted):
+        known = known_of_less(slot, unit, less, projects.mentioning)
+        if known is not None and slot is not None:
+            break
+    else:
         return None
+    report, read, asked = known
+    if less.quotes != wanted.quotes:
+        quoting = _with_quotes(report, slot, unit, wanted)
+        if quoting is None:
+            return None
+        report = quoting
+    if not less.proposals:
+        report = proposed(report, unit, wanted, read, projects)
+    keep_report(slot, unit, wanted, report, read, {**asked, **projects.asked})
+    return report
+
+
+def _less(wanted: Wanted) -> Iterator[Wanted]:
+    """What a run may have wanted whose report can be completed, the nearest first."""
+    if wanted.quotes:
+        yield replace(wanted, quotes=())
+    if wanted.proposals:
+        yield replace(wanted, proposals=False)
+    if wanted.quotes and wanted.proposals:
+        yield replace(wanted, quotes=(), proposals=False)
+
+
+def _with_quotes(report: UnitReport, slot: Slot, unit: Unit, wanted: Wanted) -> UnitReport | None:
+    """A report with lines of its artefacts; None where these are others now."""
     from lmemscope.analysis.layers import parse
     from lmemscope.lowering.disassembly import quoted
 
-    report, read, asked = known
     artifacts = lower_unit(unit, wanted.cache)
     layers = parse(artifacts, os.getcwd())
     quotes, gaps = quoted(layers, [kernel.facts for kernel in report.kernels], wanted.quotes)
     if gaps or slot.key != artifacts.key:
         return None
     kernels = tuple(replace(one, quotes=quotes.get(one.facts.name)) for one in report.kernels)
-    report = replace(report, kernels=kernels, cached=artifacts.cached)
-    keep_report(slot, unit, wanted, report, read, asked)
-    return report
+    return replace(report, kernels=kernels, cached=artifacts.cached)
+
+
+def proposed(
+    report: UnitReport, unit: Unit, wanted: Wanted, read: set[str], projects: Projects
+) -> UnitReport:
+    """A report with rewrites' advice, where that is wanted and anything is found.
+
+    Args:
+        report: of the unit.
+        unit, wanted: what was asked for.
+        read: takes the names of the files that are looked into.
+        projects: around the files.
+    """
+    if not wanted.proposals or not any(one.findings for one in report.kernels):
+        return report
+    with _importing:
+        from lmemscope.advising.proposed import with_proposals
+        from lmemscope.advising.targets import Files
+    return with_proposals(report, unit, Files(read, projects))
 
 
 @contextlib.contextmanager

@@ -78,7 +78,7 @@ def command(
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
     # Not the GPU present: the same sources give the same baseline everywhere.
-    with working(replace(settings, default_archs=(DEFAULT_ARCH,))) as session:
+    with working(replace(settings, default_archs=(DEFAULT_ARCH,), proposals=False)) as session:
         report = gathered(paths, session)
     if is_saved(paths[0]) and report.filters:
         raise filtered(paths[0], report.filters, (), "a baseline")

@@ -51,7 +51,7 @@ FORMATS = formats_of(Checked)
 @click.option(
     "--trust-configuration",
     is_flag=True,
-    help="With --changed: accept a configuration that is weaker than the revision's.",
+    help="With --changed or --new-since: accept a change that weakens the gate itself.",
 )
 @click.option(
     "--measured",

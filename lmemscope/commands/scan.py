@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.analysis.reservation import reserve
 from lmemscope.analysis.selection import is_small, selected, settled
@@ -90,6 +91,8 @@ def command(
             explaining=explaining(paths, settings, typed()),
         )
 
+    # The table shows no advice.
+    settings = replace(settings, proposals=sink.format_name != "table")
     with working(settings, interrupted=lambda stop: show(stop.report)) as session:
         report = gathered(paths, session)
     show(report)

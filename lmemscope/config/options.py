@@ -55,6 +55,7 @@ class Settings(Struct, frozen=True):
         view: which kernels are shown, and in which order.
         root: directory of the configuration, absolute; its globs are relative to it.
         quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
+        proposals: whether findings have advice from rewrites; what shows none does not ask for it.
         moved: where another revision's files are, or None.
         default_archs: for inputs that neither ``archs`` nor a build decides; empty means the GPU
             present, else the default.
@@ -262,6 +263,7 @@ class Settings(Struct, frozen=True):
     view: View = field(default_factory=View)
     root: str = "/"
     quotes: tuple[Quote, ...] = ()
+    proposals: bool = True
     moved: Moved | None = None
     default_archs: tuple[str, ...] = ()
     narrowed: tuple[str, ...] = ()

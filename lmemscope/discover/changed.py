@@ -8,13 +8,13 @@ decides about all of them, such as the configuration, changed.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from lmemscope.config.settings import Settings
+from lmemscope.discover.build_change import BUILD_FILE
 from lmemscope.discover.locate import is_below, is_database
 from lmemscope.discover.plan import combined
 from lmemscope.discover.revision import (
@@ -32,13 +32,6 @@ from lmemscope.sources.includes import closure
 from lmemscope.sources.python import read_file
 from lmemscope.sources.python_modules import local_modules
 from lmemscope.sources.python_words import may_hold_kernels
-
-_BUILD_FILE = re.compile(
-    r"CMakeLists\.txt|CMake(?:User)?Presets\.json|.*\.cmake(?:\.in)?|(?:GNU)?[Mm]akefile(?:\..*)?"
-    r"|.*\.(?:mk|mak|ninja|bzl|rsp|pro)|meson\.(?:build|options)|meson_options\.txt|configure(?:\.ac)?"
-    r"|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|SCons(?:truct|cript)|xmake\.lua|setup\.py"
-)
-"""Names of files that say how a project is built."""
 
 _NAMED = 5
 _UNFOLLOWED = "what it reads beside itself is not followed"
@@ -192,7 +185,7 @@ class Whys:
         self._build = sorted(
             os.path.relpath(path, revision.top)
             for path in revision.changed
-            if _BUILD_FILE.fullmatch(os.path.basename(path))
+            if BUILD_FILE.fullmatch(os.path.basename(path))
         )
         self._has_database = _knows_database(revision)
         self._deleted = {os.path.basename(path) for path in revision.deleted}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from lmemscope.files import read_input
 from lmemscope.model import Gap, count, kind_of, listed
@@ -65,8 +65,12 @@ def _other_language(path: str, language: str, sign: re.Pattern[bytes]) -> str | 
         return language
 
 
-def left_out(found: Mapping[str, str]) -> Gap:
-    """What to say of such files."""
-    names = listed([f"{name} ({language})" for name, language in found.items()], _NAMED)
-    said = f"kernels that are not read, in {count(len(found), 'file')}: {names}"
-    return Gap("walk", f"{said}{instead(found.values())}", "note")
+def left_out(found: Mapping[str, str]) -> Iterator[str | Gap]:
+    """What to say of such files: a gap, and a note where there is something to scan instead."""
+    if found:
+        names = listed([f"{name} ({language})" for name, language in found.items()], _NAMED)
+        cache = instead(found.values())
+        reason = f"kernels that are not read, in {count(len(found), 'file')}: {names}{cache}"
+        yield Gap("walk", reason, "note")
+        if cache:
+            yield reason

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,8 @@ from lmemscope.config.file import ConfigurationFile
 from lmemscope.discover.checkouts import is_top
 from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools.git import LINK, MODULE, Entry, Repository
+
+_LARGEST_TEXT = 4 << 20
 
 
 class Revision(Struct, frozen=True):
@@ -69,6 +71,21 @@ class Revision(Struct, frozen=True):
     def content(self, path: str) -> bytes | None:
         """What an absolute path holds in the revision, or None where it has no such file."""
         return Repository(self.top).text(self.commit, os.path.relpath(path, self.top))
+
+    def contents(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """What absolute paths hold in the revision, asked at once; without those that have no text.
+
+        Links and files of more than 4 MiB are no texts.
+        """
+        repository = Repository(self.top)
+        wanted = {os.path.relpath(path, self.top): path for path in paths}
+        found = (
+            entry
+            for entry in (repository.entries(self.commit) if wanted else ())
+            if entry.path in wanted and entry.mode not in (LINK, MODULE)
+        )
+        texts = [entry for entry in found if (entry.size or 0) <= _LARGEST_TEXT]
+        return {wanted[entry.path]: data for entry, data in repository.contents(texts)}
 
 
 def read_revision(name: str, paths: Sequence[str]) -> Revision:

@@ -36,7 +36,7 @@ from lmemscope.discover.missing import (
     nothing_in,
     unreadable_kind,
 )
-from lmemscope.discover.other_languages import language_of, left_out
+from lmemscope.discover.other_languages import language_of
 from lmemscope.discover.prebuilt import prebuilt, without_build_products
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
@@ -208,12 +208,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         result.notes.append(fact.reason)
     if result.excluded:
         result.gaps.append(_left_out(list(result.excluded), globs))
-    others = without_build_products(result.others, [found.path for found in result.inputs])
-    if others:
-        gap = left_out(others)
-        result.gaps.append(gap)
-        if instead(others.values()):
-            result.notes.append(gap.reason)
+    result.others = without_build_products(result.others, [one.path for one in result.inputs])
     if skipped:
         from lmemscope.discover.skipped import account
 

@@ -13,11 +13,21 @@ _NAMED = 5
 _LONGEST = 600
 
 
+def edited(result: GateResult) -> list[str]:
+    """What the change under review edits of the gate; what nobody trusts is missing evidence."""
+    return [
+        one.text for one in result.accounts if one.subject == "change" and one.state == "left-out"
+    ]
+
+
 def left_out(result: GateResult) -> list[str]:
-    """What was left out, alike things in one sentence; of unchanged files the notes speak."""
+    """What was left out, alike things in one sentence; of unchanged files the notes speak.
+
+    What the change under review edits is apart, see `edited`.
+    """
     said = []
     for account, names in grouped(result.accounts):
-        if account.reason == UNCHANGED:
+        if account.reason == UNCHANGED or account.subject == "change":
             continue
         if account.subject == "baseline":
             named = listed(names, _NAMED)

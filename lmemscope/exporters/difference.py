@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lmemscope.exporters import escape_json, escape_terminal
-from lmemscope.exporters.escape_markdown import code, constant, document, line, table
+from lmemscope.exporters.escape_markdown import code, constant, document, line, prose, table
 from lmemscope.exporters.escape_terminal import Part
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import number
@@ -19,7 +19,18 @@ def text(difference: Difference, how: Presentation) -> str:
     """For a terminal."""
     del how
     above: list[Part] = [_tools(difference.toolchain), ""] if difference.toolchain else []
-    return escape_terminal.document([*above, *_text(difference.kernels)])
+    below = [f"not compared: {one}" for one in unlike(difference)]
+    return escape_terminal.document([*above, *_text(difference.kernels), *below])
+
+
+def unlike(difference: Difference) -> list[str]:
+    """Sentences on inputs that a side could not analyse."""
+    said = []
+    for one in difference.not_compared:
+        sides = {"before": one.before, "after": one.after}
+        whys = "; ".join(f"{side}: {why}" for side, why in sides.items() if why is not None)
+        said.append(f"{one.input} ({one.arch}): {whys}")
+    return said
 
 
 def json(difference: Difference, how: Presentation) -> str:
@@ -66,6 +77,8 @@ def markdown(difference: Difference, how: Presentation) -> str:
     del how
     found, tools = difference.kernels, difference.toolchain
     below = [constant(""), line(_tools(tools))] if tools else []
+    for one in unlike(difference):
+        below += [constant(""), line(constant("Not compared: "), prose(one))]
     if not found:
         return document([constant("# Local memory: no kernel differs"), *below])
     rows = (

@@ -153,14 +153,16 @@ class Explainer:
             if place.file != file:
                 file = place.file
                 lines.append(self._styled(f"{file}", "bold"))
-            text = quoted.get(place, "").expandtabs(2)
-            lines.append(f"  {place.line:>{digits}} | {text}")
             notes = [declared[place]] if place in declared else []
             notes += line_notes(kernel, rows.get(place, []))
             notes += summed.get(place, [])
-            indent = " " * (digits + 2) + " |   "
+            lead, indent = "^ ", " " * (digits + 2) + " |   "
+            if place in quoted:
+                lines.append(f"  {place.line:>{digits}} | {quoted[place].expandtabs(2)}")
+            else:
+                lead, indent = f"line {place.line}: ", "  "
             for note in notes:
-                wrapped = self._wrapped(f"^ {note}", indent, hanging="  ")
+                wrapped = self._wrapped(f"{lead}{note}", indent, hanging="  ")
                 lines += [self._styled(line, "warning") for line in wrapped]
         for note in line_notes(kernel, nowhere):
             lines += self._wrapped(f"Without a source line: {note}", "  ", hanging="  ")

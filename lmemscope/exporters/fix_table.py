@@ -208,8 +208,7 @@ def _elsewhere(trial: Trial, group: _Group) -> Iterator[str]:
 def _row(trial: Trial) -> tuple[str, ...]:
     before, after = trial.before, trial.after
     rank = f"{trial.rank}." if trial.rank is not None else "-"
-    slower = ", slower" if trial.is_offered and not trial.is_worth else ""
-    head = (rank, trial.rewriting.rewrite, f"{_SAID[trial.verdict]}{slower}")
+    head = (rank, trial.rewriting.rewrite, f"{_SAID[trial.verdict]}{_slower(trial)}")
     if after is None:
         return (*head, *([""] * (len(_HEAD) - len(head))))
     return (
@@ -223,6 +222,13 @@ def _row(trial: Trial) -> tuple[str, ...]:
         _change(_percent(before.occupancy), _percent(after.occupancy), unit="%"),
         _speed(trial.speed_up),
     )
+
+
+def _slower(trial: Trial) -> str:
+    """What keeps an offer from having a rank, where its speed does."""
+    if not trial.is_offered or trial.is_worth:
+        return ""
+    return ", slower" if (trial.speed_up or 0.0) < 1 / NOTICED else ", no faster"
 
 
 def _speed(gain: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmemscope.exporters import markdown
-from lmemscope.exporters.accounts import left_out, looked_at
+from lmemscope.exporters.accounts import edited, left_out, looked_at
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     code,
@@ -40,6 +40,7 @@ def render(checked: Checked, how: Presentation) -> str:
     accepted = constant("**Missing evidence, accepted**")
     for heading, texts in (
         (accepted if result.complete else missing, [piece.text for piece in result.missing]),
+        (constant("**To review**"), edited(result)),
         (constant("**Notes**"), [*result.notes, *result.unused]),
         (constant("**Checked, and left out**"), _accounted(result)),
     ):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
-from lmemscope.exporters.accounts import left_out, looked_at
+from lmemscope.exporters.accounts import edited, left_out, looked_at
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
-from lmemscope.model import Checked, GateFailure, count, is_library
+from lmemscope.model import Checked, GateFailure, GateResult, count, is_library
 
 _WIDTH = 100
 
@@ -21,15 +21,15 @@ def render(checked: Checked, how: Presentation) -> str:
     made: list[Part] = []
     for failure in result.failures:
         made += described(failure, width, color=color)
-        made += [*_led("  accept:   ", _acceptance(failure), width), ""]
+        made += [*_led("  accept:   ", _acceptance(failure, checked.new_since), width), ""]
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
         made.append(line(lead, ": evidence that the gate needs is missing:"))
         made += [f"  {piece.text}" for piece in result.missing]
-        # What a configuration takes away from the gate that option does not accept.
-        if not result.complete and any(one.stage != "configuration" for one in result.missing):
-            made.append("  accept that with --allow-incomplete")
+        if not result.complete:
+            made += _accepting(result)
         made.append("")
+    made += [f"review: {text}" for text in edited(result)]
     made += [f"note: {note}" for note in result.notes]
     made += [f"note: {text}" for text in (*result.unused, *left_out(result))]
     made += _improved(checked)
@@ -46,6 +46,14 @@ def render(checked: Checked, how: Presentation) -> str:
     )
     seen = looked_at(result)
     return document([*made, *([seen] if seen else []), line(verdict, known)])
+
+
+def _accepting(result: GateResult) -> Iterator[str]:
+    """The options that accept missing evidence."""
+    if any(one.needs_trust for one in result.missing):
+        yield "  accept what this change edits with --trust-configuration"
+    elif result.missing:
+        yield "  accept that with --allow-incomplete"
 
 
 def _improved(checked: Checked) -> Iterator[str]:
@@ -88,17 +96,16 @@ def _led(lead: LiteralString, text: str, width: int) -> Sequence[Part]:
     return wrapped(text, width, lead, " " * len(lead))
 
 
-def _acceptance(failure: GateFailure) -> str:
+def _acceptance(failure: GateFailure, new_since: str | None) -> str:
+    """What accepts a failure; a change cannot by its own baseline, nor by its configuration."""
     finding = failure.finding
     if failure.kind == "limit":
         return "raise the limit, in the configuration or on the command line"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
     place = failure.location
+    baseline = "" if new_since is not None else ", or lmemscope baseline"
     if failure.route not in ("nvrtc", "nvcc") or (place is not None and is_library(place.file)):
-        return "[[allowances]] in the configuration, or lmemscope baseline"
+        return f"[[allowances]] in the configuration{baseline}"
     size = f" {finding.bytes}" if failure.is_bounded else ""
-    return (
-        f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel, '
-        "or lmemscope baseline"
-    )
+    return f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel{baseline}'

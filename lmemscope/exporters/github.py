@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from lmemscope.exporters import gate_text
-from lmemscope.exporters.accounts import left_out
+from lmemscope.exporters.accounts import edited, left_out
 from lmemscope.exporters.escape_github import command
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice
@@ -20,7 +20,7 @@ def render(checked: Checked, how: Presentation) -> str:
 def render_annotations(result: GateResult) -> str:
     """One ``::error`` per failure and piece of missing evidence; accepted ones are warnings.
 
-    What was left out is a ``::notice``.
+    What the change edits of the gate is a ``::warning``, what was left out a ``::notice``.
     """
     lines = [_annotation(failure) for failure in result.failures]
     for piece in result.missing:
@@ -29,6 +29,7 @@ def render_annotations(result: GateResult) -> str:
             lines.append(command("warning", text, file=piece.input, title=said))
         else:
             lines.append(command("error", text, file=piece.input, title=said))
+    lines += [command("warning", text, title="lmemscope: review") for text in edited(result)]
     lines += [command("notice", text, title="lmemscope") for text in left_out(result)]
     return "".join(lines)
 

@@ -11,7 +11,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from lmemscope.exporters.accounts import left_out, looked_at
+from lmemscope.exporters import proven
+from lmemscope.exporters.accounts import edited, left_out, looked_at
+from lmemscope.exporters.difference import unlike
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     block,
@@ -57,13 +59,16 @@ def checked(found: Checked, how: Presentation) -> str:
     ]
     if groups:
         lines += table(("", "kernel", "found", "where", "on"), map(_row, groups[:_SHOWN]))
-        lines += [_EMPTY, *_left(groups), *_details(groups)]
+        lines += [_EMPTY, *_left(groups)]
+    if not result.complete:
+        lines += _open("Missing evidence", [piece.text for piece in result.missing])
+    lines += [*_open("To review", edited(result)), *_details(groups)]
     better = _better(result)
     if better:
         rows = table(("kernel", "was → is"), better[:_SHOWN])
         lines += _fold(f"{len(better)} better or gone", [*rows, _EMPTY, *_left(better)])
-    missing = "missing evidence, accepted" if result.complete else "missing evidence"
-    lines += _listed(missing, (piece.text for piece in result.missing))
+    if result.complete:
+        lines += _listed("missing evidence, accepted", (piece.text for piece in result.missing))
     seen = looked_at(result)
     about = (*([seen] if seen else []), *result.notes, *result.unused, *left_out(result))
     lines += _listed("what was looked at, and notes", about)
@@ -77,6 +82,7 @@ def difference(found: Difference, how: Presentation) -> str:
     good = _alike(one for one in found.kernels if one.change in ("better", "removed"))
     title = f"{count(len(bad), 'kernel')} new, worse or changed; {len(good)} better or gone"
     lines = [_MARK, line(constant("### Local memory: "), title), _EMPTY]
+    lines += _open("Not compared", unlike(found))
     heads = ("", "kernel", "figures", "causes", "on")
     if bad:
         lines += table(heads, map(_changed, bad[:_SHOWN]))
@@ -142,7 +148,7 @@ def _advice(advice: Advice) -> Iterator[Markdown]:
     yield line(constant("**Try:** "), prose(advice.text))
     yield _EMPTY
     if advice.code is not None:
-        yield from block(advice.code.rstrip("\n").split("\n"), "cuda")
+        yield from block(advice.code.rstrip("\n").split("\n"), proven.code_language(advice))
         yield _EMPTY
 
 
@@ -181,6 +187,16 @@ def _changed(group: Sequence[KernelDifference]) -> tuple[Markdown, ...]:
         text(", ".join(causes)),
         text(", ".join(sorted({each.arch for each in group}))),
     )
+
+
+def _open(title: str, sentences: Sequence[str]) -> Iterator[Markdown]:
+    """A list that is seen without opening anything."""
+    if sentences:
+        yield line(constant("**"), title, constant("**"))
+        yield _EMPTY
+        yield from (line(constant("- "), prose(one)) for one in sentences[:_SHOWN])
+        yield _EMPTY
+        yield from _left(sentences)
 
 
 def _listed(title: str, sentences: Iterable[str]) -> Iterator[Markdown]:

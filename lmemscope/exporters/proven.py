@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import LiteralString
 
 from lmemscope.model import Advice, Figures, Finding, ProvenFix, Verified
 from lmemscope.model.fix import NOTICED
@@ -33,6 +34,11 @@ def advice_text(advice: Advice) -> str:
     found = advice.verified
     result = "it is removed" if found.verdict == "removed" else "some of it remains"
     return f"{advice.text} Tried: {result} ({outcome(found)})."
+
+
+def code_language(advice: Advice) -> LiteralString:
+    """The language of an advice's code: a proposal shows the lines that it removes and adds."""
+    return "cuda" if advice.applicability is None else "diff"
 
 
 def beside(finding: Finding) -> tuple[Advice, ...]:

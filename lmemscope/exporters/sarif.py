@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmemscope.exporters import escape_json
-from lmemscope.exporters.accounts import left_out
+from lmemscope.exporters.accounts import edited, left_out
 from lmemscope.exporters.escape_sarif import message, name, uri
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, quoted, rows
@@ -204,10 +204,11 @@ def _exceeded(failure: GateFailure) -> dict[str, Any]:
 
 
 def _notifications(result: GateResult) -> list[dict[str, Any]]:
-    """Missing evidence, which where it was accepted does not fail the run; what was left out."""
+    """Missing evidence, edits of the gate, and what was left out."""
     level = "warning" if result.complete else "error"
     missing = [_notification(level, piece.text, piece.input) for piece in result.missing]
-    return [*missing, *(_notification("note", text, None) for text in left_out(result))]
+    edits = (_notification("warning", text, None) for text in edited(result))
+    return [*missing, *edits, *(_notification("note", text, None) for text in left_out(result))]
 
 
 def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:

@@ -207,8 +207,11 @@ def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice
         if helped is not None:
             # What was compiled may be another variant than what the rule has in mind.
             yield Advice(_said(helped), rewrite=one.rewrite, verified=_verified(helped))
-        elif all(trial.verdict == "failed" for trial in same):
-            # What does not compile as it was rewritten here may be written in another way.
+        elif not same or (
+            one.applicability is None and all(trial.verdict == "failed" for trial in same)
+        ):
+            # What does not compile as it was rewritten here may be written in another way, unless
+            # it is that very proposal.
             yield one
 
 

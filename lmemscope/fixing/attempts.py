@@ -16,12 +16,13 @@ from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
 from lmemscope.fixing.effect import ALIGNMENT
 from lmemscope.fixing.patch import diff
-from lmemscope.fixing.trials import Largest, largest_of, report_with
+from lmemscope.fixing.trials import counts_of, report_with
 from lmemscope.model import (
     Edit,
     Frontend,
     KernelReport,
     LocalObject,
+    LoopCounts,
     Rewriting,
     TrialVerdict,
     Unit,
@@ -161,7 +162,7 @@ class Attempts:
     ) -> None:
         self._executor, self._cache, self._progress = executor, cache, progress
         self._seconds = seconds
-        self._largest: dict[Unit, Largest] = {}
+        self._counts: dict[Unit, tuple[LoopCounts, ...]] = {}
         self._routes: dict[Unit, Frontend] = {}
         self._futures: dict[tuple[Unit, tuple[Edit, ...], bool], Future[UnitReport]] = {}
         self._originals: dict[
@@ -190,7 +191,7 @@ class Attempts:
         """
         names = for_several or has_equals(target)
         for unit, report in results:
-            self._largest.setdefault(unit, largest_of(report))
+            self._counts.setdefault(unit, counts_of(report))
             self._routes.setdefault(unit, report.frontend)
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
             if rewriting.takes:
@@ -232,11 +233,12 @@ class Attempts:
         """A unit as it is, its parameters the numbers that a rewriting tells its kernels."""
         key = (unit, rewriting.takes)
         if key not in self._originals:
-            known = dict(self._largest.get(unit, ()))
+            known = {one.kernel: one for one in self._counts.get(unit, ())}
             for kernel, parameter, number in rewriting.takes:
-                known[kernel] = (*known.get(kernel, ()), (parameter, number))
+                one = known.get(kernel, LoopCounts(kernel))
+                known[kernel] = replace(one, largest=(*one.largest, (parameter, number)))
             self._originals[key] = self._executor.submit(
-                report_with, unit, (), self._cache, False, tuple(known.items())
+                report_with, unit, (), self._cache, False, tuple(known.values())
             )
         return self._originals[key]
 
@@ -289,7 +291,7 @@ class Attempts:
         if key not in self._futures:
             trial = report_with if seconds is None else Limited(report_with, seconds)
             self._futures[key] = self._executor.submit(
-                trial, self._routed(unit), edits, self._cache, names, self._largest.get(unit, ())
+                trial, self._routed(unit), edits, self._cache, names, self._counts.get(unit, ())
             )
         return self._futures[key]
 

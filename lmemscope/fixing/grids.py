@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lmemscope.advising.targets import Files
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
-from lmemscope.fixing.targets import Files
 from lmemscope.model import KernelFacts, KernelReport, SourceText, Unit
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget

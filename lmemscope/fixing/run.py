@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from lmemscope import __version__
+from lmemscope.advising.targets import Files, declined_rewrites, targets_of, untried
 from lmemscope.app.execute import run_whole
 from lmemscope.app.session import Interrupted, Session
 from lmemscope.errors import Stopped
@@ -25,7 +26,6 @@ from lmemscope.fixing.outcomes import is_in, trials_of
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
-from lmemscope.fixing.targets import Files, declined_rewrites, targets_of, untried
 from lmemscope.lowering import store
 from lmemscope.model import (
     Chosen,

@@ -6,6 +6,7 @@ by its own size (`Budget`), so that no file takes much more memory or time than 
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import io
 import re
@@ -37,6 +38,13 @@ _TEXTS = (".ptx", ".cu", ".py")
 _PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".zst")
 _DEEPEST = 4
 _CHUNK = 1 << 20
+LARGE = 64 << 20
+"""Bytes of a package's member that is not held in memory: of it only device code is."""
+WINDOW = 8 << 20
+"""Bytes of it that are read at once."""
+_FATBIN_HEAD = struct.Struct("<4sHHQ")
+_PLAUSIBLE = 1 << 40
+"""Bytes of a fat binary that is taken for a damaged one: more are no size, but other data."""
 _RATIO, _SPARE = 64, 128 << 20
 """Bytes that a file may unpack to for each of its own, and bytes more: large libraries in packages
 have 25 for each."""
@@ -196,6 +204,9 @@ def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) 
                     yield Images(below, packed=True)
                     continue
                 budget.spend(member.file_size, "zip")
+                if kind == "host" and member.file_size > LARGE:
+                    yield from _streamed(content, head, member.file_size, below)
+                    continue
                 data = _whole(content, head, member.file_size)
         except (FormatError, *_ZIP_ERRORS) as error:
             yield Images(below, (), _problem("zip", error))
@@ -247,6 +258,78 @@ def _whole(content: IO[bytes], head: bytes, size: int) -> memoryview:
         position += len(chunk)
     content.read(1)  # to the end, where its checksum is compared
     return view
+
+
+def _streamed(content: IO[bytes], head: bytes, size: int, path: str) -> Iterator[Images]:
+    """The device code of a large library, found by how it begins: where its sections lie stands at
+    the end of the file, and each of several workers would hold all of it until then.
+    """
+    window = _Window(content, head, size)
+    while window.more():
+        found = (pattern.search(window.data, window.at) for pattern in _EMBEDDED)
+        match = min((one for one in found if one), key=lambda one: one.start(), default=None)
+        if match is None:
+            window.skip(len(window.data) - HEAD)
+            continue
+        window.skip(match.start())
+        header, passed = bytes(window.take(HEAD)), 1
+        if header.startswith(fatbin.MAGIC):
+            _, _, begin, rest = _FATBIN_HEAD.unpack_from(header)
+            read = fatbin.read_fatbins(window.take(begin + rest))
+            is_one = begin == _FATBIN_HEAD.size and rest < _PLAUSIBLE
+            if any(read.entries) or (is_one and read.problem):
+                error = FormatError("fatbin", read.problem) if read.problem else None
+                yield Images(path, tuple(read.entries), error)
+                passed = begin + rest
+        else:
+            with contextlib.suppress(FormatError):
+                cubin = window.take(extent(header))
+                ElfFile(cubin)
+                passed = len(cubin)
+                yield Images(path, ((Entry("cubin", 0, (0, 0), cubin, passed, None),),))
+        window.at += passed
+    content.read(1)  # to the end, where its checksum is compared
+
+
+class _Window:
+    """The part of a stream that is looked at.
+
+    Attributes:
+        data: bytes that were read and not passed yet, and some before them.
+        at: place in them that is looked at.
+    """
+
+    def __init__(self, content: IO[bytes], head: bytes, size: int) -> None:
+        self._content, self._left = content, size - len(head)
+        self.data, self.at = bytearray(head), 0
+
+    def more(self) -> bool:
+        """Read on where little is left; whether there is something to look at."""
+        if len(self.data) - self.at <= HEAD:
+            self._fill(WINDOW)
+        return len(self.data) - self.at > HEAD
+
+    def skip(self, place: int) -> None:
+        """Go on at a place in the bytes, but never back."""
+        self.at = max(self.at, place)
+
+    def take(self, size: int) -> memoryview:
+        """A copy of the next bytes; fewer where the stream ends before."""
+        self._fill(size)
+        return memoryview(bytes(self.data[self.at : self.at + size]))
+
+    def _fill(self, size: int) -> None:
+        missing = min(self.at + size - len(self.data), self._left)
+        if missing <= 0:
+            return
+        del self.data[: self.at]
+        self.at, end = 0, len(self.data) + missing
+        while len(self.data) < end:
+            chunk = self._content.read(min(WINDOW, self._left))
+            if not chunk:
+                raise FormatError("zip", "it is cut off")
+            self.data += chunk
+            self._left -= len(chunk)
 
 
 def _tar(

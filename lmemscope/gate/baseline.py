@@ -16,8 +16,10 @@ from lmemscope.model import (
     BaselineEntry,
     Finding,
     Improvement,
+    KernelReport,
     MissingEvidence,
     Report,
+    UnitReport,
 )
 from lmemscope.rules.base import FINGERPRINTS
 
@@ -58,15 +60,7 @@ def from_report(
         gaps: missing evidence to accept.
     """
     entries = [
-        BaselineEntry(
-            input=unit.input,
-            arch=unit.arch,
-            kernel=short_name(kernel.facts.demangled),
-            cause=finding.cause,
-            object=finding.object,
-            bytes=finding.bytes,
-            fingerprint=finding.fingerprint,
-        )
+        entry_of(unit, kernel, finding)
         for unit in report.units
         for kernel in unit.kernels
         for finding in kernel.findings
@@ -81,6 +75,19 @@ def from_report(
         filters=report.filters,
         findings=tuple(sorted(entries, key=order)),
         gaps=tuple(sorted(gaps, key=lambda gap: (gap.input or "", gap.stage, gap.reason))),
+    )
+
+
+def entry_of(unit: UnitReport, kernel: KernelReport, finding: Finding) -> BaselineEntry:
+    """The entry that a finding is known by."""
+    return BaselineEntry(
+        input=unit.input,
+        arch=unit.arch,
+        kernel=short_name(kernel.facts.demangled),
+        cause=finding.cause,
+        object=finding.object,
+        bytes=finding.bytes,
+        fingerprint=finding.fingerprint,
     )
 
 

@@ -279,6 +279,7 @@ class _Gate:
                 bound.text,
                 f"{bound.what} {found[bound.what].shown}",
                 figure=found[bound.what].value,
+                bound=bound.text,
                 about_registers=bound.what == "registers",
             )
 
@@ -308,6 +309,7 @@ class _Gate:
                         expected,
                         f"{what} {figure.shown}",
                         figure=figure.value,
+                        bound=part,
                         about_registers=what == "registers",
                     )
 
@@ -366,6 +368,7 @@ class _Gate:
         finding: Finding | None = None,
         *,
         figure: int | None = None,
+        bound: str = "",
         about_registers: bool = False,
     ) -> None:
         # No local memory explains how many registers there are.
@@ -385,6 +388,7 @@ class _Gate:
                 unit.frontend,
                 why is None or _is_bounded(why, kernel),
                 figure,
+                bound,
             )
         )
 

@@ -16,8 +16,10 @@ from lmemscope.model import (
     InputId,
     KernelDifference,
     KernelReport,
+    NotCompared,
     Report,
     ToolChange,
+    UnitReport,
 )
 from lmemscope.model.inputs import without_hashes
 
@@ -54,14 +56,22 @@ def difference(
     before = _sides(old, ignore_arch, ignore_input, roots[0])
     after = _sides(new, ignore_arch, ignore_input, roots[1])
     found = []
+    failures = [
+        _failures(side, ignore_arch, ignore_input, root)
+        for side, root in zip((old, new), roots, strict=True)
+    ]
+    not_compared = failures[0].keys() | failures[1].keys()
     for key in sorted({*before, *after}):
+        if (key[0], key[2]) in not_compared:
+            continue
         for one, other in _paired(before.get(key, []), after.get(key, [])):
             compared = _compare(one, other)
             if compared is not None:
                 found.append(compared)
     order = ("added", "worse", "changed", "better", "removed")
     found.sort(key=lambda d: (order.index(d.change), d.input, d.kernel, d.arch))
-    return Difference(_toolchain_changes(old, new), tuple(found))
+    left = (_not_compared(*(side.get(key) for side in failures)) for key in sorted(not_compared))
+    return Difference(_toolchain_changes(old, new), tuple(found), tuple(left))
 
 
 def _toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
@@ -82,13 +92,40 @@ def _sides(
     found: dict[_Key, list[_Side]] = defaultdict(list)
     both = _both(report)
     for unit in report.units:
-        below = os.path.relpath(unit.input, root) if root else unit.input
-        place = InputId.parse(unit.input).variant if ignore_input else without_hashes(below)
+        place = _place(unit, ignore_input, root)
         route = unit.frontend if unit.frontend in ("nvrtc", "nvcc") and both else ""
         for kernel in unit.kernels:
             key = (place, lasting_name(kernel.name), "" if ignore_arch else unit.arch, route)
             found[key].append(_Side(unit.input, unit.arch, unit.options, kernel))
     return found
+
+
+def _place(unit: UnitReport, ignore_input: bool, root: str) -> str:
+    """What an input is matched by."""
+    below = os.path.relpath(unit.input, root) if root else unit.input
+    return InputId.parse(unit.input).variant if ignore_input else without_hashes(below)
+
+
+def _failures(
+    report: Report, ignore_arch: bool, ignore_input: bool, root: str
+) -> dict[tuple[str, str], UnitReport]:
+    """Units that could not be analysed, by what their kernels would be matched by."""
+    return {
+        (_place(unit, ignore_input, root), "" if ignore_arch else unit.arch): unit
+        for unit in report.units
+        if unit.failure is not None
+    }
+
+
+def _not_compared(old: UnitReport | None, new: UnitReport | None) -> NotCompared:
+    unit = new or old
+    assert unit is not None
+    return NotCompared(unit.input, unit.arch, _why(old), _why(new))
+
+
+def _why(unit: UnitReport | None) -> str | None:
+    failure = unit.failure if unit is not None else None
+    return f"[{failure.stage}] {failure.message}" if failure is not None else None
 
 
 def _paired(
@@ -178,12 +215,19 @@ def _change(old: _Side | None, new: _Side | None) -> Change:
     if new is None:
         return "removed"
     was, now = old.kernel.verdict.rank, new.kernel.verdict.rank
-    frames = (old.kernel.facts.stack_frame or 0, new.kernel.facts.stack_frame or 0)
-    if now > was or (now == was and frames[1] > frames[0]):
+    had, has = _bytes(old), _bytes(new)
+    grew = now > was or any(more > less for less, more in zip(had, has, strict=True))
+    shrank = now < was or any(more < less for less, more in zip(had, has, strict=True))
+    if now > was or (grew and not shrank):
         return "worse"
-    if now < was or frames[1] < frames[0]:
-        return "better"
-    return "changed"
+    # A milder cause in a larger frame is neither.
+    return "better" if shrank and not grew else "changed"
+
+
+def _bytes(side: _Side) -> tuple[int, ...]:
+    """The frame and the spills of a kernel."""
+    facts = side.kernel.facts
+    return (facts.stack_frame or 0, facts.spill_stores or 0, facts.spill_loads or 0)
 
 
 def _figures(side: _Side | None) -> dict[str, int | None]:

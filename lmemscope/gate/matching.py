@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import lasting_name
+from lmemscope.gate.baseline import entry_of, is_ignored, toolchain_of
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
 from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
@@ -105,6 +106,15 @@ def match(
             lambda i: (*_place(i), _kernel(i), i.finding.bytes) if i.finding.object else None,
             lambda e: (*_known(e), e.bytes) if e.object and _is_sized(e) else None,
         )
+        # And so in a file that was moved as well.
+        matcher.pair(
+            lambda i: (*_place(i)[1:], _kernel(i), i.finding.bytes) if i.finding.object else None,
+            lambda e: (
+                (*_known(e)[1:], e.bytes)
+                if e.object and _is_sized(e) and e.input in movable
+                else None
+            ),
+        )
     else:
         matcher.pair(
             lambda i: (*_place(i), _kernel(i), i.finding.object),
@@ -126,6 +136,41 @@ def match(
     if by_cause:
         matcher.pair(lambda i: (*_place(i), _kernel(i)), _known)
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
+
+
+def paired(
+    baseline: Baseline, report: Report
+) -> tuple[tuple[tuple[BaselineEntry, BaselineEntry | None], ...], tuple[BaselineEntry, ...]]:
+    """Each finding of a report as an entry, with the one that a baseline has of it, or None.
+
+    Also the entries of the baseline that the report has nothing of.
+    """
+    items = [
+        Item(unit, kernel, finding)
+        for unit in report.units
+        for kernel in unit.kernels
+        for finding in kernel.findings
+        if not is_ignored(finding)
+    ]
+    by_cause = is_by_others(baseline, report)
+    found = match(report, items, baseline, by_cause=by_cause, movable=())
+    pairs = (
+        *((_entry(item), entry) for item, entry in found.known),
+        *((_entry(item), None) for item in found.new),
+    )
+    return pairs, found.left
+
+
+def is_by_others(baseline: Baseline, report: Report) -> bool:
+    """Whether tools of other versions showed what a baseline holds than made a report."""
+    return any(
+        baseline.toolchain.get(name, version) != version
+        for name, version in toolchain_of(report).items()
+    )
+
+
+def _entry(item: Item) -> BaselineEntry:
+    return entry_of(item.unit, item.kernel, item.finding)
 
 
 def _place(item: Item) -> tuple[Hashable, ...]:

@@ -95,21 +95,19 @@ def known_report(
     return replace(kept.report, cached=True) if kept is not None else None
 
 
-def known_without_quotes(
-    slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning
+def known_of_less(
+    slot: Slot | None, unit: Unit, less: Wanted, mentioning: Mentioning
 ) -> tuple[UnitReport, set[str], dict[tuple[str, str], tuple[str, ...]]] | None:
-    """As `known_report`, of a run that wanted the same but its quotes.
+    """As `known_report`, to be completed and kept for who wants more.
 
     Returns:
         The report, the files that it read, and what it asked, as `keep_report` takes them.
     """
-    if not wanted.quotes:
-        return None
-    kept = _load(slot, unit, replace(wanted, quotes=()), mentioning)
+    kept = _load(slot, unit, less, mentioning)
     if kept is None:
         return None
     asked = {(file, word): answer for file, word, answer in kept.asked}
-    return kept.report, {file for file, _ in kept.read}, asked
+    return replace(kept.report, cached=True), {file for file, _ in kept.read}, asked
 
 
 def _load(slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning) -> _Kept | None:

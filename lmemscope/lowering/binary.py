@@ -143,15 +143,18 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
 
 
 def _unpacked(files: Iterator[Images], budget: Budget, share: Share) -> Iterator[Image]:
-    number = 0
+    number = place = 0
     for file in files:
-        yield from _of_file(file, budget, share, number)
+        yield from _of_file(file, budget, share, number, place)
         number += len(file.entries) + 1
+        place += len(file.fatbins)
         del file  # before the next one is read
 
 
-def _of_file(file: Images, budget: Budget, share: Share, number: int) -> Iterator[Image]:
-    for place, fatbin in enumerate(file.fatbins):
+def _of_file(
+    file: Images, budget: Budget, share: Share, number: int, first: int
+) -> Iterator[Image]:
+    for place, fatbin in enumerate(file.fatbins, first):
         ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
         cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
         # Not by number: most fat binaries hold the same architectures, and some of these

@@ -21,6 +21,7 @@ from lmemscope.lowering import refusals, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap
+from lmemscope.lowering.store import slot_for
 from lmemscope.model import (
     Artifacts,
     CudaSource,
@@ -52,7 +53,7 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
     text, source = read_source(unit)
     artifacts = kept(
         unit,
-        cache_directory,
+        slot_for(cache_directory, unit),
         source,
         lambda: _lower_cuda(unit, text, source, cache_directory, along),
     )

@@ -41,7 +41,7 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     if unit.path.lower().endswith(_OF_CUPY):
         from lmemscope.lowering import cupy_cache
 
-        return cupy_cache.lower(unit)
+        return cupy_cache.lower(unit, cache_directory)
     from lmemscope.lowering.compile_cuda import compile_file
 
     return compile_file(unit, cache_directory, along)

@@ -28,13 +28,14 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     return Expansion((replace(unit, arch=code.arch),))
 
 
-def lower(unit: Unit) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
     """Compile the source, and say where the cached code is another.
 
     Raises:
         LmemscopeError: it cannot be read, or NVRTC is missing or refuses it.
     """
-    made = compile_text(unit, read_text(unit, "CUDA C++ source"), (), (), ())
+    text = read_text(unit, "CUDA C++ source")
+    made = compile_text(unit, text, (), (), (), cache_directory)
     code = _beside(unit)
     if code is None or code.arch != unit.arch:
         return made

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from lmemscope.lowering.store import Outputs, Slot, slot_for
+from lmemscope.lowering.store import Outputs, Slot
 from lmemscope.model import Artifacts, CudaSource, Unit
 
 _STAGE = "outputs"
@@ -14,7 +14,7 @@ _STAGE = "outputs"
 
 def kept(
     unit: Unit,
-    cache_directory: str | None,
+    slot: Slot | None,
     source: CudaSource | None,
     make: Callable[[], Artifacts],
 ) -> Artifacts:
@@ -22,14 +22,13 @@ def kept(
 
     Args:
         unit: what to compile.
-        cache_directory: where the store is, or None to compile always.
+        slot: the unit's place in the store, or None to compile always.
         source: what the unit's file says about itself as it is now.
         make: compiles.
 
     Raises:
         LmemscopeError: as ``make`` does.
     """
-    slot = slot_for(cache_directory, unit)
     known = None if slot is None else _load(slot, unit, source)
     if known is not None:
         return known

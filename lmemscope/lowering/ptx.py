@@ -13,6 +13,7 @@ from lmemscope.lowering import jit_cache
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.relocatable import launching_gap
+from lmemscope.lowering.store import slot_for
 from lmemscope.model import Artifacts, Unit
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.encoding import encoded
@@ -51,7 +52,8 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     """
     del along
     text = read_text(unit, "PTX")
-    return kept(unit, cache_directory, None, lambda: _assembled(unit, encoded(text)))
+    slot = slot_for(cache_directory, unit)
+    return kept(unit, slot, None, lambda: _assembled(unit, encoded(text)))
 
 
 def _assembled(unit: Unit, data: bytes) -> Artifacts:

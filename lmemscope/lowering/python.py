@@ -13,6 +13,8 @@ from lmemscope.files import read_input
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering import python_runs
 from lmemscope.lowering.compile_cuda import instantiations
+from lmemscope.lowering.kept import kept
+from lmemscope.lowering.store import slot_of_text
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable, base_name
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.comment_targets import with_doubts_of_text
@@ -32,7 +34,18 @@ from lmemscope.tools import cupy_templates, nvrtc, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
 
 _NAMED = 5
+_COMPUTED = (
+    "make it a literal; or name with --run-python a file that makes the kernel when it is run: "
+    "this one, or a script that calls the function that the call is in"
+)
+_NOT_MADE = (
+    "running the file did not make this kernel: name with --run-python a script that calls the "
+    "function that the call is in, or scan CuPy's cache after a run with "
+    "CUPY_CACHE_SAVE_CUDA_SOURCE=1"
+)
 _DIALECT = "requires at least C++17"
+_WHATEVER_TYPES = (_DIALECT, "cannot open source file")
+"""In logs of programs that other types would not help."""
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -53,7 +66,9 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
     notes = tuple(_unread(unit, surveyed))
-    if unit.options.run_python and programs is not None and surveyed.is_open:
+    # A script may reach its kernels by what only its run tells, and it was named to be run.
+    is_open = surveyed.is_open or (programs == () and not asked.walked)
+    if unit.options.run_python and programs is not None and is_open:
         made, failure = python_runs.programs_of(unit)
         programs = tuple((one.name, False) for one in made)
         notes = (failure,) if failure is not None else ()
@@ -96,13 +111,14 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     Raises:
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
-    del along, cache_directory
+    del along
     programs = python_runs.programs_of(unit)[0]
     program = program_of(unit, programs)
     if isinstance(program, NumbaKernel):
         artifacts, kernels = _numba(unit, program), [program.name]
     else:
-        artifacts = _jit(unit, program) if program.kind == "jit.rawkernel" else _cupy(unit, program)
+        made_by = _jit if program.kind == "jit.rawkernel" else _cupy
+        artifacts = made_by(unit, program, cache_directory)
         found = artifacts.source.kernels if artifacts.source is not None else ()
         kernels = [*dict.fromkeys(base_name(kernel.name) for kernel in found)]
     comments = comments_of(
@@ -114,14 +130,13 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     return replace(artifacts, directives=comments)
 
 
-def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
+def _cupy(unit: Unit, program: CupyProgram, cache_directory: str | None) -> Artifacts:
     if program.problem is not None:
         raise InputError(
             "read",
             f"{unit.input}: {program.kind} {program.name} at line {program.line}: "
             f"{program.problem}",
-            hint="make it a literal, or have the file run and its kernels taken as they are made: "
-            "--run-python",
+            hint=_NOT_MADE if unit.options.run_python else _COMPUTED,
         )
     gaps = (
         *(Gap("cupy", note) for note in program.notes),
@@ -129,7 +144,7 @@ def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
     )
     signatures = _signatures(unit, program.name)
     if program.generated is not None:
-        return _generated(unit, program, program.generated, signatures, gaps)
+        return _generated(unit, program, program.generated, signatures, gaps, cache_directory)
     if signatures:
         raise InputError(
             "cupy",
@@ -138,7 +153,8 @@ def _cupy(unit: Unit, program: CupyProgram) -> Artifacts:
             hint="instances of templates are asked for by --instantiate",
         )
     assert program.source is not None
-    return compile_text(unit, program.source, program.options, program.name_expressions, gaps)
+    names = program.name_expressions
+    return compile_text(unit, program.source, program.options, names, gaps, cache_directory)
 
 
 def _generated(
@@ -147,6 +163,7 @@ def _generated(
     kernel: GeneratedKernel,
     signatures: list[str],
     gaps: tuple[Gap, ...],
+    cache_directory: str | None,
 ) -> Artifacts:
     """A kernel that CuPy generates, for the types of a signature, or those it compiles with."""
     around = cupy_templates.templates()
@@ -161,10 +178,11 @@ def _generated(
         own = (Gap("cupy", chosen.note),) if chosen.note else ()
         try:
             source = kernel.program(chosen, around)
-            return compile_text(unit, source, program.options, (), (*gaps, *own))
+            gaps_of = (*gaps, *own)
+            return compile_text(unit, source, program.options, (), gaps_of, cache_directory)
         except CompileError as error:
             first = first or error
-            if _DIALECT in (error.log or ""):
+            if any(one in (error.log or "") for one in _WHATEVER_TYPES):
                 raise
     assert first is not None
     if tried > 1:
@@ -198,8 +216,9 @@ def compile_text(
     options: tuple[str, ...],
     name_expressions: tuple[str, ...],
     gaps: tuple[Gap, ...],
+    cache_directory: str | None,
 ) -> Artifacts:
-    """Compile a text as CuPy does.
+    """Compile a text as CuPy does, or find what an earlier run has made of it.
 
     Args:
         unit: that it is of.
@@ -207,6 +226,7 @@ def compile_text(
         options: of the program's own.
         name_expressions: templates to instantiate.
         gaps: what to say of it.
+        cache_directory: where the store is, or None to compile always.
 
     Raises:
         CompileError, ToolMissingError: NVRTC refuses it, or is missing.
@@ -218,8 +238,25 @@ def compile_text(
     own = cupy_options(options, has_dialect=unit.options.std is not None)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain, first=own)
     names = (*name_expressions, *unit.options.instantiate)
-    try:
+    read = with_doubts_of_text(read_cuda_source(source), source, unit.options)
+
+    def make() -> Artifacts:
         result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
+        return Artifacts(
+            unit=unit,
+            frontend="cupy",
+            options=(*flags, *instantiations(names)),
+            ptx=result.ptx,
+            ptxas_log=result.log,
+            cubin=result.cubin,
+            tools=(nvrtc.library(toolchain),),
+            source=read,
+            instantiated=names,
+        )
+
+    slot = slot_of_text(cache_directory, unit, source, options, flags, names)
+    try:
+        artifacts = kept(unit, slot, read, make)
     except CompileError as error:
         if _DIALECT in (error.log or ""):
             error.hint = (
@@ -227,22 +264,10 @@ def compile_text(
                 "--std c++17 takes the place of the program's own dialect"
             )
         raise
-    return Artifacts(
-        unit=unit,
-        frontend="cupy",
-        options=(*flags, *instantiations(names)),
-        ptx=result.ptx,
-        ptxas_log=result.log,
-        cubin=result.cubin,
-        tools=(nvrtc.library(toolchain),),
-        gaps=gaps,
-        source=with_doubts_of_text(read_cuda_source(source), source, unit.options),
-        instantiated=names,
-        program=source,
-    )
+    return replace(artifacts, gaps=gaps, program=source)
 
 
-def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
+def _jit(unit: Unit, program: CupyProgram, cache_directory: str | None) -> Artifacts:
     if not unit.options.run_python:
         raise UncompiledError(
             "cupy",
@@ -253,7 +278,7 @@ def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
     answer = _ask_child(unit, "jit.rawkernel", program.name, program.line, [])
     options = ("-DCUPY_JIT_MODE",)
     gap = Gap("lines", "lines are those of the CUDA C++ that CuPy makes of the function")
-    return compile_text(unit, answer["source"], options, (), (gap,))
+    return compile_text(unit, answer["source"], options, (), (gap,), cache_directory)
 
 
 def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:

@@ -13,6 +13,7 @@ is odd about the directory makes it no cache; neither is an error.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import json
@@ -20,6 +21,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -134,13 +136,53 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
         return None
     try:
         read = includes.closure(unit.path, unit.options)
-        if read.computed:
-            return None
-        files = [(path, includes.digest(path)) for path in read.files]
-        system = [(path, stamp(path)) for path in read.system]
+        found = None if read.computed else _follows(unit, read)
     except OSError:
         return None
-    follows = {
+    return None if found is None else _slot(directory, found, moved)
+
+
+def slot_of_text(
+    directory: str | None,
+    unit: Unit,
+    text: str,
+    own: Sequence[str],
+    flags: Sequence[str],
+    names: Sequence[str],
+) -> Slot | None:
+    """Where the outputs of a program in another file's text belong, or None as of `slot_for`.
+
+    Args:
+        directory: of the store.
+        unit: whose file holds the program; quoted headers are looked up beside that.
+        text: of the program.
+        own: the program's own options.
+        flags: all that the compiler is given.
+        names: of instances.
+    """
+    if directory is None:
+        return None
+    options = replace(unit.options, nvrtc_args=(*own, *unit.options.nvrtc_args))
+    try:
+        with tempfile.NamedTemporaryFile(prefix="lmemscope-", suffix=".cu") as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+            file.flush()
+            read = includes.closure(file.name, options, beside=os.path.dirname(unit.path))
+        if read.computed:
+            return None
+        found = _follows(unit, dataclasses.replace(read, files=read.files[1:]))
+    except OSError:
+        return None
+    return _slot(directory, {**found, "text": [text, list(flags), list(names), os.getcwd()]}, None)
+
+
+def _follows(unit: Unit, read: includes.Closure) -> dict[str, object]:
+    """What a unit's outputs follow from.
+
+    Raises:
+        OSError: a file that it reads cannot be read.
+    """
+    follows: dict[str, object] = {
         "format": FORMAT,
         "version": __version__,
         "path": unit.path,
@@ -148,8 +190,8 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
         "frontend": unit.frontend,
         # How long one may take decides nothing about what comes out.
         "options": asdict(replace(unit.options, time_limit=None, max_file_size=None)),
-        "files": files,
-        "system": system,
+        "files": [(path, includes.digest(path)) for path in read.files],
+        "system": [(path, stamp(path)) for path in read.system],
         "missing": sorted(read.missing),
         "toolkit": unit.toolkit,
         "launched": unit.launched,
@@ -161,6 +203,10 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
     }
     if unit.options.nvcc_args or unit.options.nvrtc_args or unit.options.ptxas_args:
         follows["directory"] = os.getcwd()
+    return follows
+
+
+def _slot(directory: str, follows: dict[str, object], moved: Moved | None) -> Slot:
     text = json.dumps(follows, sort_keys=True, ensure_ascii=True)
     if moved is not None:
         tree, live = (json.dumps(path)[1:-1] for path in (moved.tree, moved.live))
@@ -278,7 +324,8 @@ def stamp(path: str) -> tuple[int, int]:
 def installed_wheels() -> list[str]:
     """Wheels that results can follow from, with their versions, from the names of their records.
 
-    They hold compilers or headers. What is made with Numba or Triton is not stored.
+    They hold compilers or headers; CuPy's has both the headers of its programs and their options.
+    What is made with Numba or Triton is not stored.
     """
     found: set[str] = set()
     for directory in sys.path:

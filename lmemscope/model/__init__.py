@@ -50,7 +50,7 @@ from lmemscope.model.devices import (
     Footprint,
     Reservation,
 )
-from lmemscope.model.difference import Change, Difference, KernelDifference, ToolChange
+from lmemscope.model.difference import Change, Difference, KernelDifference, NotCompared, ToolChange
 from lmemscope.model.document import NOT_GIVEN
 from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
@@ -88,6 +88,8 @@ from lmemscope.model.fix import (
     Verified,
 )
 from lmemscope.model.gate import (
+    CHANGED_BASELINE,
+    CHANGED_OPTIONS,
     Accepted,
     Account,
     AccountState,
@@ -219,12 +221,14 @@ from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.tune import TunedKernel, TunePoint, TuneReport
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
-from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
+from lmemscope.model.work import PIPES, STALLS, Cost, LoopCounts, LoopTurns, Pipe, Stall, Work
 
 __all__ = [
     "ALL_IMAGES",
     "BUILD_LOG",
     "CAUSES",
+    "CHANGED_BASELINE",
+    "CHANGED_OPTIONS",
     "CUDA",
     "DEFAULT_PENDING_LAUNCHES",
     "DEFAULT_STACK_LIMIT",
@@ -343,6 +347,8 @@ __all__ = [
     "LocalAccess",
     "LocalObject",
     "LogExcerpt",
+    "LoopCounts",
+    "LoopTurns",
     "MeasuredAccess",
     "MeasuredKernel",
     "MeasuredShare",
@@ -350,6 +356,7 @@ __all__ = [
     "Member",
     "MissingEvidence",
     "Moved",
+    "NotCompared",
     "ObjectState",
     "Occupancy",
     "Order",

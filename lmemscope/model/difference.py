@@ -43,6 +43,21 @@ class ToolChange(Struct, frozen=True):
     after: str | None
 
 
+class NotCompared(Struct, frozen=True):
+    """An input that could not be analysed on a side, so that none of its kernels is compared.
+
+    Attributes:
+        input, arch: as of kernels.
+        before, after: why not, on the older and on the newer side; None where it was analysed, or
+            is not there.
+    """
+
+    input: str
+    arch: str
+    before: str | None
+    after: str | None
+
+
 class Difference(Struct, frozen=True, tag_field="schema", tag="lmemscope.diff/1"):
     """Two reports compared.
 
@@ -50,7 +65,9 @@ class Difference(Struct, frozen=True, tag_field="schema", tag="lmemscope.diff/1"
         schema: of the document.
         toolchain: tools of both sides whose versions differ, by name.
         kernels: those that differ, worst first.
+        not_compared: inputs that a side could not analyse.
     """
 
     toolchain: tuple[ToolChange, ...]
     kernels: tuple[KernelDifference, ...]
+    not_compared: tuple[NotCompared, ...] = ()

@@ -18,8 +18,11 @@ FailureKind = Literal["new", "worse", "limit", "expectation"]
 GateVerdict = Literal["passed", "failed", "undecided"]
 Decision = Literal["error", "note"]
 """What a project decides about kernels that nobody sees: missing evidence, or worth a line."""
-AccountSubject = Literal["input", "directory", "baseline", "filter", "configuration"]
+AccountSubject = Literal["input", "directory", "baseline", "filter", "configuration", "change"]
 AccountState = Literal["looked-at", "gone", "left-out", "missing"]
+
+CHANGED_BASELINE, CHANGED_OPTIONS = "changed baseline", "changed options"
+"""Stages of evidence that is missing because of what the change under review edits."""
 
 _EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "failed": 1, "undecided": 3}
 
@@ -199,6 +202,11 @@ class MissingEvidence(Struct, frozen=True):
     reason: str
 
     @property
+    def needs_trust(self) -> bool:
+        """Whether only ``--trust-configuration`` accepts it: the change under review made it so."""
+        return self.stage in ("configuration", CHANGED_BASELINE, CHANGED_OPTIONS)
+
+    @property
     def text(self) -> str:
         """In one line."""
         where = "" if self.input is None else f"{self.input}: "
@@ -262,6 +270,7 @@ class GateFailure(Struct, frozen=True):
         route: of the unit; only what is compiled from a CUDA source has comments that accept.
         is_bounded: whether the finding's bytes are all that there can be.
         figure: the number that exceeds a limit or is not as expected; None where it is not known.
+        bound: of the figure, without the place that says it; empty where there is none.
     """
 
     kind: FailureKind
@@ -276,6 +285,7 @@ class GateFailure(Struct, frozen=True):
     route: Frontend = "auto"
     is_bounded: bool = True
     figure: int | None = None
+    bound: str = ""
 
 
 class Accepted(Struct, frozen=True):
@@ -303,7 +313,8 @@ class Account(Struct, frozen=True):
 
     Attributes:
         subject: an input, a directory of which a part was not walked, what the baseline knows of a
-            file, a filter, or a setting of the configuration.
+            file, a filter, a setting of the configuration, or an edit of the change under review
+            that may let something pass.
         name: the file or the directory, or the filter or setting as it is typed.
         state: ``missing`` undecides the gate; ``left-out`` is somebody's choice.
         reason: for a person; may be empty where it was looked at.

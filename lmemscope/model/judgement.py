@@ -8,7 +8,7 @@ from lmemscope.model.cause_table import Cause, VerdictName
 from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.document import NOT_GIVEN, always
 from lmemscope.model.evidence import Evidence
-from lmemscope.model.fix import ProvenFix, Verified
+from lmemscope.model.fix import Applicability, ProvenFix, Verified
 from lmemscope.model.request import (
     Confidence,
     Severity,
@@ -39,6 +39,8 @@ class Advice(Struct, frozen=True):
         verified: what came of it where it was tried.
         rewrite: that does it, as of ``lmemscope fix``; None where none does.
         is_none: whether it says that there is no way out but another program.
+        applicability: of a rewrite's proposal that was not compiled: whether it may change what
+            the program does; ``code`` then holds the lines that it removes and adds.
     """
 
     text: str
@@ -46,6 +48,7 @@ class Advice(Struct, frozen=True):
     verified: Verified | None = None
     rewrite: str | None = None
     is_none: bool = False
+    applicability: Applicability | None = None
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):

@@ -142,9 +142,11 @@ LANGUAGES: dict[LanguageName, Language] = {
     ),
     "mojo": Language(
         block="`block_dim` of the launch",
-        unroll="use `@parameter for`",
+        unroll="use `comptime for` (`@parameter for` before Mojo 1.0)",
         inline="put `@always_inline` before the function",
         table="pass it as a buffer",
+        debug="`mojo build -g2`",
+        lines="`mojo build -g1`",
     ),
     "fortran": Language(
         limit="`-gpu=maxregcount:N`",

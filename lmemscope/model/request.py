@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from lmemscope.model.inputs import InputId
 from lmemscope.model.option import Option
+from lmemscope.model.work import LoopCounts
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
 FrontendChoice = Literal["auto", "nvrtc", "nvcc", "both"]
@@ -312,8 +313,9 @@ class Wanted(Struct, frozen=True):
         moved: of a unit of another revision, under which names its report is kept.
         names: whether objects are to have their variables' names, which takes one more compilation.
         work: whether to count what kernels do, for their cost.
-        largest: the numbers that parameters of kernels are taken to be then, as in their `Work`, by
-            the kernels' mangled names; those of others are told by their own arrays.
+        counts: how often loops of kernels are taken to run then; those of others are told by their
+            own arrays.
+        proposals: whether to ask rewrites for advice, which reads the sources as syntax trees.
     """
 
     kernels: tuple[str, ...] = ()
@@ -323,7 +325,8 @@ class Wanted(Struct, frozen=True):
     moved: Moved | None = None
     names: bool = True
     work: bool = False
-    largest: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    counts: tuple[LoopCounts, ...] = ()
+    proposals: bool = False
 
 
 class Share(Struct, frozen=True):

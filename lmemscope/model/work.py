@@ -26,6 +26,34 @@ PIPES: tuple[Pipe, ...] = (
 STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local", "global")
 
 
+class LoopTurns(Struct, frozen=True):
+    """How often a loop runs.
+
+    Attributes:
+        head: of the loop in the source, without its spaces.
+        turns: iterations that it is taken to run.
+        exits: ways out of it that its own line has.
+    """
+
+    head: str
+    turns: float
+    exits: int
+
+
+class LoopCounts(Struct, frozen=True):
+    """What tells how often the loops of a kernel run.
+
+    Attributes:
+        kernel: its mangled name.
+        largest: as in its `Work`.
+        loops: as in its `Work`.
+    """
+
+    kernel: str
+    largest: tuple[tuple[str, int], ...] = ()
+    loops: tuple[LoopTurns, ...] = ()
+
+
 class Work(Struct, frozen=True):
     """What one warp executes, loops weighted by how often they run (docs/fix.md).
 
@@ -48,6 +76,8 @@ class Work(Struct, frozen=True):
             None where the size of the code is not known.
         largest: parameters of the kernel, by their PTX names, with the numbers that they are taken
             to be: the arrays that loops walk up to them hold no more.
+        loops: the kernel's own loops, of each head the one that runs most often: those of a
+            rewriting run as often.
         parted_shuffles: shuffles of all lanes that cannot be told to have all lanes come to them.
         effects: kinds of what it does that others can see, with how often each stands there.
     """
@@ -67,6 +97,7 @@ class Work(Struct, frozen=True):
     frame: int = 0
     looped_code: float | None = None
     largest: tuple[tuple[str, int], ...] = ()
+    loops: tuple[LoopTurns, ...] = ()
     parted_shuffles: int = 0
     effects: tuple[tuple[str, int], ...] = ()
 

@@ -7,7 +7,9 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.model import Declined, Edit, Rewriting
@@ -40,6 +42,7 @@ from lmemscope.rewrites import (
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
 from lmemscope.rewrites.cooperative import Program
+from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
@@ -111,8 +114,8 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
             why = Declined(f"`{rewrite.instead_of}` is tried instead")
             reasons.setdefault(why, []).append(rewrite.name)
             continue
-        made, declined = _proposed(rewrite, target, program)
-        found += made
+        made, declined = _proposed(rewrite, target)
+        found += (program.promised(one) for one in made)
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
     # What is in a rewrite's way says more than what it looks for.
@@ -121,6 +124,57 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
         replace(why, rewrites=tuple(names))
         for why, names in sorted(reasons.items(), key=lambda item: item[0].reason in general)
     )
+
+
+class Likely(Struct, frozen=True):
+    """A proposal that is likely to help.
+
+    Attributes:
+        rewrite: whose it is.
+        rewriting: as the rewrite proposes it, for what the kernel computes.
+        applied: the same with what is promised of the rest of the program.
+    """
+
+    rewrite: Rewrite
+    rewriting: Rewriting
+    applied: Rewriting
+
+
+def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
+    """The first proposal of each rewrite that is likely to help a target; if none, the reasons.
+
+    Reasons that say what is in the way of a general rewrite come first, then those of special ones,
+    then what rewrites look for.
+    """
+    asked = [
+        one
+        for one in REWRITES
+        if target.cause in one.causes and one.is_likely is not None and one.is_likely(target)
+    ]
+    if not asked:
+        return (), ()
+    if (unreadable := unread(target)) is not None:
+        return (), (Declined(unreadable),)
+    if _is_for_the_host_too(target):
+        asked = [one for one in asked if one.name in _FOR_ANY_COMPILER]
+    program = Program(target)
+    found: list[Likely] = []
+    reasons: list[Declined] = []
+    for rewrite in asked:
+        if rewrite.instead_of in {one.rewrite.name for one in found}:
+            continue
+        made, declined = _proposed(rewrite, target, most=1)
+        found += (Likely(rewrite, one, program.promised(one)) for one in made)
+        reasons += (replace(one, rewrites=(rewrite.name,)) for one in declined)
+    if not asked:
+        reasons.append(Declined(_HOST))
+    # A rewrite that only looks for a special form says little of an object that has none.
+    special = {one.name for one in asked if one.is_likely is always}
+    general = {one.nothing for one in asked}
+    nearest = sorted(
+        reasons, key=lambda one: (one.reason in general, not special.isdisjoint(one.rewrites))
+    )
+    return tuple(found), tuple(nearest)
 
 
 def said(declined: Iterable[Declined]) -> str:
@@ -157,17 +211,23 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
         if rewrite.instead_of in failed and target.cause in rewrite.causes
     )
     program = Program(target)
-    return tuple(one for rewrite in others for one in _proposed(rewrite, target, program)[0])
+    made = (one for rewrite in others for one in _proposed(rewrite, target)[0])
+    return tuple(program.promised(one) for one in made)
 
 
 def _proposed(
-    rewrite: Rewrite, target: Target, program: Program
+    rewrite: Rewrite, target: Target, most: int | None = None
 ) -> tuple[list[Rewriting], list[Declined]]:
-    """What a rewrite of a target's cause proposes for it, or why it declines it."""
+    """What a rewrite of a target's cause proposes for it, or why it declines it.
+
+    Args:
+        rewrite, target: what is asked of what.
+        most: how many variants are wanted; None means all.
+    """
     found: list[Rewriting] = []
     try:
-        for one in rewrite.propose(target):
-            found.append(program.promised(one))
+        for one in islice(rewrite.propose(target), most):
+            found.append(one)
     except DeclinedError as declined:
         # Why a second variant is none is nothing to say of the first.
         return found, [] if found else [declined_by(declined)]

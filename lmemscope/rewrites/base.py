@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.model import Cause, Declined, Edit, Finding, KernelFacts, Rewriting, SourceLocation
-from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.meanings import Meanings, meanings_of
 from lmemscope.rules.base import Case
 from lmemscope.rules.launched import Block, block_of
 from lmemscope.sources.syntax import Declared, Syntax, is_broken
@@ -129,7 +129,7 @@ class Target(Struct, frozen=True, dict=True):
         others = [one for one in self.files if one != self.path]
         given = (one if "=" in one else f"{one}=1" for one in self.defines)
         said = "".join(f"#define {one.replace('=', ' ', 1)}\n" for one in given).encode()
-        return Meanings(
+        return meanings_of(
             (self.syntax.code, *(sources.code(one).encode() for one in others), said),
             (self.syntax.uncommented, *(sources.uncommented(one).encode() for one in others), said),
         )
@@ -151,6 +151,9 @@ class Rewrite(Struct, frozen=True):
             its own: what it looks for, as the end of a sentence.
         instead_of: name of a rewrite before it in the order, where it only stands in for that: if
             that has nothing to propose, or what it proposed does not compile.
+        is_likely: whether it is likely to help a target, by its facts: then what it proposes is
+            advice before anything is compiled. None of a rewrite of which only trials tell.
+        cost: what it may cost, as a sentence of the advice.
     """
 
     name: str
@@ -159,6 +162,8 @@ class Rewrite(Struct, frozen=True):
     module: str
     nothing: str
     instead_of: str | None = None
+    is_likely: Callable[[Target], bool] | None = None
+    cost: str = ""
 
     @property
     def page(self) -> str:

@@ -25,6 +25,7 @@ from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.guards import is_guarded
+from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counted
 from lmemscope.rewrites.loops import (
     constant_at,
     counters,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 MOST = 128
 """Turns: beyond these the code of an unrolled loop is larger than what it saves."""
+_ADVISED = 32
+"""Elements up to which a loop over all of them is advised: more are rarely worth the conditions."""
 _BOUNDS = ("<", "<=")
 _EXTENT = re.compile(r"\[(\d+)\]")
 
@@ -438,10 +441,17 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
     return target.edit(at, at, b" { " + guard)
 
 
+def _is_likely(target: Target) -> bool:
+    """Whether counters alone index a small array, and registers are left for it."""
+    return is_counted(target) and (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+
+
 REWRITE = Rewrite(
     "bounded-loop",
     frozenset({"rolled-loop", "dynamic-index"}),
     propose,
     __name__,
     nothing="no loop with a bound that varies has a counter that indexes it",
+    is_likely=_is_likely,
+    cost="It costs the code of every iteration: keep it only if ptxas does not spill.",
 )

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.index_tables import IndexTable, index_tables
+from lmemscope.rewrites.likelihood import fits_registers, is_reached_by_index_alone
 from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import files_of, in_file, lines_of
-from lmemscope.rules.index_tables import IndexTable, index_tables
 from lmemscope.rules.indexing import listed
 from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
 
@@ -113,10 +114,16 @@ def _reading_loops(target: Target, tables: Collection[bytes]) -> Iterator[Node]:
                 yield loop
 
 
+def _is_likely(target: Target) -> bool:
+    """Whether constant indices leave nothing that keeps it in memory."""
+    return is_reached_by_index_alone(target) and fits_registers(target)
+
+
 REWRITE = Rewrite(
     "const-indices",
     frozenset({"dynamic-index"}),
     propose,
     __name__,
     nothing="its indices are not read from constant tables that could be const",
+    is_likely=_is_likely,
 )

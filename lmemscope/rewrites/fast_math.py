@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.angles import is_growing
 from lmemscope.rewrites.arrays import words_of
-from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, RuledOutError, Target
+from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.purity import is_pure, is_pure_call
 from lmemscope.rewrites.trigonometry import (
     CALLED,
@@ -31,7 +33,6 @@ from lmemscope.rewrites.trigonometry import (
     rewriting,
 )
 from lmemscope.rewrites.written import BLOCKS, before, is_own, may_be_body, names_in
-from lmemscope.rules.angles import is_growing
 from lmemscope.rules.enclosing import is_for_host
 from lmemscope.rules.math_slow_path import small
 from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
@@ -65,14 +66,17 @@ def propose(target: Target) -> Iterator[Rewriting]:
             if one.edits not in seen:
                 seen.add(one.edits)
                 yield one
-    if not seen and any(half_turns(call) is None for call in own):
-        raise DeclinedError(
+    if seen or all(half_turns(call) is not None for call in own):
+        return
+    if any(_grows(call) for call in own):
+        raise RuledOutError(
             "angles grow with what the program computes, and for large ones fast functions and "
             "promises are wrong"
-            if any(_grows(call) for call in own)
-            else "nothing can be promised before a statement that computes or changes the "
-            "argument or calls what may, or that a condition or a loop without braces governs"
         )
+    raise DeclinedError(
+        "nothing can be promised before a statement that computes or changes the argument or "
+        "calls what may, or that a condition or a loop without braces governs"
+    )
 
 
 def _proposals(calls: list[Call]) -> Iterator[Rewriting]:
@@ -259,4 +263,7 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no call on the line has a fast function that could take its place",
+    is_likely=always,
+    cost="A promise has no effect in a partly unrolled loop, nor in one that does not change its "
+    "argument.",
 )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.trigonometry import TURNS, beside, calls_of, half_turns, rewriting
 
 
@@ -41,4 +42,5 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no argument of the calls has a factor of pi",
+    is_likely=always,
 )

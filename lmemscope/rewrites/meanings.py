@@ -7,8 +7,9 @@ and macros have no such effects.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from lmemscope.model.blanked import closed, is_balanced
@@ -80,6 +81,7 @@ class Meanings:
         self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
         self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
         self._unseen: dict[bytes, bool] = {}
+        self._bodies = functools.cache(lambda name: tuple(self._find_bodies(name)))
 
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -446,25 +448,22 @@ class Meanings:
         }
         return found.pop() if len(found) == 1 else name
 
-    def _bodies(self, name: bytes) -> tuple[bytes, ...]:
+    def _find_bodies(self, name: bytes) -> Iterator[bytes]:
         """What functions, constructors and lambdas of a name do, as far as they can be seen."""
+        if name not in self.words:
+            return
         spelled = re.escape(name)
         pattern = named(name)
         bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
-        found = [
-            text[end : closed(text, body.end(), b"{}")]
-            for text in self.texts
-            for start in pattern.finditer(text)
-            for end in [closed(text, start.end(), b"()")]
-            for body in [BODY.match(text, end)]
-            if body is not None
-        ]
-        found += [
-            text[start.end() : closed(text, start.end(), b"{}")]
-            for text in self.texts
-            for start in bare.finditer(text)
-        ]
-        return tuple(found)
+        for text in self.texts:
+            for start in pattern.finditer(text):
+                end = closed(text, start.end(), b"()")
+                body = BODY.match(text, end)
+                if body is not None:
+                    yield text[end : closed(text, body.end(), b"{}")]
+        for text in self.texts:
+            for start in bare.finditer(text):
+                yield text[start.end() : closed(text, start.end(), b"{}")]
 
     def _affects(self, word: bytes, seen: set[bytes], pattern: re.Pattern[bytes]) -> bool:
         if word in seen:
@@ -475,6 +474,16 @@ class Meanings:
             or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
             for body in self._macros.get(word, ())
         )
+
+
+@functools.lru_cache(maxsize=8)
+def meanings_of(texts: tuple[bytes, ...], quoted: tuple[bytes, ...]) -> Meanings:
+    """What names mean in some texts, found out once for all targets of a file.
+
+    Args:
+        texts, quoted: as of `Meanings`.
+    """
+    return Meanings(texts, quoted)
 
 
 def _class_of(name: bytes) -> re.Pattern[bytes]:

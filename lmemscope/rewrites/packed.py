@@ -19,6 +19,7 @@ from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits, listed_values
+from lmemscope.rewrites.likelihood import always
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -132,4 +133,5 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="its elements do not fit 64 bits together",
+    is_likely=always,
 )

@@ -21,6 +21,12 @@ from lmemscope.rewrites.arrays import Elements, LocalArray, Use, is_plain, local
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.likelihood import (
+    elements_of,
+    fits_registers,
+    is_named,
+    is_reached_by_index_alone,
+)
 from lmemscope.rewrites.rows import check_rows
 from lmemscope.sources.syntax import Syntax
 
@@ -31,6 +37,8 @@ MOST = 128
 """Elements: beyond these neither registers nor comparisons would do."""
 
 
+_ADVISED = 32
+"""Elements up to which comparing is advised: with more it was often slower than local memory."""
 _INDENT = " " * 8
 _INLINE = "__host__ __device__ __forceinline__"
 _NAMES = (b"lmem_select", b"lmem_select2", b"lmem_select3")
@@ -119,10 +127,24 @@ struct {name.decode()} {{
 """.encode()
 
 
+def _is_likely(target: Target) -> bool:
+    """Whether an index is all that keeps a small array in memory, and registers are left for it."""
+    return (
+        target.cause in ("dynamic-index", "rolled-loop")
+        and is_named(target)
+        and is_reached_by_index_alone(target)
+        and (elements_of(target) or 0) <= _ADVISED
+        and fits_registers(target)
+    )
+
+
 REWRITE = Rewrite(
     "select",
     frozenset({"dynamic-index", "rolled-loop", "large-array", "const-table", "address-taken"}),
     propose,
     __name__,
     nothing="its declaration is not read as an array",
+    is_likely=_is_likely,
+    cost="It costs a comparison per element and access, and registers: keep it only if ptxas does "
+    "not spill.",
 )

@@ -44,6 +44,7 @@ from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.likelihood import is_named
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_indices, check_rows
 from lmemscope.rewrites.shared_pointers import propose_pointers
@@ -271,10 +272,18 @@ struct lmem_narrow_space {
 """The same of elements narrower than a word."""
 
 
+def is_likely(target: Target) -> bool:
+    """Whether it is an array of the kernel's own that an index keeps in memory."""
+    indexed = ("dynamic-index", "rolled-loop", "large-array")
+    return target.cause in indexed and is_named(target)
+
+
 REWRITE = Rewrite(
     "shared-memory",
     frozenset({"dynamic-index", "rolled-loop", "large-array", "const-table", "address-taken"}),
     propose,
     __name__,
     nothing="its declaration is not read as an array",
+    is_likely=is_likely,
+    cost="More shared memory can lower occupancy.",
 )

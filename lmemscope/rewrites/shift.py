@@ -32,6 +32,7 @@ from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
+from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again
 from lmemscope.rewrites.steady import is_only_named
@@ -419,4 +420,5 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="its elements are not read as a ring or a window whose index moves by one",
+    is_likely=always,
 )

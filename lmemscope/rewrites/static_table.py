@@ -20,6 +20,7 @@ from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import element_type, is_for_host
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.declarations import declared_with
+from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.rewrites.value_uses import place_of, takes_value
 from lmemscope.rewrites.wider import aligned
@@ -167,4 +168,5 @@ REWRITE = Rewrite(
     __name__,
     nothing="it is not read as one array that begins with a list and is never written to or "
     "handed over",
+    is_likely=always,
 )

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, SourceLocation, calling_line
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import DeclinedError, Hit, Target
+from lmemscope.rewrites.multiples_of_pi import without_pi
 from lmemscope.rewrites.written import in_file, is_own
 from lmemscope.rules.math_slow_path import is_float_path
-from lmemscope.rules.multiples_of_pi import without_pi
 from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
 
 if TYPE_CHECKING:

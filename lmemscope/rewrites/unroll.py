@@ -16,18 +16,26 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.likelihood import instructions_of
 from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
 from lmemscope.rewrites.written import files_of
-from lmemscope.rules.unrolling import LARGEST_UNROLLED
+from lmemscope.rules.indexing import can_be_unrolled
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+_LARGEST = 4096
+"""Bytes of an array up to which unrolling is tried though no thread has registers for all of it:
+four times what a thread can hold, of which a part may be in use at a time."""
+_SPILLING = 2048
+"""Instructions of such a loop from which values of several iterations may not fit registers."""
+
+
 def propose(target: Target) -> Iterator[Rewriting]:
     """The loops whose counters index it; those and the constant ones around them."""
-    if target.cause == "large-array" and _size(target) > LARGEST_UNROLLED:
-        raise DeclinedError(f"more than {LARGEST_UNROLLED} bytes fit no registers")
+    if target.cause == "large-array" and _size(target) > _LARGEST:
+        raise DeclinedError(f"more than {_LARGEST} bytes fit no registers")
     loops = [(one, indexing_loops(one)) for one in files_of(target)]
     first = _edits(loops)
     if first:
@@ -60,10 +68,21 @@ def _size(target: Target) -> int:
     return max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
 
 
+def _is_likely(target: Target) -> bool:
+    """Whether every index is a constant then, and registers may hold what is in use at a time."""
+    if not all(can_be_unrolled(hit.case) for hit in target.hits):
+        return False
+    size = instructions_of(target)
+    is_small = 0 < size <= _SPILLING and _size(target) <= _LARGEST
+    return target.cause != "large-array" or is_small
+
+
 REWRITE = Rewrite(
     "unroll",
     frozenset({"rolled-loop", "dynamic-index", "large-array"}),
     propose,
     __name__,
     nothing="no loop of a constant number of iterations has a counter that indexes it",
+    is_likely=_is_likely,
+    cost="It costs code and registers: keep it only if ptxas does not spill.",
 )

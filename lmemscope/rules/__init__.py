@@ -20,7 +20,7 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import NO_OFFER, Case, Offer, Rule
 from lmemscope.rules.device_launch import handed
 from lmemscope.rules.inlining import not_called, only_linked
 from lmemscope.rules.other_languages import advice_in
@@ -49,7 +49,8 @@ _NOT_YOURS = Advice(
 
 def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
-    findings = [finding for _, finding in cases(facts, sources)]
+    judged = cases(facts, sources)
+    findings = [replace(one, advice=advice_for(case, one)) for case, one in judged]
     findings += handed(facts, sources)
     return tuple(
         sorted(
@@ -60,7 +61,7 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
 
 
 def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Finding]]:
-    """Every line of a kernel's ledgers with its judgement, in the ledgers' order."""
+    """Every line of a kernel's ledgers with its judgement but advice, in the ledgers' order."""
     counted, by_address = facts.counted, facts.generic
     for share in facts.shares:
         accesses = [access for access in counted if share.concerns(access)]
@@ -71,14 +72,23 @@ def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Findi
             if share.object_index is not None and share.concerns(access)
         ]
         case = Case(facts, share, found, accesses, sources, generic)
-        finding = _BY_CAUSE[share.cause].judge(case)
-        if not case.language.is_cpp:
-            finding = replace(finding, advice=advice_in(case.language, case))
-        elif _is_librarys(case, finding):
-            finding = replace(finding, advice=(_NOT_YOURS,))
-        elif _is_never_run(case):
-            finding = replace(finding, advice=(not_called(case.facts),))
-        yield case, finding
+        yield case, _BY_CAUSE[share.cause].judge(case)
+
+
+def advice_for(case: Case, finding: Finding, offer: Offer = NO_OFFER) -> tuple[Advice, ...]:
+    """What to do about a finding.
+
+    Args:
+        case, finding: as `cases` gives them.
+        offer: what rewrites have for it, where they were asked.
+    """
+    if not case.language.is_cpp:
+        return advice_in(case.language, case)
+    if _is_librarys(case, finding):
+        return (_NOT_YOURS,)
+    if _is_never_run(case):
+        return (not_called(case.facts),)
+    return _BY_CAUSE[case.share.cause].advice(case, offer)
 
 
 def _is_librarys(case: Case, finding: Finding) -> bool:

@@ -1,72 +1,17 @@
-"""Whether a variable is what its declaration says: not accessed as another type, and alone."""
+"""Other variables of a name in the same function."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from lmemscope.analysis.expansion import Expansion
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import NO_TYPES, bytes_of, declaration_of, rest_of_block
+from lmemscope.rules.declared import NO_TYPES, rest_of_block
 from lmemscope.rules.enclosing import body_lines, function_head
 from lmemscope.rules.remembered import Remembered
 
-_CAST = (
-    r"(?:\(\s*(?P<c>(?:(?:const|volatile|unsigned|signed|struct)\s+)*[A-Za-z_][\w:<>]*"
-    r"(?:\s+(?:long|int|char|const))*)\s*\*+\s*(?:const\s*|__restrict__\s*)*\)"
-    r"|\breinterpret_cast\s*<\s*(?P<cpp>[^;<>]*(?:<[^<>]*>)?[^;<>]*)>)"
-)
-_ANY_CAST = re.compile(_CAST)
 _QUALIFIERS = "const|constexpr|static|volatile|unsigned|signed|long|struct"
-
-
-def is_reinterpreted(case: Case, *, but_for_name: bool = False) -> bool:
-    """Whether an object is accessed through a pointer to another type, as far as its text shows.
-
-    What the function that declares it does with it counts, macros replaced, and casts on the lines
-    of accesses that are not of an element's size.
-
-    Args:
-        case: whose object.
-        but_for_name: types of an element's size are no others: an index selects a whole element.
-    """
-    found, made = case.object, declaration_of(case)
-    element = made.element_bytes if but_for_name and made is not None else None
-    if found is None or found.name is None:
-        return False
-    root = re.split(r"\.|->", found.name)[0]
-    if found.declared is not None:
-        cast = re.compile(rf"{_CAST}\s*[(&\s]*(?<![\w.>]){re.escape(root)}(?!\w)")
-        macros = Expansion(case.sources)
-        named = re.compile(rf"(?<![\w.>]){re.escape(root)}(?!\w)")
-        text = rest_of_block(case.sources, found.declared, root).split("\n")
-        for number, line in enumerate(text, found.declared.line):
-            if named.search(line) is None:
-                continue
-            replaced = macros.of_line(found.declared.file, number)
-            casts = (one for text in (line, *replaced[-1:]) for one in cast.finditer(text))
-            if any(element is None or _pointee_bytes(one) != element for one in casts):
-                return True
-    size = made.element_bytes if made is not None and made.is_wide else None
-    if size is None:
-        return False
-    lines = {
-        access.chain[0].location
-        for access in (*case.accesses, *case.generic)
-        if access.chain and access.width != size
-    }
-    return any(casts_pointer(case.sources, line) for line in lines)
-
-
-def casts_pointer(sources: SourceText, place: SourceLocation) -> bool:
-    """Whether a line makes a pointer one to another type."""
-    return _ANY_CAST.search(sources.line(place.file, place.line)) is not None
-
-
-def _pointee_bytes(cast: re.Match[str]) -> int | None:
-    """Bytes of what a cast makes a pointer to; None where its name does not tell."""
-    return bytes_of(cast["c"] or (cast["cpp"] or "").rstrip("*& "))
 
 
 def namesakes(case: Case) -> tuple[SourceLocation, ...]:

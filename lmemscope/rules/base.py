@@ -255,6 +255,27 @@ class Case(Struct, frozen=True):
         return self.object.declared if self.object is not None else self.facts.location
 
 
+class Offer(Struct, frozen=True):
+    """What rewrites have for a case.
+
+    Attributes:
+        advice: the proposals of those that are likely to help, best first.
+        reason: that the nearest of them declines, and why, as a sentence without its end, where all
+            do; None where none was asked.
+        nearest: the name of that rewrite, where the facts say that it would help and nothing rules
+            it out: its text alone is in the way.
+        ruled_out: names of rewrites that would be wrong, or cannot be, whoever writes them.
+    """
+
+    advice: tuple[Advice, ...] = ()
+    reason: str | None = None
+    nearest: str | None = None
+    ruled_out: frozenset[str] = frozenset()
+
+
+NO_OFFER = Offer()
+"""Nobody was asked."""
+
 _AN = re.compile(r"8|1[18](?:\d{3})*$")
 """Numbers that are read with a vowel first: eight, eleven, eighteen, eighty, eleven thousand."""
 
@@ -281,7 +302,9 @@ class Rule(Struct, frozen=True):
     Attributes:
         id: ``LM201``.
         cause: what it is about, and the rule's name.
-        severity, confidence, message, advice: functions of a case.
+        severity, confidence, message: functions of a case.
+        advice: of a case and of what rewrites have for it: what no rewrite does, in words, and
+            which of their proposals fit.
         module: whose docstring is the rule's page.
     """
 
@@ -290,7 +313,7 @@ class Rule(Struct, frozen=True):
     severity: Callable[[Case], Severity]
     confidence: Callable[[Case], Confidence]
     message: Callable[[Case], str]
-    advice: Callable[[Case], tuple[Advice, ...]]
+    advice: Callable[[Case, Offer], tuple[Advice, ...]]
     module: str
 
     @property
@@ -304,7 +327,7 @@ class Rule(Struct, frozen=True):
         return self.page.partition("\n")[0].rstrip(".")
 
     def judge(self, case: Case) -> Finding:
-        """The finding of one case."""
+        """The finding of one case, without advice."""
         found = case.object
         sites = case.share.sites
         location = case.location
@@ -329,7 +352,7 @@ class Rule(Struct, frozen=True):
             related=tuple(dict.fromkeys(p for p in related if p is not None and p != location)),
             index=case.index if _is_indexed(self.cause, found) else None,
             message=f"{self.message(case)}{_choice(case)}",
-            advice=self.advice(case) if case.language.is_cpp else (),
+            advice=(),
             evidence=(),
             evidence_facts=_evidence(case),
             fingerprint=fingerprint(

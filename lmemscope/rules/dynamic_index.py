@@ -25,8 +25,8 @@ occupancy. A higher register limit changes nothing.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.index_tables import constant_tables
+from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
+from lmemscope.rules.components import of_components
 from lmemscope.rules.indexing import (
     index_clause,
     left_alone,
@@ -35,9 +35,6 @@ from lmemscope.rules.indexing import (
     without_usable_advice,
 )
 from lmemscope.rules.own_element import own_element
-from lmemscope.rules.selecting import of_components, selection
-from lmemscope.rules.shared import shared_memory
-from lmemscope.rules.unrolling import constant_bound
 
 
 def severity(case: Case) -> Severity:
@@ -50,15 +47,11 @@ def message(case: Case) -> str:
     return f"{case.described} is dynamically indexed{index_clause(case)}"
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
-    """One element if no more are used; else a constant index, selection, shared memory."""
-    own = own_element(case)
-    if own:
-        return own
-    constant = constant_bound(case) or selection(case) or of_components(case)
-    constant = (*constant_tables(case), *constant)
-    found = (*unnamed(case), *with_members(case, constant), *shared_memory(case))
-    return left_alone(case) or found or without_usable_advice(case)
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+    """One element if no more are used; else what rewrites propose."""
+    found = own_element(case) or left_alone(case)
+    found = found or with_members(case, offer.advice) or of_components(case) or unnamed(case)
+    return found or without_usable_advice(case, offer)
 
 
 RULE = Rule("LM201", "dynamic-index", severity, certain, message, advice, __name__)

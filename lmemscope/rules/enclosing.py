@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lmemscope.model import SourceLocation, SourceText
@@ -72,42 +72,6 @@ def function_head(sources: SourceText, place: SourceLocation) -> Head | None:
         if head.is_function:
             found = head
     return found
-
-
-def varies_by_instance(
-    words: Collection[str], sources: SourceText, place: SourceLocation
-) -> bool | None:
-    """Whether one of some names may stand for something else in other instances of a template.
-
-    It is a parameter of a template around a line, or is declared inside that template. None where
-    no template's head is in sight.
-    """
-    around = [head for head in heads(sources, place) if _TEMPLATE.search(head.text) is not None]
-    if not around:
-        return None
-    inside = range(min(head.line for head in around), place.line + 1)
-    text = "\n".join(sources.line(place.file, number) for number in inside)
-    for word in words:
-        declared = (
-            rf"\b(?:struct|class|enum|union|using)\s+{word}\b|\btypedef\b[^;]*\b{word}\s*;"
-            rf"|\bconst(?:expr)?\b[^;]*\b{word}\s*[=({{]"
-        )
-        if re.search(declared, text) is not None or any(
-            word in _parameters(head.text) for head in around
-        ):
-            return True
-    return False
-
-
-def _parameters(head: str) -> frozenset[str]:
-    """The names of a template's parameters, as its head has them."""
-    found: set[str] = set()
-    for opening in _TEMPLATE.finditer(head):
-        end = head.find(">", opening.end())
-        for part in head[opening.end() : end if end >= 0 else None].split(","):
-            names = re.findall(r"\w+", part.partition("=")[0])
-            found |= {names[-1]} if names else set()
-    return frozenset(found)
 
 
 def is_for_host(sources: SourceText, place: SourceLocation) -> bool:

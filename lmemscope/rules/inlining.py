@@ -10,15 +10,10 @@ from msgspec.structs import replace
 from lmemscope.formats.demangle import demangle, original_name, short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Advice, CallFacts, KernelFacts, LocalAccess
-from lmemscope.rules.base import Case
+from lmemscope.rules.base import Case, Offer
 from lmemscope.rules.indexing import listed
 
-_FORBIDS = re.compile(r"__attribute__\s*\(\(noinline\)\)|\b\w*no_?inline\w*\b", re.IGNORECASE)
-"""What keeps a function from being inlined: the word itself, or a macro that is called like it."""
 _NAMED = 4
-_DEFINES = re.compile(
-    r"^\s*#\s*define\s+(\w+)\s+(?:__noinline__|__attribute__\s*\(\(noinline\)\))\s*$"
-)
 _OWN = re.compile(r"__internal_|__nv_|__cuda_?|__cudart_|__assert|\$")
 """How NVIDIA's own functions begin: nobody else can declare them anew."""
 _RUNTIME = re.compile(r"cuda[A-Z]\w*|vprintf|malloc|free|mem(?:cpy|set)|\w+_slowpath\w*")
@@ -90,12 +85,15 @@ def names_of(symbols: Iterable[str]) -> str:
     return listed(names)
 
 
-def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> tuple[Advice, ...]:
+def inlining(
+    case: Case, symbols: Sequence[str], offer: Offer, *, hands_on: bool = False
+) -> tuple[Advice, ...]:
     """How to have functions inlined, each by what stands against it.
 
     Args:
         case: whose kernel calls them.
         symbols: their mangled names.
+        offer: what rewrites have for the case.
         hands_on: whether it is about an address, which they may hand on to others.
     """
     calls = case.facts.calls or CallFacts((), (), False)
@@ -108,12 +106,8 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
     free = [s for s in symbols if s not in (*recursive, *external, *library)]
     found = []
     free_names = list(dict.fromkeys(names[symbol] for symbol in free))
-    asked = [name for name in free_names if "__forceinline__" in (_definition(case, name) or "")]
-    if asked:
-        found.append(_asked_in_vain(asked))
-    free_names = [name for name in free_names if name not in asked]
     if free_names:
-        inline = _inline(case, free_names)
+        inline = _inline(free_names, offer)
         if hands_on:
             more = f"{inline.text} Do the same for every other function that receives the address."
             inline = replace(inline, text=more)
@@ -149,11 +143,11 @@ def _of_unseen(case: Case, they: str) -> str:
     )
 
 
-def of_its_own(case: Case) -> tuple[Advice, ...]:
+def of_its_own(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """What to do about a function that is compiled by itself, which no kernel is known to call."""
     calls = case.facts.calls
     if is_of_this_file(case) or (calls is not None and case.facts.name in calls.recursive):
-        return inlining(case, (case.facts.name,))
+        return inlining(case, (case.facts.name,), offer)
     how = "define it `inline`"
     if _is_instance(case):
         how = "remove its explicit instantiation"
@@ -204,63 +198,10 @@ def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
     return tuple(found)
 
 
-def _asked_in_vain(names: list[str]) -> Advice:
-    """What is left to say of functions that are to be inlined already."""
-    verb, their = ("is", "its") if len(names) == 1 else ("are", "their")
-    return Advice(
-        f"{listed(names)} {verb} already `__forceinline__`, but not inlined: check whether "
-        f"{their} address is taken, or whether the compiler issues a warning."
-    )
-
-
-def _inline(case: Case, names: list[str]) -> Advice:
-    """To inline functions that nothing stands against, with the line of the first to be found."""
-    text = f"Inline {listed(names)} (`__forceinline__`)"
-    for name in names:
-        written = _definition(case, name)
-        if written is None:
-            continue
-        forbids = _FORBIDS.search(written)
-        if forbids is not None:
-            text += f"; remove `{forbids[0]}`"
-            code = _FORBIDS.sub("__forceinline__", written)
-        else:
-            code = re.sub(r"\binline\s+", "", written)
-            code = code.replace("__device__", "__device__ __forceinline__", 1)
-        return Advice(f"{text}.", code, rewrite="force-inline")
-    return Advice(f"{text}.", rewrite="force-inline")
-
-
-def _spelled_out(case: Case, file: str, text: str) -> str:
-    """A declaration with the macros of its file that forbid inlining as what they stand for."""
-    for line in case.sources.matching(file, _DEFINES):
-        found = _DEFINES.search(line)
-        if found is not None:
-            text = re.sub(rf"\b{re.escape(found[1])}\b", "__noinline__", text)
-    return text
-
-
-def _definition(case: Case, name: str) -> str | None:
-    """The line that declares a function with ``__device__``, up to its body; None where unclear.
-
-    Another function of the name anywhere may be the one that is meant.
-    """
-    plain = re.escape(name.partition("<")[0].rpartition("::")[2])
-    pattern = re.compile(rf"\b__device__\b.*\b{plain}\s*\(")
-    files = dict.fromkeys(
-        frame.location.file for access in (*case.accesses, *case.generic) for frame in access.chain
-    )
-    home = case.facts.home
-    for one in (home, case.sources.main):
-        if one is not None:
-            files.update(dict.fromkeys((one, *case.sources.quoted(one, searched=True))))
-    found = {
-        (file, text)
-        for file in files
-        for text in case.sources.matching(file, pattern)
-        if ";" not in text
-    }
-    if len({text for _, text in found}) != 1:
-        return None
-    file, text = min(found)
-    return _spelled_out(case, file, text.partition("{")[0].strip())
+def _inline(names: Sequence[str], offer: Offer) -> Advice:
+    """To inline functions that nothing stands against: as it is proposed, or in words."""
+    proposed = next((one for one in offer.advice if one.rewrite == "force-inline"), None)
+    if proposed is not None:
+        return proposed
+    why = f" {offer.reason}." if offer.reason is not None else ""
+    return Advice(f"Inline {listed(list(names))} (`__forceinline__`).{why}", rewrite="force-inline")

@@ -18,9 +18,7 @@ When to leave it. When it is accessed once.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.shared import shared_memory
-from lmemscope.rules.unrolling import LARGEST_UNROLLED, SPILLING
+from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
 
 
 def severity(case: Case) -> Severity:
@@ -34,35 +32,16 @@ def message(case: Case) -> str:
     return f"{case.described} is larger than the 1020 bytes of registers a thread can have"
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
         Advice(
             f"{case.name} does not fit in one thread's registers: if all of it is live at once, "
-            "process it in pieces that fit, or distribute it across the threads of a warp.",
+            "process it in pieces that fit, or distribute it across the threads of a warp."
+            f"{f' {offer.reason}.' if offer.reason is not None else ''}",
             is_none=True,
         ),
-        *_in_parts(case),
-        *shared_memory(case),
-    )
-
-
-def _in_parts(case: Case) -> tuple[Advice, ...]:
-    """To unroll, where not all elements may be in use at a time, and the code stays small."""
-    index = case.index
-    made_of = index.all_sources if index is not None else ()
-    is_counted = made_of and all(s.kind == "loop-counter" and s.constant_trip for s in made_of)
-    written = index.written_out if index is not None else None
-    size = case.object.size if case.object is not None else 0
-    if not is_counted or written is None or written > SPILLING or size > LARGEST_UNROLLED:
-        return ()
-    return (
-        Advice(
-            "If only some of its elements are live at once, unroll each loop that indexes it "
-            "(`#pragma unroll`) and the loops around those, so that the compiler can split "
-            f"{case.name}: keep the change if it adds fewer spilled bytes than the array has.",
-            rewrite="unroll",
-        ),
+        *offer.advice,
     )
 
 

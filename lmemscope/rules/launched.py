@@ -23,7 +23,6 @@ from lmemscope.rules.base import Case
 from lmemscope.rules.block_sizes import (
     arguments_given,
     extents_of,
-    is_flat,
     template_arguments,
     threads_among,
     threads_of,
@@ -138,17 +137,6 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
         is_dynamic=dynamic,
         is_of_instance=chosen,
         blocks=_blocks(case, launches),
-    )
-
-
-def has_flat_blocks(case: Case) -> bool:
-    """Whether no launch in sight has more than one dimension of threads."""
-    if case.facts.kind != "entry":
-        return True
-    kernel, own = plain_name(case.facts.demangled), _own_arguments(case)
-    launches = _launches(case.facts, case.sources, kernel, own)
-    return all(
-        is_flat(one.shape[1], case.sources, one.place) for one in launches or () if one.shape[1:]
     )
 
 

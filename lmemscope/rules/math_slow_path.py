@@ -26,30 +26,11 @@ When to leave it. When arguments are small: the path is never taken.
 
 from __future__ import annotations
 
-import re
+from msgspec.structs import replace
 
-from lmemscope.formats.statements import closed_at, parts_of
-from lmemscope.model import (
-    Advice,
-    LocalAccess,
-    Severity,
-    SourceLocation,
-    calling_line,
-    is_library,
-)
-from lmemscope.rules.angles import is_growing
-from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.declared import is_governed
-from lmemscope.rules.enclosing import function_head, is_for_host
-from lmemscope.rules.indexing import listed
-from lmemscope.rules.multiples_of_pi import without_pi
+from lmemscope.model import Advice, LocalAccess, Severity, is_library
+from lmemscope.rules.base import Case, Offer, Rule, certain
 
-_CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
-_LOOP = re.compile(r"\b(?:for|while|do)\b")
-_GOES_ON = 4
-"""Lines on which a call may go on."""
-_SHOWN = 3
-"""Lines that are named in a sentence."""
 _FLOAT_SCRATCH, _DOUBLE_SCRATCH = 28, 40
 """Bytes that the reduction of a float and of a double argument keeps."""
 
@@ -67,40 +48,49 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
-    """To leave it first; then functions without the slow path, by type and argument."""
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+    """To leave it first; then what rewrites propose, or functions without the slow path."""
     is_float = is_float_path(case)
     found = [
         Advice(
             "Leave it if arguments are small: the slow path is then never taken, and costs only "
             "registers and code size."
-        )
+        ),
+        *offer.advice,
     ]
-    on_host = case.location is not None and is_for_host(case.sources, case.location)
-    only = ", in device code only (`#ifdef __CUDA_ARCH__`)" if on_host else ""
-    found += _half_turns(case, is_float, only)
-    if _grows(case, is_float=is_float is not False):
+    if "fast-math" in offer.ruled_out:
         return (*found, _reduce(is_float))
-    kept = _kept(case)
+    is_offered = any(one.rewrite == "fast-math" for one in offer.advice)
+    found += _faster(is_float, is_offered=is_offered)
+    # Of double there is no fast function: what is proposed is the promise.
+    if not (is_offered and is_float is False):
+        found += _promise(case, is_float)
+    if offer.reason is not None:
+        found[-1] = replace(found[-1], text=f"{found[-1].text} {offer.reason}.")
+    return tuple(found)
+
+
+def _faster(is_float: bool | None, *, is_offered: bool) -> tuple[Advice, ...]:
+    """Functions of less accuracy, in words, where no proposal has them."""
+    if is_float and is_offered:
+        return ()
     if is_float:
-        # One slow path serves the sine and the cosine of an argument.
-        found.append(
+        return (
             Advice(
                 "Where reduced accuracy is enough, use __sinf and similar intrinsics in all such "
-                f"calls{only}, or --use_fast_math for the whole file. Their absolute error is "
-                f"1e-6 within pi of zero, {_of_tangents(case)}and grows with larger "
-                f"arguments.{kept}",
+                "calls of device code, or --use_fast_math for the whole file. Their absolute "
+                "error is 1e-6 within pi of zero, and grows with larger arguments.",
                 rewrite="fast-math",
-            )
+            ),
         )
-    elif is_float is False and not _grows(case, is_float=True):
-        found.append(
+    if is_float is False:
+        return (
             Advice(
-                "There is no fast intrinsic for double: if float accuracy is enough, convert to "
-                f"float and use __sinf or a similar intrinsic{only}.{kept}"
-            )
+                "There is no fast intrinsic for double: if float accuracy is enough and arguments "
+                "are small, convert to float and use __sinf or a similar intrinsic."
+            ),
         )
-    return (*found, *_promise(case, is_float, on_host))
+    return ()
 
 
 def _reduce(is_float: bool | None) -> Advice:
@@ -126,7 +116,7 @@ def small(is_float: bool | None) -> tuple[str, str]:
     return "fabs", "2e9" if is_float is False else "1e5"
 
 
-def _promise(case: Case, is_float: bool | None, on_host: bool) -> tuple[Advice, ...]:
+def _promise(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
     """That arguments are small, where the compiler makes use of it.
 
     It forgets the promise where it unrolls a loop by a part, and where it moves the call of an
@@ -136,81 +126,15 @@ def _promise(case: Case, is_float: bool | None, on_host: bool) -> tuple[Advice, 
     if any(_is_called_by_library(access) for access in case.accesses):
         return ()
     absolute, limit = small(is_float)
-    argument = _argument(case)
-    word = "" if argument is not None else " (`__builtin_assume`)"
-    text = (
-        f"If arguments are always below {limit.removesuffix('f')}, tell the compiler before "
-        f"each statement with such a call{word}. Results for larger arguments are then wrong."
-    )
-    if _may_loop(case):
-        text += (
-            " It has no effect in a partly unrolled loop: put `#pragma unroll 1` before that "
-            "loop. If the argument is loop-invariant, the compiler may hoist the call, and the "
-            "assumption may have to precede the loop."
-        )
-    if _may_loop(case) or len({calling_line(one.chain) for one in case.accesses}) > 1:
-        text += (
-            " A call may keep its slow path if its argument comes from an earlier iteration, or "
-            "was assumed or computed before."
-        )
-    if argument is None:
-        text += (
-            " If the argument calls functions, assign it to a variable first, and use that in "
-            "the assumption and the call."
-        )
-    if on_host:
-        text += (
-            " The function is also compiled for the host, whose compiler may not support it: "
-            "keep it inside `#ifdef __CUDA_ARCH__`."
-        )
-    if argument is None:
-        if is_float:
-            text += (
-                " It must constrain the float that the function receives: for a double, "
-                "`__builtin_assume(fabsf((float)x) < 1e5f)`."
-            )
-        return (Advice(text),)
-    code = f"__builtin_assume({absolute}({argument}) < {limit});"
-    return (Advice(text, f"#ifdef __CUDA_ARCH__\n{code}\n#endif" if on_host else code),)
-
-
-def _of_tangents(case: Case) -> str:
-    """What the error of a fast tangent, a quotient, is besides; empty where none is called."""
-    calls = (one for place in _places(case) for one in _CALL.finditer(_text(case, place)))
-    if all(one["name"] != "tan" for one in calls):
-        return ""
-    return "that of __tanf divided by the square of the cosine, "
-
-
-def _kept(case: Case) -> str:
-    """Which lines reach the path by no name that could be replaced, such as in ``j0f(x)``."""
-    lines = sorted(place for place in {calling_line(one.chain) for one in case.accesses} if place)
-    hidden = [
-        place
-        for place in lines
-        if not is_library(place.file) and not _CALL.search(_text(case, place))
-    ]
-    if not hidden:
-        return ""
-    shown = [case.line(place) for place in hidden[:_SHOWN]]
-    more = [f"{len(hidden) - _SHOWN} more"] if len(hidden) > _SHOWN else []
     return (
-        " Other library functions and macros that make such calls keep the slow path if only "
-        f"names are replaced: {listed([*shown, *more])} {'names' if len(hidden) == 1 else 'name'} "
-        "none."
+        Advice(
+            f"If arguments are always below {limit.removesuffix('f')}, tell the compiler before "
+            f"each statement with such a call: `__builtin_assume({absolute}(x) < {limit})`, in "
+            "device code only. Results for larger arguments are then wrong. It has no effect in a "
+            "partly unrolled loop (put `#pragma unroll 1` before it), nor inside a loop for an "
+            "argument that the loop does not change."
+        ),
     )
-
-
-def _grows(case: Case, *, is_float: bool) -> bool:
-    """Whether an argument of a call is an angle that grows with what the program computes."""
-    for place in {calling_line(one.chain) for one in case.accesses} - {None}:
-        assert place is not None
-        text = _text(case, place)
-        for call in _CALL.finditer(text):
-            argument = _first_argument(text, call.end() - 1) or ""
-            if is_growing(argument, case.sources, place, is_float=is_float):
-                return True
-    return False
 
 
 def _is_called_by_library(access: LocalAccess) -> bool:
@@ -218,110 +142,6 @@ def _is_called_by_library(access: LocalAccess) -> bool:
     files = [frame.location.file for frame in access.chain if frame.location.line > 0]
     users = [number for number, file in enumerate(files) if not is_library(file)]
     return bool(users) and any(is_library(file) for file in files[users[0] :])
-
-
-def _may_loop(case: Case) -> bool:
-    """Whether a loop may be around a call: one begins above it in a function that it is in."""
-    places = {
-        frame.location
-        for access in case.accesses
-        for frame in access.chain
-        if frame.location.line > 0 and not is_library(frame.location.file)
-    }
-    return not places or any(_loop_above(case, place) for place in places)
-
-
-def _loop_above(case: Case, place: SourceLocation) -> bool:
-    head = function_head(case.sources, place)
-    if head is None:
-        return True
-    lines = range(head.line, place.line + 1)
-    return any(_LOOP.search(case.sources.line(place.file, number)) for number in lines)
-
-
-def _half_turns(case: Case, is_float: bool | None, only: str) -> tuple[Advice, ...]:
-    """The functions of multiples of pi, where arguments visibly are pi times something.
-
-    Of one call its replacement is shown; of several, the functions and their lines are named.
-    """
-    turns: dict[tuple[str, SourceLocation], str | None] = {}
-    for place in _places(case):
-        text = _text(case, place)
-        for call in _CALL.finditer(text):
-            argument = _first_argument(text, call.end() - 1)
-            factor = without_pi(argument, case.sources, place) if argument is not None else None
-            if factor is None or call["name"] == "tan":
-                continue
-            suffix = "f" if call[0].rstrip("( \t").endswith("f") else ""
-            name = f"{call['name']}pi{suffix}"
-            code = factor.code if suffix or not is_float else factor.code_of_float
-            is_shown = code is not None and call["name"] != "sincos" and (name, place) not in turns
-            turns[name, place] = f"{name}({code})" if is_shown else None
-    if not turns:
-        return ()
-    names = listed(list(dict.fromkeys(name for name, _ in turns)))
-    lines = list(dict.fromkeys(case.line(place) for _, place in turns))
-    shown = [*lines[:_SHOWN], *([f"{len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
-    where = f" of {listed(shown)}" if {place for _, place in turns} != {case.location} else ""
-    text = (
-        f"The argument{where} is a multiple of pi: pass the factor to {names}{only}, which has no "
-        "slow path and is at least as accurate (if pi is written with few digits, results change "
-        "by the digits it lacks). The slow path is removed once every call that shares it is "
-        "replaced."
-    )
-    code = next(iter(turns.values())) if len(turns) == 1 else None
-    return (Advice(text, code, rewrite="half-turns"),)
-
-
-def _places(case: Case) -> list[SourceLocation]:
-    """The lines of calls that reach the path: the finding's first."""
-    called = {calling_line(one.chain) for one in case.accesses}
-    # A function of the library's may serve several calls.
-    called |= set(case.object.called_from if case.object is not None else ())
-    every = (case.location, *sorted(one for one in called if one is not None))
-    return [one for one in dict.fromkeys(every) if one is not None]
-
-
-def _argument(case: Case) -> str | None:
-    """The argument of the calls on the finding's line, where it may be evaluated before, too.
-
-    None where they have several, or where what changes a variable, or is itself a call, would be
-    done twice.
-    """
-    place = case.location
-    text = _text(case, place) if place is not None else ""
-    calls = list(_CALL.finditer(text))
-    arguments = {_first_argument(text, call.end() - 1) for call in calls}
-    only = arguments.pop() if len(arguments) == 1 else None
-    if place is None or only is None or re.fullmatch(r"[\w.\[\]\s+\-*/()>]+", only) is None:
-        return None
-    before = text[: calls[0].start()]
-    is_changed = re.search(r"\+\+|--|\w\s*\(", only) is not None or any(
-        re.search(rf"(?<![\w.>]){word}\s*=(?!=)", before)
-        for word in re.findall(r"(?<![\w.>])[A-Za-z_]\w*", only)
-    )
-    alone = _LOOP.search(before) is None and not is_governed(case.sources, place)
-    return only if alone and not is_changed else None
-
-
-def _text(case: Case, place: SourceLocation) -> str:
-    """A line, with those that follow where a call of it goes on there."""
-    text = case.sources.line(place.file, place.line)
-    for number in range(place.line + 1, place.line + _GOES_ON):
-        last = next(reversed(list(_CALL.finditer(text))), None)
-        if last is None or closed_at(text, last.end() - 1) is not None:
-            break
-        text += f" {case.sources.line(place.file, number).strip()}"
-    return text
-
-
-def _first_argument(text: str, opened: int) -> str | None:
-    """The first argument of a call whose parenthesis opens at a place, if it is all there."""
-    closed = closed_at(text, opened)
-    arguments = list(parts_of(text[opened + 1 : None if closed is None else closed - 1]))
-    if closed is None and len(arguments) == 1:
-        return None
-    return " ".join(arguments[0].split()) or None
 
 
 def is_float_path(case: Case) -> bool | None:

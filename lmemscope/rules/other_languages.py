@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lmemscope.model import Advice, Cause, Language
 from lmemscope.rules.base import Case
+from lmemscope.rules.math_slow_path import is_float_path
 from lmemscope.rules.register_cap import cap_of
 
 
@@ -95,9 +96,12 @@ def _printing(language: Language, case: Case) -> tuple[str, ...]:
 
 
 def _slow_path(language: Language, case: Case) -> tuple[str, ...]:
-    del case
     found = ["Only large arguments take the slow path. Reduce them first where they can be large."]
-    if language.fast_math is not None:
+    if is_float_path(case) is False:
+        found.append(
+            "There is no fast function for double: if float accuracy is enough, compute in float."
+        )
+    elif language.fast_math is not None:
         found.append(f"If less accuracy will do: {language.fast_math}.")
     return tuple(found)
 

@@ -38,7 +38,7 @@ def own_element(case: Case) -> tuple[Advice, ...]:
         return ()
     if written != "threadIdx.x" and not _is_thread(case, written):
         return ()
-    kind = f"`{made.element}`" if made.element is not None else "its type"
+    kind = f"`{made.element}`"
     return (
         Advice(
             f"Replace {case.name} with a single variable of {kind}: each thread has its own "

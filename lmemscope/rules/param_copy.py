@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.words import last_word
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost, certain
+from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 from lmemscope.rules.inlining import names_of
 
@@ -70,7 +70,7 @@ def _passed(case: Case) -> str:
     return f": its address is passed to {names_of(symbols)}, which {are} not inlined"
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """Reading it in place; where it is changed, a copy of the changing part alone."""
     name = case.object.name if case.object is not None else None
     plain = name.partition(".")[0].partition("->")[0] if name is not None else None

@@ -26,7 +26,7 @@ import re
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Confidence, Severity, SourceLocation, count
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Offer, Rule
 from lmemscope.rules.enclosing import body_lines
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.register_cap import cap_of, spilling_rooms, spilling_threads
@@ -97,7 +97,7 @@ def _in_callees(case: Case) -> str:
     )
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """By what set the cap; shared memory as another place, where ptxas can use it."""
     cap = cap_of(case.facts)
     if cap.kind == "launch-bounds" and cap.code is not None:

@@ -19,11 +19,12 @@ When to leave it. When unrolling makes the code too large, or the array needs to
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.const_table import unchanged_table
-from lmemscope.rules.indexing import unnamed, with_members, without_usable_advice
-from lmemscope.rules.shared import shared_memory
-from lmemscope.rules.unrolling import unrolled_loop
+from lmemscope.rules.base import Case, Offer, Rule, certain
+from lmemscope.rules.indexing import can_be_unrolled, unnamed, with_members, without_usable_advice
+from lmemscope.rules.register_cap import spare_registers
+
+_BEST = ("unroll", "static-table")
+"""What leaves neither comparisons nor a copy in shared memory."""
 
 
 def severity(case: Case) -> Severity:
@@ -40,23 +41,29 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
-    """To unroll, where trips are constant and the array fits registers; else as for any index.
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+    """To unroll, or one table for all threads; else as for any index."""
+    size = case.object.size if case.object is not None else 0
+    best = tuple(one for one in offer.advice if one.rewrite in _BEST)
+    if not best and not unnamed(case) and can_be_unrolled(case):
+        best = (_unroll(case),)
+    if best and size // 4 > spare_registers(case.facts):
+        # Not all of it may fit.
+        best = (*best, *(one for one in offer.advice if one not in best))
+    found = with_members(case, best or offer.advice) or unnamed(case)
+    return found or without_usable_advice(case, offer)
 
-    What is a table need not be copied for each thread, whether the loops are unrolled or not.
-    """
-    table = unchanged_table(case)
-    if table:
-        # No better off with a copy in shared memory for each thread; nor does it need registers.
-        unrolled = unrolled_loop(case, is_table=True)
-        return (
-            *with_members(case, unrolled),
-            *unchanged_table(case, "Or make" if unrolled else "Make"),
-        )
-    unrolled = unrolled_loop(case)
-    if unrolled:
-        return with_members(case, unrolled)
-    return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)
+
+def _unroll(case: Case) -> Advice:
+    """To unroll the loops, where what stands there is read by no rewrite."""
+    loop = case.index.loop if case.index is not None else None
+    first = f"the loop at {case.line(loop)} and every other" if loop is not None else "every"
+    return Advice(
+        f"Unroll {first} loop that indexes {case.name} and stays rolled (`#pragma unroll`), loops "
+        "of macros and inlined functions included: every index is then a constant. Keep it only "
+        "if ptxas does not spill.",
+        rewrite="unroll",
+    )
 
 
 RULE = Rule("LM202", "rolled-loop", severity, certain, message, advice, __name__)

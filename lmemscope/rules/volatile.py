@@ -21,7 +21,7 @@ import re
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.base import Case, Offer, Rule, certain
 from lmemscope.rules.declared import declaration_of, rest_of_block
 
 _ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\s*\(")
@@ -47,7 +47,7 @@ def message(case: Case) -> str:
     return f"{case.described} is volatile: every use is a memory access"
 
 
-def advice(case: Case) -> tuple[Advice, ...]:
+def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To drop the word, or what has its effect without memory."""
     also = list(case.object.also) if case.object is not None else []
     stays = f" It stays in memory until {' and '.join(also)} is also removed." if also else ""

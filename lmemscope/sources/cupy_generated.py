@@ -2,31 +2,36 @@
 
 `ElementwiseKernel`, `ReductionKernel` and the ufuncs hold expressions; CuPy puts a kernel around
 them when they are called, for the types and shapes of that call. Here the call is one with
-contiguous one-dimensional arrays of fewer than 2³¹ elements, and with types that are named in the
-result. A signature may give raw arrays more dimensions; of others CuPy makes one. The text around
-the expressions is the installed CuPy's own (`tools.cupy_templates`), of reductions without CUB.
+contiguous arrays of fewer than 2³¹ elements, and with types that are named in the result. Raw
+arrays have the dimensions of a signature, or those by which the expressions index them; of others
+CuPy makes one. The text around the expressions is the installed CuPy's own
+(`tools.cupy_templates`), of reductions without CUB.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from lmemscope.sources.cupy_dimensions import dimensions_of
 from lmemscope.sources.located_text import Place, Text, at, joined
 from lmemscope.sources.python_values import C_TYPES, DataType, data_type
 
 _HALF = '#include "cupy/float16.cuh"\n\n'
 _BLOCK = 512
 """Threads of a reduction's block, unless CuPy's optimiser has chosen others."""
-_USUAL = {
-    **dict.fromkeys("IJKLMN", "int32"),
-    **dict.fromkeys("CZ", "complex64"),
-    "B": "int8",
-}
+_INDICES = dict.fromkeys("IJKLMN", "int32")
+"""What placeholders of these names stand for: a sparse matrix's indices and sizes."""
+_USUAL = {**_INDICES, **dict.fromkeys("CZ", "complex64"), "B": "int8"}
 """What placeholders of these names mostly stand for, where float32 is no C++."""
 _TRIED = ("float32", "float64", "int32", "complex64")
+_MIXED = ("float32", "int32", "complex64")
+_MOST_MIXED = 6
+"""Placeholders whose types are mixed; 3 to this power are the ways."""
+_ALSO_TRIED = "float16"
+"""Of expressions that name it; CuPy's headers declare it without a body for other types."""
 _MOST = 24
 """Assignments of types that are tried."""
 _ARRAY = re.compile(r"\[(\s*:+\s*(?:1\s*)?(?:,\s*:+\s*(?:1\s*)?)*)\]")
@@ -103,7 +108,8 @@ class Assignment:
     Attributes:
         types: data types of placeholders.
         scalars: parameters that are numbers; None where the call is not known.
-        dimensions: of arrays, by parameter; 1 of others.
+        dimensions: of arrays, by parameter; 1 of others. Without a call, of raw ones that the
+            expressions index by more than one.
     """
 
     types: tuple[tuple[str, str], ...]
@@ -113,12 +119,16 @@ class Assignment:
     @property
     def note(self) -> str:
         """What was taken for what, for want of a call; empty where nothing was."""
-        if not self.types or self.scalars is not None:
+        if self.scalars is not None or not (self.types or self.dimensions):
             return ""
-        by_type: dict[str, list[str]] = {}
+        by_taken: dict[str, list[str]] = {}
         for name, kind in self.types:
-            by_type.setdefault(kind, []).append(name)
-        listed = "; ".join(f"{', '.join(names)} taken as {kind}" for kind, names in by_type.items())
+            by_taken.setdefault(kind, []).append(name)
+        for name, number in self.dimensions:
+            by_taken.setdefault(f"{number}-dimensional", []).append(name)
+        listed = "; ".join(
+            f"{', '.join(names)} taken as {what}" for what, names in by_taken.items()
+        )
         return f"{listed}, contiguous, for want of a call"
 
 
@@ -139,7 +149,7 @@ class GeneratedKernel:
     name: str
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
-    texts: Mapping[str, Text]
+    texts: Mapping[str, Text] = field(hash=False)
     place: Place
     identity: str = ""
     reduce_type: str | None = None
@@ -153,26 +163,39 @@ class GeneratedKernel:
         return tuple(sorted(kind for kind in kinds if len(kind) == 1 and kind not in fixed))
 
     def assignments(self) -> Iterator[Assignment]:
-        """Types to try, the likeliest first: float32 alone, then others alone, then mixtures."""
+        """Types to try, the likeliest first: float32, but for indices; float64; mixtures, with
+        those of most float32 before others; one other type for all.
+        """
         names = self.placeholders
-        alone = [dict.fromkeys(names, kind) for kind in _TRIED]
+        halves = any(_ALSO_TRIED in text.value for text in self.texts.values())
+        tried = (*_TRIED, _ALSO_TRIED) if halves else _TRIED
+        first = {name: _INDICES.get(name, "float32") for name in names}
+        alone = [dict.fromkeys(names, kind) for kind in tried]
         usual = {name: _USUAL.get(name, "float32") for name in names}
-        complex_usual = {
-            name: "float32" if kind == "complex64" else "complex64" if kind == "float32" else kind
-            for name, kind in usual.items()
-        }
-        mixed: Iterable[Mapping[str, str]] = (
-            dict(zip(names, kinds, strict=True))
-            for kinds in itertools.product(("float32", "int32", "complex64"), repeat=len(names))
+        open_names = [name for name in names if name not in _INDICES][:_MOST_MIXED]
+        mixed = (
+            first | dict(zip(open_names, kinds, strict=True))
+            for kinds in sorted(
+                itertools.product(_MIXED, repeat=len(open_names)),
+                key=lambda kinds: len(kinds) - kinds.count("float32"),
+            )
+            if len(set(kinds)) > 1
         )
+        dimensions = self._indexed_dimensions()
         seen: set[tuple[tuple[str, str], ...]] = set()
-        for types in itertools.chain(alone[:1], [usual], alone[1:], [complex_usual], mixed):
+        likely = [first, alone[0], usual, alone[1]]
+        for types in [*likely, *itertools.islice(mixed, _MOST - len(likely) - len(alone)), *alone]:
             one = tuple(types.items())
             if one not in seen:
                 seen.add(one)
-                yield Assignment(one)
+                yield Assignment(one, dimensions=dimensions)
             if len(seen) == _MOST:
                 return
+
+    def _indexed_dimensions(self) -> tuple[tuple[str, int], ...]:
+        raw = [one.name for one in (*self.inputs, *self.outputs) if one.raw]
+        expressions = (self.texts[one].value for one in _CODE if one in self.texts)
+        return tuple(dimensions_of(expressions, raw).items())
 
     def of_signature(self, signature: str) -> Assignment:
         """The types of a call: ``float32[:,:], int32`` for its inputs, and its outputs if given.

@@ -123,13 +123,15 @@ def holds_toolkit(directory: str) -> bool:
     return any(os.path.isfile(os.path.join(path, "cuda_runtime.h")) for path in below)
 
 
-def closure(path: str, options: CompileOptions) -> Closure:
+def closure(path: str, options: CompileOptions, *, beside: str | None = None) -> Closure:
     """Follow the includes of a source file.
 
     Args:
         path: absolute path of the source.
         options: their include directories are searched, and directories and files that the
             arguments passed through to the compilers name.
+        beside: the directory in which quoted headers of the source are looked up first; None for
+            its own.
 
     Raises:
         UnreadableFileError: an include names a pipe, a socket or a device, or a macro that may
@@ -173,7 +175,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
         followed.add((includer, header))
         if not quoted:
             angled.add(name)
-        first = (os.path.dirname(includer),) if quoted else ()
+        own = beside if beside is not None and includer == path else os.path.dirname(includer)
+        first = (own,) if quoted else ()
         found = _find(name, (*first, *search), every)
         crossed.update(_crossed(name, (*first, *search)))
         new = [header for header in found if header not in files]

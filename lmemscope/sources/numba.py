@@ -177,9 +177,7 @@ def _local_arrays(
     own = _Own(function)
     spelled = {f"{module}.local.array" for module in names[0]}
     targets = {
-        id(node.value): node.targets[0].id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        id(value): name for node in ast.walk(function) for name, value in assigned(node) if value
     }
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in spelled:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,7 +92,12 @@ def read_file(path: str, name: str) -> PythonFile:
     except (SyntaxError, ValueError) as error:
         line = f" line {error.lineno}:" if isinstance(error, SyntaxError) else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise InputError("read", f"{name} is no Python:{line} {said}") from error
+        own = ".".join(map(str, sys.version_info[:2]))
+        raise InputError(
+            "read",
+            f"{name} is no Python {own}:{line} {said}",
+            hint="a file in the syntax of a newer Python is read by lmemscope in that Python",
+        ) from error
     in_order = tuple(sorted(programs, key=lambda program: program.line))
     return PythonFile(in_order, unread, reaches, of_cupy.files)
 

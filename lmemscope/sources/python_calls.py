@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from lmemscope.sources.located_text import Place, Text, at
+from lmemscope.sources.python_modules import module_file
 from lmemscope.sources.python_strings import (
     METHODS,
     UnknownPartError,
@@ -74,6 +75,16 @@ def _of_elements(function: Callable[..., Value]) -> Callable[..., Value]:
         return function([plain(one) for one in values])
 
     return computed
+
+
+def _package(name: Value) -> PurePosixPath:
+    """The directory of a package of the user's own, found from the file that spells its name."""
+    if not isinstance(name, Text) or not name.places:
+        raise TypeError
+    file = module_file(name.value, 0, name.places[0][0])
+    if file is None or os.path.basename(file) != "__init__.py":
+        raise UnknownPartError(f"the files of `{name.value}`, which is not found")
+    return PurePosixPath(os.path.dirname(file))
 
 
 def _string(value: Value = None) -> Value:
@@ -195,6 +206,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
         ("os.path.abspath", "os.path.realpath", "os.path.normpath"), _of_path(os.path.normpath)
     ),
     "os.fspath": _of_path(str),
+    **dict.fromkeys(("importlib.resources.files", "importlib_resources.files"), _package),
     **{f"pathlib.{name}": _pure for name in ("Path", "PosixPath", "PurePath", "PurePosixPath")},
     **dict.fromkeys(("numpy.dtype", "cupy.dtype"), _dtype),
     **dict.fromkeys(("numpy.promote_types", "cupy.promote_types"), _promoted),

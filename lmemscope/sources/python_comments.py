@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 
 from lmemscope.model import Directive, KernelDirective
 
-_ALLOWED = re.compile(r"(?:#|//)[ \t]*lmemscope:[ \t]*allow[ \t]+([^\n]*)", re.IGNORECASE)
+_ANYWHERE = re.compile(
+    r"(?:#|//)[ \t]*lmemscope:[ \t]*(allow|expect|instantiate)[ \t]+([^\n]*)", re.IGNORECASE
+)
 _SAID = re.compile(r"#+[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)", re.IGNORECASE)
 
 
@@ -52,9 +54,12 @@ def comments_of(
     return tuple(found)
 
 
-def allowances(source: str) -> list[str]:
-    """What comments allow in a Python file, in those of CUDA C++ in its strings, too."""
-    return [said[1].strip() for said in _ALLOWED.finditer(source)]
+def anywhere(source: str) -> list[tuple[int, str, str]]:
+    """Line, word and argument of comments, those of CUDA C++ in a file's strings included."""
+    return [
+        (source.count("\n", 0, said.start()) + 1, said[1].lower(), said[2].strip())
+        for said in _ANYWHERE.finditer(source)
+    ]
 
 
 def comments(source: str) -> list[Directive]:

@@ -24,8 +24,8 @@ UNBOUND = "!"
 
 _NAMESPACES = frozenset({"builtins.globals", "builtins.locals", "sys.modules", "builtins.vars"})
 _READERS = frozenset(
-    "builtins.eval pickle.loads pickle.load marshal.loads marshal.load dill.loads dill.load "
-    "cloudpickle.loads cloudpickle.load runpy.run_path runpy.run_module gc.get_objects "
+    "builtins.eval pickle.load marshal.loads marshal.load dill.load "
+    "cloudpickle.load runpy.run_path runpy.run_module gc.get_objects "
     "inspect.currentframe inspect.stack sys._getframe pydoc.locate pkgutil.resolve_name "
     "importlib.util.module_from_spec importlib.reload types.FunctionType types.ModuleType".split()
 )
@@ -40,6 +40,10 @@ _HANDING_ON = frozenset(
     "staticmethod classmethod property".split()
 ) | {"functools.partial", "functools.partialmethod", "types.MappingProxyType"}
 _OF_CONTAINERS = frozenset("get pop setdefault values items __getitem__ copy".split())
+_PICKLERS = frozenset({"pickle.dumps", "dill.dumps", "cloudpickle.dumps"})
+_UNPICKLERS = frozenset({"pickle.loads", "dill.loads", "cloudpickle.loads"})
+_PICKLED = "pickle()"
+"""Among the origins of what was pickled in the file itself: it comes out as what went in."""
 _REFLECTING = frozenset(
     "__dict__ __getattribute__ __getattr__ __globals__ __builtins__ f_globals f_locals "
     "__subclasses__ __loader__".split()
@@ -342,6 +346,10 @@ class Origins:
             return self._classes(first)
         if called in _READERS:
             return {UNKNOWN}
+        if called in _PICKLERS:
+            return {*given, _PICKLED}
+        if called in _UNPICKLERS:
+            return set(given) - {_PICKLED} if _PICKLED in given else {UNKNOWN}
         if called in _GETTERS:
             names = [self.text(one) for one in node.args]
             return {f"[{name or UNKNOWN}]" for name in names}

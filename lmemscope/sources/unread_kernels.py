@@ -340,7 +340,8 @@ def _functions(nodes: Collection[ast.AST]) -> dict[str, str]:
             for alias in node.names:
                 own = alias.asname or alias.name
                 if alias.name in MAKERS:
-                    found[own] = MAKERS[alias.name]
+                    of_pycuda = (node.module or "").partition(".")[0] == "pycuda"
+                    found[own] = "a PyCUDA kernel" if of_pycuda else MAKERS[alias.name]
                 elif alias.name == "jit" and node.module == "numba.cuda":
                     found[own] = "a Numba kernel"
                 elif alias.name == "Program" and (node.module or "").startswith("cuda.core"):

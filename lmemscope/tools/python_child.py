@@ -52,6 +52,8 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         return decorate
 
     cuda.jit = lazy
+    # A package may leave its kernels out where there is no GPU.
+    cuda.is_available = lambda: True
     namespace, ended = {}, None
     try:
         namespace = _run(request["path"])
@@ -61,7 +63,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
             raise
         said = (str(error).strip().splitlines() or ["no message"])[0]
         ended = f"{type(error).__name__}: {said.rstrip(': ')}"
-    dispatcher, others = _find({**dict(enumerate(made)), **namespace}, request["name"], "py_func")
+    dispatcher, others = _find({**dict(enumerate(made)), **namespace}, request, "py_func")
     signatures = request["signatures"] or given.get(dispatcher.py_func, [])
     if not signatures:
         return {"missing": "signature"}
@@ -135,7 +137,7 @@ def _jit(request: dict[str, Any]) -> dict[str, Any]:
     if not request["signatures"]:
         return {"missing": "signature"}
     namespace = _run(request["path"])
-    kernel, _ = _find(namespace, request["name"], "_func")
+    kernel, _ = _find(namespace, request, "_func")
     types_ = []
     for text in request["signatures"][0].partition("(")[2].rpartition(")")[0].split(","):
         name, bracket, shape = text.strip().partition("[")
@@ -164,19 +166,30 @@ def _run(path: str) -> dict[str, Any]:
     return module.run(path)  # type: ignore[no-any-return]
 
 
-def _find(namespace: dict[Any, Any], name: str, attribute: str) -> tuple[Any, int]:
-    """The kernel of that name, of the module or made by one of its functions, and how many more."""
-    found = {
+def _find(namespace: dict[Any, Any], request: dict[str, Any], attribute: str) -> tuple[Any, int]:
+    """The kernel of that name, of the module or made by one of its functions, and how many more.
+
+    What other modules call by the name is the kernel only where the file itself has none.
+    """
+    name = request["name"]
+    named = {
         id(value): value
         for value in (namespace.get(name), *namespace.values())
         if getattr(getattr(value, attribute, None), "__name__", None) == name
     }
+    path = os.path.abspath(request["path"])
+    own = {key: value for key, value in named.items() if _file(getattr(value, attribute)) == path}
+    found = own or named
     if not found:
         raise LookupError(
             f"{name} is not in the module after it ran: keep the kernel in a module variable"
         )
     first, *others = found.values()
     return first, len(others)
+
+
+def _file(function: Callable[..., Any]) -> str:
+    return os.path.abspath(function.__code__.co_filename)
 
 
 def _evaluated(function: Callable[..., Any], array: dict[str, str]) -> dict[str, Any]:

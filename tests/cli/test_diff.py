@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from lmemscope.exporters import render
 from lmemscope.gate.difference import difference
-from lmemscope.model import Difference
-from tests.support.builders import judged, report
+from lmemscope.model import Cause, Difference
+from tests.support.builders import changed, judged, report
+from tests.support.gate_reports import BROKEN, found, with_figures
+from tests.support.gate_reports import project as recorded
 from tests.support.program import ROOT, run_program
 
 
@@ -37,6 +42,51 @@ def test_architectures_match_only_when_asked() -> None:
     assert {one.change for one in difference(old, new).kernels} == {"added", "removed"}
     (one,) = difference(old, new, ignore_arch=True).kernels
     assert (one.change, one.arch) == ("worse", "sm_80 → sm_90")
+
+
+@pytest.mark.parametrize(
+    ("cause", "now", "before", "after", "change"),
+    [
+        ("dynamic-index", "register-spill", 80, 96, "changed"),
+        ("dynamic-index", "dynamic-index", 80, 96, "worse"),
+        ("dynamic-index", "dynamic-index", 96, 80, "better"),
+        ("register-spill", "dynamic-index", 96, 80, "worse"),
+    ],
+)
+def test_a_larger_frame_is_never_better(
+    cause: Cause, now: Cause, before: int, after: int, change: str
+) -> None:
+    old = with_figures(found("k", before, cause), frame=before)
+    new = with_figures(found("k", after, now), frame=after)
+    ranks = {"dynamic-index": 3, "register-spill": 2}
+    sides = [
+        recorded(a=(changed(one, verdict=replace(one.verdict, rank=ranks[kind])),))
+        for one, kind in ((old, cause), (new, now))
+    ]
+    (one,) = difference(*sides).kernels
+    assert one.change == change
+
+
+@pytest.mark.parametrize("broken_first", [True, False])
+def test_an_input_that_one_side_could_not_analyse_is_not_compared_and_said(
+    broken_first: bool,
+) -> None:
+    sides = [
+        recorded(a=(judged("k"),), b=BROKEN),
+        recorded(a=(judged("k", "volatile"),), b=(judged("o"),)),
+    ]
+    compared = difference(*(sides if broken_first else reversed(sides)))
+    assert [one.kernel for one in compared.kernels] == ["k"]
+    (left,) = compared.not_compared
+    assert (left.input, left.before is None, left.after is None) == (
+        "b.cu",
+        not broken_first,
+        broken_first,
+    )
+    for name in ("table", "markdown", "pr-comment"):
+        shown = render(compared, name)
+        # Seen without opening anything.
+        assert "NVRTC refused b.cu" in re.sub(r"(?s)<details>.*?</details>", "", shown), name
 
 
 @pytest.fixture

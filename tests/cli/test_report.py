@@ -7,15 +7,15 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters import formats, render
 from lmemscope.exporters.json import load_report, parse_report
 from lmemscope.model import Report
+from tests.support.answers import of_sarif
 from tests.support.builders import judged, report
-from tests.support.program import DATA, ROOT, Finished, run_program
+from tests.support.program import ROOT, Finished, run_program
 
 FORMATS = tuple(formats.formats_of(Report))
 
@@ -90,19 +90,12 @@ def test_the_page_is_whole_and_self_contained(shipped: Finished) -> None:
         assert part in page
 
 
-def violations(log: object) -> list[str]:
-    """What the OASIS schema has against a log; see tests/support/data/sarif/README.md."""
-    schema = json.loads((DATA / "sarif" / "sarif-schema-2.1.0.json").read_text())
-    found = jsonschema.Draft4Validator(schema).iter_errors(log)
-    return [f"{'/'.join(map(str, error.path))}: {error.message}" for error in found]
-
-
 @pytest.mark.toolchain
 def test_sarif_is_what_the_published_schema_wants(shipped: Finished, tmp_path: Path) -> None:
     report = parse_report(shipped.out)
     log = json.loads(render(report, "sarif", color=False, width=None, verbose=True))
     assert len(log["runs"][0]["results"]) >= 15
-    assert violations(log) == []
+    assert of_sarif(log) == []
     (tmp_path / "broken.cu").write_text("__global__ void k( {}\n")
     (tmp_path / "h.cu").write_text((ROOT / "kernels" / "histogram.cu").read_text())
     run_program("baseline", ".", cwd=tmp_path)
@@ -111,14 +104,14 @@ def test_sarif_is_what_the_published_schema_wants(shipped: Finished, tmp_path: P
     (run,) = gate_log["runs"]
     assert run["results"][0]["suppressions"]
     assert run["invocations"][0]["toolExecutionNotifications"]
-    assert violations(gate_log) == []
+    assert of_sarif(gate_log) == []
 
 
 def test_the_schema_would_object() -> None:
     log = json.loads(render(report(judged("k")), "sarif", color=False, width=None, verbose=True))
-    assert violations(log) == []
+    assert of_sarif(log) == []
     log["runs"][0]["results"] = [{"level": "fatal"}]
-    assert len(violations(log)) == 2
+    assert len(of_sarif(log)) == 2
 
 
 def test_names_are_escaped() -> None:

@@ -214,3 +214,20 @@ def test_what_was_made_before_an_error_is_read(package: Path) -> None:
     assert len(done.document["units"]) == 2
     (gap,) = [gap for gap in done.document["gaps"] if gap["stage"] == "run"]
     assert "RuntimeError: no GPU" in gap["reason"]
+
+
+def test_a_script_that_only_calls_what_makes_kernels_is_run(tmp_path: Path) -> None:
+    (tmp_path / "makers.txt").write_text(
+        "import cupy\ndef make(n):\n"
+        "    return cupy.ElementwiseKernel('T x', 'T y', f'y = x * {n}', 'scaled')\n"
+    )
+    (tmp_path / "s.py").write_text(
+        "import importlib.machinery as m\nimport importlib.util as u\nimport os\n"
+        "path = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'makers.txt')\n"
+        "spec = u.spec_from_loader('makers', m.SourceFileLoader('makers', path))\n"
+        "made = u.module_from_spec(spec)\nspec.loader.exec_module(made)\n"
+        "made.make(2)\nmade.make(3)\n"
+    )
+    done = run_program("scan", "s.py", "--run-python", "--format", "json", cwd=tmp_path)
+    names = [unit["kernels"][0]["demangled"] for unit in done.document["units"]]
+    assert (done.code, names) == (0, ["scaled", "scaled"])

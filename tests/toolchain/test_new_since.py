@@ -103,7 +103,7 @@ def test_evidence_that_the_base_lacked_too_is_a_note_and_other_evidence_is_not(
     (project / "old.cu").write_text(kernel("old") + template.format(n=1))
     done = check(project)
     assert done.code == 0, done.out
-    assert "1 piece of evidence missing at main already" in done.out
+    assert "review: not checked, as at main: old.cu: [instantiate]" in done.out
     (project / "old.cu").write_text(kernel("old") + "this is no C++\n")
     assert check(project).code == 3
     # So may a file of nothing else, as before.
@@ -184,27 +184,98 @@ def test_what_cannot_be_analysed_at_the_base_is_said(project: Path) -> None:
     assert "old.cu could not be analysed as it was at main" in done.out
 
 
-def test_a_changed_build_file_is_said_for_the_base_has_the_options_of_today(project: Path) -> None:
-    said = "compiled with the options of today"
-    (project / "build").mkdir()
+SIZED = "#ifndef SIZE\n#define SIZE 20\n#endif\n" + kernel("old").replace("20u", "(SIZE)").replace(
+    "20", "SIZE"
+)
+
+
+def build(project: Path, options: str = "") -> None:
+    """A build that git does not know, as CMake leaves it."""
+    (project / "build").mkdir(exist_ok=True)
     (project / "build" / "build.ninja").write_text(
-        "rule cuda\n  command = nvcc -arch=sm_90 -c $in -o $out\n"
+        f"rule cuda\n  command = nvcc -arch=sm_90 {options} -c $in -o $out\n"
         f"build old.o: cuda {project}/old.cu\n"
     )
-    (project / "old.cu").write_text(kernel("old").replace("+= i", "+= i + 1"))
-    assert said not in run_program("check", "build", "--new-since", "main", cwd=project).out
-    (project / "CMakeLists.txt").write_text("project(p CUDA)\n")
-    git(project, "add", "CMakeLists.txt")
-    done = run_program("check", "build", "--new-since", "main", cwd=project)
-    assert (done.code, said in done.out) == (0, True), done.out
 
 
-def test_a_baseline_that_the_branch_edits_is_said(project: Path) -> None:
+def check_build(project: Path) -> Finished:
+    return run_program("check", "build", "--new-since", "main", cwd=project)
+
+
+@pytest.mark.parametrize(
+    ("statement", "options", "code", "said"),
+    [
+        (
+            "target_compile_definitions(p PRIVATE SIZE=24)",
+            "-DSIZE=24",
+            3,
+            "main may not have it, as CMakeLists.txt changed options: -DSIZE=24",
+        ),
+        (
+            "set(CMAKE_BUILD_TYPE Debug)",
+            "",
+            3,
+            "main may not have it, as CMakeLists.txt may have changed options, in set",
+        ),
+        (
+            "target_compile_definitions(p PRIVATE OTHER)",
+            "-DOTHER",
+            0,
+            "note: CMakeLists.txt changed options: -DOTHER",
+        ),
+        ("add_library(q kept.cu)", "", 0, "note: CMakeLists.txt changed, in no option known"),
+    ],
+)
+def test_what_new_options_of_a_build_bring_is_not_taken_for_the_bases(
+    project: Path, statement: str, options: str, code: int, said: str
+) -> None:
+    cmake = "project(p CUDA)\nadd_library(p old.cu)\n"
+    (project / "CMakeLists.txt").write_text(cmake)
+    (project / "old.cu").write_text(SIZED)
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a build")
+    git(project, "branch", "-f", "main")
+    (project / "CMakeLists.txt").write_text(cmake + statement + "\n")
+    build(project, options)
+    done = check_build(project)
+    assert (done.code, said in done.out) == (code, True), done.out
+
+
+def test_the_base_has_its_own_response_files(project: Path) -> None:
+    (project / "flags.txt").write_text("-DOTHER\n")
+    (project / "old.cu").write_text(SIZED)
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a response file")
+    git(project, "branch", "-f", "main")
+    (project / "flags.txt").write_text("-DSIZE=24\n")
+    build(project, f"--options-file {project}/flags.txt")
+    done = check_build(project)
+    assert (done.code, done.out.splitlines()[0]) == (
+        1,
+        "worse: old (old.cu, sm_90): dynamic-index `t`, 96 bytes",
+    )
+
+
+def test_what_only_the_baseline_of_the_branch_accepts_is_missing_evidence(project: Path) -> None:
     run_program("baseline", "old.cu", cwd=project)
     git(project, "add", ".")
     git(project, "commit", "-q", "-m", "a baseline")
     git(project, "branch", "-f", "main")
     (project / "old.cu").write_text(kernel("old", 24))
     run_program("baseline", "old.cu", cwd=project)
-    done = run_program("check", "old.cu", "--new-since", "main", cwd=project)
+    done = check(project)
+    assert done.code == 3
     assert "the baseline differs from that of the merge base with main, on old.cu" in done.out
+    assert "96 bytes at old.cu:3: in the baseline of this change, but not" in done.out
+    assert check(project, "--allow-incomplete").code == 3
+    trusted = check(project, "--trust-configuration")
+    assert trusted.code == 0
+    assert "review: old.cu: old (sm_90): dynamic-index `t`, 96 bytes at old.cu:3" in trusted.out
+
+
+def test_what_became_a_link_is_known_by_its_name(project: Path) -> None:
+    git(project, "mv", "old.cu", "real.cu")
+    (project / "old.cu").symlink_to("real.cu")
+    git(project, "add", ".")
+    done = run_program("check", "old.cu", "--new-since", "main", cwd=project)
+    assert (done.code, "1 finding known" in done.out) == (0, True), done.out

@@ -244,7 +244,8 @@ def test_what_is_no_python_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import cupy\ncupy.RawKernel(\n")
     done = run_program("scan", "x.py", cwd=tmp_path)
     assert done.code == 3
-    assert "x.py is no Python: line 2:" in done.out + done.err
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert f"x.py is no Python {own}: line 2:" in done.out + done.err
 
 
 def test_a_python_file_without_kernels_is_named(tmp_path: Path) -> None:
@@ -408,6 +409,26 @@ class TestNumba:
         assert "window at line 18 has no signature" in done.out + done.err
         assert "--signature 'window(" in done.out + done.err
         assert "bins" in done.out, "the other kernel is analysed"
+
+    def test_a_package_that_has_kernels_only_with_a_gpu(self, tmp_path: Path) -> None:
+        """As stumpy: what would be put in their place without one cannot be compiled."""
+        package = tmp_path / "pkg"
+        package.mkdir()
+        kernel = "@cuda.jit('void(float64[::1])')\ndef k(x):\n    x[0] = core.part(x[1])\n"
+        head = "from numba import cuda\n"
+        (package / "core.py").write_text(
+            f"{head}@cuda.jit(device=True)\ndef part(x):\n    return x * 2\n"
+            f"@cuda.jit('void(float32[::1])')\ndef k(x):\n    x[0] = 1\n"
+        )
+        (package / "gpu.py").write_text(f"{head}from . import core\n{kernel}")
+        (package / "__init__.py").write_text(
+            f"{head}from . import core\nif not cuda.is_available():\n    core.part = None\n"
+        )
+        done = run_program("scan", "pkg/gpu.py", "--run-python", "--format", "json", cwd=tmp_path)
+        (unit,) = done.document["units"]
+        assert unit["failure"] is None
+        assert [one["stage"] for one in unit["gaps"]] == []
+        assert "float64" in " ".join(unit["options"]), "not the other module's of this name"
 
     def test_the_three_ways_out(self, tmp_path: Path) -> None:
         (tmp_path / "r.py").write_text(REFUSED)

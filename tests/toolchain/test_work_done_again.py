@@ -116,11 +116,11 @@ def test_one_edit_is_one_unit(project: Project, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.toolchain
 def test_a_launch_that_appears_elsewhere_is_seen(project: Project) -> None:
     before = project.scan()
-    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 256>>>(a, b); }\n")
+    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 192>>>(a, b); }\n")
     again = project.scan()
     # Its artefacts are kept; what is said of it is not.
-    assert "256 threads" not in advice(before, "k1")
-    assert "256 threads" in advice(again, "k1")
+    assert "192 threads" not in advice(before, "k1")
+    assert "192 threads" in advice(again, "k1")
 
 
 @pytest.mark.toolchain
@@ -153,11 +153,11 @@ def test_a_header_of_the_revision_is_not_the_working_trees(project: Project) -> 
 
 @pytest.mark.toolchain
 def test_launches_of_the_revision_are_not_the_working_trees(project: Project) -> None:
-    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 256>>>(a, b); }\n")
+    project.write("main.cu", "void go(int *a, float *b) { k1<<<1, 192>>>(a, b); }\n")
     project.commit()
     project.scan()
-    assert "256 threads" not in advice(project.at("HEAD~1"), "k1")
-    assert "256 threads" in advice(project.at("HEAD"), "k1")
+    assert "192 threads" not in advice(project.at("HEAD~1"), "k1")
+    assert "192 threads" in advice(project.at("HEAD"), "k1")
 
 
 @pytest.mark.parametrize(
@@ -194,3 +194,39 @@ def test_a_key_names_only_packages_that_can_matter(
     (site / f"{installed}.dist-info").mkdir()
     assert (key() != before) == is_other
     stores.installed_wheels.cache_clear()
+
+
+CUPY = '''import cupy
+twice = cupy.RawKernel(r"""
+#include "shape.h"
+extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= SHAPE; }
+""", "twice", options=("-DOTHER=%d",))
+thrice = cupy.RawKernel("extern \\"C\\" __global__ void thrice(float *x) { *x *= 3; }", "thrice")
+'''
+
+
+@pytest.mark.toolchain
+def test_a_program_of_cupy_is_compiled_when_it_or_its_headers_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source, header = tmp_path / "kernels.py", tmp_path / "shape.h"
+
+    def compiled_now() -> list[str]:
+        settings = Settings(archs=("sm_90",), cache=str(tmp_path / "store"))
+        with WorkerPool(1) as pool:
+            report = run(["kernels.py"], Session(settings, pool))
+        assert [unit.failure for unit in report.units] == [None, None]
+        return [unit.input[len("kernels.py[") : -1] for unit in report.units if not unit.cached]
+
+    source.write_text(CUPY % 1)
+    header.write_text("#define SHAPE 2\n")
+    assert compiled_now() == ["twice", "thrice"]
+    assert compiled_now() == []
+    # Lines of a program are counted within it: what stands elsewhere in the file is no part of it.
+    source.write_text(CUPY % 1 + "\nprint(1)\n")
+    assert compiled_now() == []
+    source.write_text(CUPY % 2)
+    assert compiled_now() == ["twice"]
+    header.write_text("#define SHAPE 4\n")
+    assert compiled_now() == ["twice"]

@@ -43,7 +43,8 @@ class Divergence:
         """The part of a warp's lanes that is taken to execute an instruction together."""
         number = self._dataflow.flow.block_of(index)
         if number not in self._active:
-            parting = sum(map(self._parts, self._dataflow.control.deciding(number)))
+            deciding = self._dataflow.control.deciding(number)
+            parting = sum(self._parts(one) and not self._is_guard(one) for one in deciding)
             self._active[number] = max(_LEAST, _LEFT**parting)
         return self._active[number]
 
@@ -55,6 +56,20 @@ class Divergence:
                 self._dataflow.uniformity(one, index) != "uniform" for one in registers
             )
         return self._parting[number]
+
+    def _is_guard(self, number: int) -> bool:
+        """Whether a block ends a kernel for threads that have nothing to do, by their numbers.
+
+        Whole warps go one way, but for one of the grid.
+        """
+        blocks = self._dataflow.flow.blocks
+        index, registers = self._dataflow.control.condition(number)
+        ends = any(
+            not blocks[way].successors and blocks[way].end - blocks[way].start == 1
+            for way in blocks[number].successors
+        )
+        levels = {self._dataflow.uniformity(one, index) for one in registers}
+        return ends and levels <= {"uniform", "lane-varying"}
 
     def _is_conditional(self, block: Block) -> bool:
         last = self._dataflow.body.instructions[block.end - 1]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
-from lmemscope.model import LocalAccess
+from lmemscope.model import KernelFacts
 
 _WORD = 4
 
@@ -30,16 +30,21 @@ class Selection(NamedTuple):
 
 
 def promoted(
-    flow: ModuleFlow, functions: Iterable[str], accesses: Iterable[LocalAccess]
+    flow: ModuleFlow, functions: Iterable[str], facts: KernelFacts
 ) -> Mapping[int, Selection]:
     """The promoted accesses by PTX line.
+
+    Of an object that is in local memory still, what has no machine instruction was loaded or is
+    overwritten beside it, and costs nothing.
 
     Args:
         flow: of the module.
         functions: of a kernel.
-        accesses: of the kernel's machine code, those through generic addresses included.
+        facts: the kernel's, with the accesses of its machine code.
     """
-    left = {access.ptx_line for access in accesses}
+    left = {access.ptx_line for access in facts.accesses}
+    touched = {number for access in facts.accesses for number in access.touched}
+    in_memory = {(facts.objects[one].function, facts.objects[one].offset) for one in touched}
     found: dict[int, Selection] = {}
     for name in functions:
         objects = flow.objects(name)
@@ -48,7 +53,10 @@ def promoted(
         for index, one in enumerate(objects.body.instructions):
             if is_local_access(one.opcode) and one.line not in left:
                 access = objects.access_at.get(index)
-                found[one.line] = Selection() if access is None else _selection(objects, access)
+                pointees = access.pointees if access is not None else ()
+                is_left = any((name, pointee.offset) in in_memory for pointee in pointees)
+                chosen = _selection(objects, access) if access is not None else Selection()
+                found[one.line] = Selection() if is_left else chosen
     return found
 
 

@@ -14,27 +14,10 @@ from functools import cached_property
 from lmemscope.analysis.ptx.forms import Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
-from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
+from lmemscope.analysis.ptx.trips import Trips
 
-
-def largest_parameters(
-    objects: FunctionObjects, extents: Mapping[int, Sequence[int]] | None = None
-) -> dict[str, int]:
-    """The largest number of each parameter that an array bounds, where that is few turns of a loop.
-
-    Args:
-        objects: of a kernel.
-        extents: of its arrays of several dimensions, by their offsets: a loop that goes through a
-            row ends with the row. Without them an array is one row.
-    """
-    walks = Walks(objects, extents or {})
-    found: dict[str, int] = {}
-    for loop, turns in walks.turns().items():
-        for name in walks.trips.parameters(loop):
-            largest = walks.largest(name, loop, turns)
-            if largest is not None:
-                found[name] = min(largest, found.get(name, largest))
-    return found
+_LARGEST = 64
+"""A parameter that may be larger is not taken to fill its array: most that bound a loop do not."""
 
 
 def touched(objects: FunctionObjects, place: int) -> int | None:
@@ -81,7 +64,8 @@ class Walks:
 
     Attributes:
         objects: of the function.
-        extents: of its arrays, by their offsets.
+        extents: of its arrays of several dimensions, by their offsets: a loop that goes through a
+            row ends with the row. Without them an array is one row.
     """
 
     objects: FunctionObjects
@@ -92,6 +76,7 @@ class Walks:
         """How often its loops run."""
         return self.objects.dataflow.trips
 
+    @cached_property
     def turns(self) -> Mapping[Loop, int]:
         """How often each loop can run at most before an access is outside of its array."""
         found: dict[Loop, int] = {}
@@ -106,9 +91,20 @@ class Walks:
                     found[loop] = min(turns, found.get(loop, turns))
         return found
 
+    def largest_parameters(self) -> dict[str, int]:
+        """The largest number of each parameter that an array bounds, where that is few turns of a
+        loop."""
+        found: dict[str, int] = {}
+        for loop, turns in self.turns.items():
+            for name in self.trips.parameters(loop):
+                largest = self.largest(name, loop, turns)
+                if largest is not None:
+                    found[name] = min(largest, found.get(name, largest))
+        return found
+
     def largest(self, name: str, loop: Loop, turns: int) -> int | None:
         """The largest number with which a loop runs no more often; None where any number serves."""
-        for number in range(1, int(UNKNOWN)):
+        for number in range(1, _LARGEST):
             count = self.trips.count_with(loop, {name: number})
             if count is not None and count > turns:
                 return number - 1

@@ -58,6 +58,8 @@ class Dataflow(Definitions):
         self._in_order = False
         self._counts: Trips | None = None
         self._largest: Mapping[str, int] = {}
+        self._limits: Mapping[int, float] | None = None
+        self._factors: Mapping[int, float] | None = None
         self._cases: Cases | None = None
 
     @property
@@ -90,16 +92,19 @@ class Dataflow(Definitions):
         """How often its loops run."""
         if self._counts is None:
             parts = (self.values, self.control, self.affine, self.conditions)
-            self._counts = Trips(self, *parts, self._largest)
+            self._counts = Trips(
+                self, *parts, self._largest, limits=self._limits, factors=self._factors
+            )
         return self._counts
 
-    def bound(self, largest: Mapping[str, int]) -> None:
-        """Take parameters to be the largest numbers that they can be, where loops are weighted.
-
-        Args:
-            largest: the numbers, by the parameters' PTX names.
-        """
-        self._largest = dict(largest)
+    def bound(
+        self,
+        largest: Mapping[str, int],
+        limits: Mapping[int, float] | None = None,
+        factors: Mapping[int, float] | None = None,
+    ) -> None:
+        """Say how often loops run that do not show it; the arguments are those of `Trips`."""
+        self._largest, self._limits, self._factors = dict(largest), limits, factors
         self._counts = self._cases = None
 
     def weight(self, index: int) -> float:

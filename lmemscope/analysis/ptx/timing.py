@@ -7,11 +7,15 @@ the code that ptxas makes of them for sm_90, the path that is taken without deno
 
 from __future__ import annotations
 
-from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_body import Instruction, number_of
 from lmemscope.formats.ptx_isa import space_of
 from lmemscope.model import Pipe, Stall
 
 _INTEGER = frozenset("i u s b".split())
+_EITHER = frozenset(("add", "sub", "mul", "mad"))
+"""Integer arithmetic that ptxas gives to the FMA pipe (``IMAD``) where the integer one is busy, as
+it does shifts by a constant, so that the schedulers' slots bound it: of what 125 versions executed
+on an H200, it was half."""
 _CALL = 12
 """Instructions that a call takes beside the function: arguments, saves, the return."""
 _DIVISION_32, _DIVISION_64 = 16, 60
@@ -64,9 +68,12 @@ def executed(instruction: Instruction) -> tuple[tuple[Pipe, int], ...]:
     if type_[:1] == "f" or type_[:2] == "bf":
         is_logic = unit in ("selection", "comparison")
         return (("integer" if is_logic else "fp32", 1),)
+    operation = instruction.operation
+    is_scaled = operation == "shl" and number_of(instruction.operands[-1]) is not None
+    pipe: Pipe = "none" if operation in _EITHER or is_scaled else "integer"
     if type_.endswith("64") and row.doubles:
-        return (("integer", 1 if row.fuses == "scales" and "hi" in parts else 2),)
-    return (("integer", 1),)
+        return ((pipe, 1 if row.fuses == "scales" and "hi" in parts else 2),)
+    return ((pipe, 1),)
 
 
 def waited_for(instruction: Instruction) -> Stall | None:

@@ -10,36 +10,28 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 from lmemscope.analysis.ptx.affine import Affine
-from lmemscope.analysis.ptx.conditions import (
-    Comparison,
-    Compound,
-    Condition,
-    Conditions,
-    Leaf,
-    Truth,
-    deciding,
-)
+from lmemscope.analysis.ptx.conditions import Comparison, Conditions, deciding
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.doublings import Doublings
+from lmemscope.analysis.ptx.endings import Endings
 from lmemscope.analysis.ptx.forms import Form, Given, Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.known_numbers import KnownNumbers, parameter_name
 from lmemscope.analysis.ptx.origins import Origin, Origins
-from lmemscope.analysis.ptx.values import Join, Values
+from lmemscope.analysis.ptx.values import Values
 from lmemscope.formats.ptx_body import Instruction, number_of
 
 UNKNOWN = 32.0
 """Times that a loop runs whose count is not known (docs/fix.md)."""
+_NESTED = 8.0
+"""The same of a loop within another: what is searched or shifted in each iteration is short.
+Chosen on measured speed-ups (`benchmarks/model.py`)."""
 _MOST = 1 << 16
 _STEPS = 64
 """The largest step, and mask, of an unrolled loop."""
-_ENDLESS = 1 << 30
-"""What no loop that could be unrolled counts to: a limit for the type rather than for the loop."""
-_LARGEST = 4096
-"""Masks above this round a run-time count to whole steps of an unrolled loop: no maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +63,9 @@ class Trips:
         code: the function.
         values, control, affine, conditions: its own.
         largest: numbers that parameters are at most, by their PTX names; they are taken to be it.
+        limits: iterations after which a loop leaves an array that it walks, by its header; a loop
+            whose count is not known exactly runs no further.
+        factors: by header, how many times as often such a loop runs as would be taken otherwise.
     """
 
     def __init__(
@@ -81,16 +76,20 @@ class Trips:
         affine: Affine,
         conditions: Conditions,
         largest: Mapping[str, int] | None = None,
+        *,
+        limits: Mapping[int, float] | None = None,
+        factors: Mapping[int, float] | None = None,
     ) -> None:
         self._code, self._values, self._control = code, values, control
         self._affine, self._conditions = affine, conditions
         self._origins = Origins(code, values, control, affine)
+        self._endings = Endings(code, values, control, affine, conditions, self._origins)
         self._numbers = KnownNumbers(code, affine, conditions)
         self._largest = dict(largest or {})
+        self._limits, self._factors = limits or {}, factors or {}
         self._loops = {loop.header: loop for loop in code.flow.loops}
         self._weights: dict[int, float] = {}
         self._constants: dict[int, int | None] = {}
-        self._constant: dict[int, bool] = {}
         self._ended: dict[int, list[_Test]] = {}
 
     def weight(self, index: int, headers: Collection[int] | None = None) -> float:
@@ -109,9 +108,20 @@ class Trips:
     def count(self, loop: Loop) -> float:
         """How often a loop's body runs each time it is reached."""
         if loop.header not in self._weights:
-            found = [count for test in self._tests(loop) for count in self._until(test, loop)]
-            self._weights[loop.header] = max(min(found), 1.0) if found else UNKNOWN
+            self._weights[loop.header] = self._estimated(loop)
         return self._weights[loop.header]
+
+    def source_count(self, loop: Loop) -> float:
+        """How often the loop of the source runs that a loop was made of, by unrolling or not."""
+        return self.count(loop) * self._unrolled(loop)
+
+    def exits(self, loop: Loop) -> int:
+        """Ways out of a loop that the line has which its way back is of: a copy of its body each,
+        where a loop that counts by no constant was unrolled."""
+        instructions = self._code.body.instructions
+        ends = [self._code.flow.blocks[one].end - 1 for one in self._control.leaving(loop)]
+        own = instructions[min(loop.latches)].loc
+        return sum(own is not None and instructions[end].loc == own for end in ends)
 
     def written_out(self, loop: Loop) -> int | None:
         """Instructions that a loop is when each iteration stands for itself, at most.
@@ -153,14 +163,8 @@ class Trips:
         return self._constants[loop.header]
 
     def is_constant(self, loop: Loop) -> bool:
-        """Whether some test in every iteration ends the loop after a constant number of them.
-
-        Other exits may end it sooner: unrolled with a guard, its indices are constants still. What
-        it counts may be made of what other loops count, which have to end so too.
-        """
-        if loop.header not in self._constant:
-            self._find_constant(loop)
-        return self._constant[loop.header]
+        """Whether counting alone ends a loop after a constant number of iterations at most."""
+        return self._endings.is_constant(loop)
 
     def parameters(self, loop: Loop) -> set[str]:
         """Parameters that a loop begins or ends with, perhaps with constants added and the like."""
@@ -172,6 +176,63 @@ class Trips:
                 if len(made_of) == len(places) == 1:
                     found |= set(map(parameter_name, places))
         return found
+
+    def _estimated(self, loop: Loop) -> float:
+        """The count of a loop, within its array and as often as it was told where that is none."""
+        limit, factor = self._limits.get(loop.header), self._factors.get(loop.header)
+        if limit is None and factor is None:
+            return self._find(loop)
+        exact = self.exact_count(loop)
+        if exact is not None:
+            return exact
+        found = self._find(loop)
+        if limit is not None:
+            # From anywhere to anywhere of it within another loop: half of it on average.
+            found = min(found, (limit + 1) / 2 if self._is_nested(loop) else limit)
+        return max(1.0, found * (factor or 1.0))
+
+    def _find(self, loop: Loop) -> float:
+        """The count of a loop as its tests show it, or what is taken for it."""
+        tests = self._tests(loop)
+        found = [count for test in tests for count in self._until(test, loop)]
+        if not found:
+            found = self._doubled(loop)
+        return max(min(found), 1.0) if found else self._unknown(loop)
+
+    def _unknown(self, loop: Loop) -> float:
+        """How often a loop is taken to run where nothing tells."""
+        is_called = self._code.function.kind == "function"
+        return _NESTED if is_called or self._is_nested(loop) else UNKNOWN
+
+    def _is_nested(self, loop: Loop) -> bool:
+        """Whether a loop is within another."""
+        around = self._control.loops_of.get(self._code.flow.block_of(loop.header), ())
+        return any(one.header != loop.header for one in around)
+
+    def _doubled(self, loop: Loop) -> list[float]:
+        """Iterations of a loop whose counter is multiplied or divided by a power of two."""
+        doublings = Doublings(self._code, self._values, self._control)
+        known = self._known_in(loop, self._largest, weighted=True)
+        for test in self._tests(loop):
+            compares = test.compares
+            operands = (compares.first, compares.second)
+            for operand, (_, bound) in zip(operands, test.sides(), strict=True):
+                counter = doublings.counter(self._values.read(compares.index, operand), loop)
+                if counter is None:
+                    continue
+                begin = counter.start
+                start = self._number(self._affine.of(begin), known) if begin is not None else None
+                return [counter.turns(start, self._number(bound, known), UNKNOWN)]
+        return []
+
+    def _unrolled(self, loop: Loop) -> int:
+        """How many iterations of the source one of a loop is."""
+        own = Iteration(loop.header)
+        for test in self._tests(loop):
+            for counter, _ in test.sides():
+                if counter.factor(own):
+                    return self._copies(loop, min(abs(counter.factor(own)), _STEPS))
+        return 1
 
     def _tests(self, loop: Loop) -> list[_Test]:
         """The comparisons that may end a loop, of what every iteration comes to."""
@@ -239,33 +300,18 @@ class Trips:
     ) -> float | None:
         """Iterations until a test ends a loop; None where it would not, or nothing tells."""
         own = Iteration(loop.header)
-        steps = test.first.factor(own), test.second.factor(own)
         first, second = (
             self._number(form.without(own), known) for form in (test.first, test.second)
         )
-        if first is None or second is None or steps[0] == steps[1]:
-            return None
-        # No comparison changes but where one side comes to the other, or to where it wraps.
-        meeting = (second - first) / (steps[0] - steps[1])
-        if first % 1 or second % 1:
-            # The mean of what goes on as long as the sides are equal is one iteration more.
-            return max(0.0, meeting + (test.compares.of(0, 0) is not test.when)) + test.is_last
-        near = [meeting]
-        if test.compares.is_unsigned:
-            near += [-at / step for at, step in zip((first, second), steps, strict=True) if step]
-        turns = {0, *(int(at) + more for at in near for more in (0, 1, 2) if 0 <= at < _MOST)}
-        for passed in sorted(turns):
-            ends = first + steps[0] * passed, second + steps[1] * passed
-            if test.compares.of(*ends) is test.when:
-                fits = test.first.fits(ends[0]) and test.second.fits(ends[1])
-                return float(passed + test.is_last) if fits else None
-        return None
+        return None if first is None or second is None else _turns(test, own, first, second)
 
     def _until(self, test: _Test, loop: Loop) -> Iterator[float]:
         """Iterations until a test ends the loop, as far as anything tells."""
         own = Iteration(loop.header)
         known = self._known_in(loop, self._largest, weighted=True)
         count = self._passed(test, loop, known)
+        if count is None:
+            count = _apart(test, own)
         for counter, bound in test.sides() if count is None else ():
             if not counter.factor(own):
                 continue
@@ -288,7 +334,8 @@ class Trips:
                 yield min(UNKNOWN, max(limit / 2, 1.0)) / step
             elif (copies := self._copies(loop, step)) > 1:
                 # What it leaves over runs in the remainder, and both together as often as before.
-                yield (UNKNOWN - (copies - 1) / 2) / copies
+                turns = self._unknown(loop)
+                yield max(1.0, turns - (copies - 1) / 2) / copies
             return
         if count is not None:
             yield count
@@ -343,92 +390,39 @@ class Trips:
                 found[mask, frozenset(one.header for one in loops), told] = None
         return tuple(found)
 
-    def _find_constant(self, loop: Loop) -> None:
-        """Find out of a loop, and of those that it needs, whether they are constant."""
-        ways: dict[int, list[frozenset[int]]] = {}
-        work = [loop.header]
-        while work:
-            header = work.pop()
-            if header not in ways:
-                ways[header] = self._endings(self._loops[header])
-                work += [one for needed in ways[header] for one in needed]
-        found: set[int] = set()
-        while more := {
-            header
-            for header in ways.keys() - found
-            if any(needed <= found for needed in ways[header])
-        }:
-            found |= more
-        self._constant |= {header: header in found for header in ways}
 
-    def _endings(self, loop: Loop) -> list[frozenset[int]]:
-        """Ways in which counting alone ends a loop: each needs some loops to be constant."""
-        return [
-            needed
-            for index, register, when in self._control.endings(loop)
-            for needed in self._ends(self._conditions.read(index, register), loop, when=when)
-        ]
+def _turns(test: _Test, own: Iteration, first: float, second: float) -> float | None:
+    """Iterations until a test ends a loop whose sides begin with two numbers; None if it does not.
 
-    def _ends(self, condition: Condition, loop: Loop, *, when: bool) -> list[frozenset[int]]:
-        """Ways in which counting alone makes a condition ``when`` sooner or later."""
-        if isinstance(condition, Comparison):
-            return self._compares(condition, loop)
-        if isinstance(condition, Compound) and condition.join != "odd":
-            parts = [self._ends(one, loop, when=when) for one in condition.parts]
-            if (condition.join == "any") == when:
-                return [needed for ways in parts for needed in ways]
-            return [frozenset().union(*ways) for ways in product(*parts)]
-        if not isinstance(condition, Leaf) or condition.value is None:
-            return []
-        join, when = self._values.join(condition.value), when == condition.holds
-        return self._ends_by_choice(join, loop, when=when) if join is not None else []
+    Args:
+        test: which.
+        own: the loop's iteration.
+        first, second: what the test compares in the first iteration.
+    """
+    steps = test.first.factor(own), test.second.factor(own)
+    if steps[0] == steps[1]:
+        return None
+    # No comparison changes but where one side comes to the other, or to where it wraps.
+    meeting = (second - first) / (steps[0] - steps[1])
+    if first % 1 or second % 1:
+        # The mean of what goes on as long as the sides are equal is one iteration more.
+        return max(0.0, meeting + (test.compares.of(0, 0) is not test.when)) + test.is_last
+    near = [meeting]
+    if test.compares.is_unsigned:
+        near += [-at / step for at, step in zip((first, second), steps, strict=True) if step]
+    turns = {0, *(int(at) + more for at in near for more in (0, 1, 2) if 0 <= at < _MOST)}
+    for passed in sorted(turns):
+        ends = first + steps[0] * passed, second + steps[1] * passed
+        if test.compares.of(*ends) is test.when:
+            fits = test.first.fits(ends[0]) and test.second.fits(ends[1])
+            return float(passed + test.is_last) if fits else None
+    return None
 
-    def _ends_by_choice(self, join: Join, loop: Loop, *, when: bool) -> list[frozenset[int]]:
-        """The same of a predicate that a counter makes constant: ``i < 9 && data[i] > d``."""
-        incoming = self._values.incoming(join)
-        ends = {
-            before
-            for before, value in incoming.items()
-            if value is not None and self._conditions.of(value) == Truth(when)
-        }
-        if self._control.loop_at.get(join.block) is loop:
-            # A counter to two can become a flag: set before the loop, and taken back in it.
-            is_taken_back = ends >= incoming.keys() & self._control.blocks_of(loop)
-            return [frozenset()] if is_taken_back else []
-        if join.block in self._control.loop_at or not ends:
-            return []
-        for block in sorted(self._control.choosing(join.block, incoming, None)):
-            index, registers = self._control.condition(block)
-            for register in registers:
-                chosen_by = self._conditions.read(index, register)
-                if isinstance(chosen_by, Comparison):
-                    return self._compares(chosen_by, loop)
-        return []
 
-    def _compares(self, one: Comparison, loop: Loop) -> list[frozenset[int]]:
-        """The same of a counter of the loop that is compared with what has a constant maximum."""
-        first, second = (self._affine.read(one.index, given) for given in (one.first, one.second))
-        if first is None or second is None:
-            return []
-        if any(abs(form.number or 0) >= _ENDLESS for form in (first, second)):
-            return []
-        own = Iteration(loop.header)
-        apart = first.plus(second, -1)
-        if apart.terms.keys() == {own} and apart.constant / apart.factor(own) > 0:
-            return []  # It goes away from its end.
-        for counter, bound in ((first, second), (second, first)):
-            made_of = self._origins.of(counter)
-            limit = frozenset() if self._has_maximum(bound) else self._origins.of(bound)
-            if own in made_of and own not in limit:
-                others = (made_of | limit) - {own}
-                headers = {term.header for term in others if isinstance(term, Iteration)}
-                return [frozenset(headers)] if len(headers) == len(others) else []
-        return []
+def _apart(test: _Test, own: Iteration) -> float | None:
+    """Iterations from a value that is not known to the same with a number added; None if not so.
 
-    def _has_maximum(self, form: Form) -> bool:
-        """Whether it is the minimum with a constant, the remainder of one, or masked with one."""
-        one = self._instruction(next(iter(form.terms))) if len(form.terms) == 1 else None
-        if one is None or not one.isa.bounds or one.predicate is not None:
-            return False
-        numbers = map(number_of, one.operands[1:])
-        return any(number is not None and 0 <= number <= _LARGEST for number in numbers)
+    That value is taken to be far from where registers wrap.
+    """
+    apart = test.first.plus(test.second, -1).without(own).number
+    return None if apart is None else _turns(test, own, float(_MOST + apart), float(_MOST))

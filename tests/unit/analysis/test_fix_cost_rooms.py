@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.rooms import Walks, largest_parameters
+from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of, works_of
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.model import PIPES, Work
+from lmemscope.model import PIPES, LoopCounts, LoopTurns, Work
 from tests.support.builders import attributed, depot, layers, program
 
 WALK = """{depot}
@@ -51,7 +51,8 @@ def walk(
 
 def work(body: str, largest: dict[str, int] | None = None) -> Work:
     given = layers(program(body), frame=80)
-    found = work_of(given, attributed(given), largest)
+    told = LoopCounts("k", tuple(largest.items())) if largest is not None else None
+    found = work_of(given, attributed(given), told)
     assert found is not None
     return found
 
@@ -118,7 +119,48 @@ def test_a_bound_that_is_loaded_is_no_parameter() -> None:
         "mov.u32 %i, 0;", "ld.param.u64 %d, [k_param_0];\nld.u32 %m, [%d];\nmov.u32 %i, 0;"
     )
     assert work(body).largest == ()
-    assert turns(body) == UNKNOWN
+    assert turns(body) == 6  # The array has no more.
+    assert turns(body.replace("depot0[24]", "depot0[4096]")) == UNKNOWN
+
+
+def lined(body: str, line: int) -> str:
+    """A program whose loop ends on a line of the source."""
+    return body.replace("@%p bra $L1;", f".loc 1 {line} 5\n@%p bra $L1;")
+
+
+def test_a_loop_of_a_rewriting_runs_as_often_as_that_of_the_line_in_the_original() -> None:
+    """By the text of the line: a rewriting moves lines, and takes away the array that tells."""
+    source = ["", "for (int i = 0; i < *d; ++i) {", "  for (int  i = 0; i<*d; ++i) f(i);"]
+    loaded = "ld.param.u64 %d, [k_param_0];\nld.u32 %m, [%d];\nmov.u32 %i, 0;"
+    original = walk(bound="%m").replace("mov.u32 %i, 0;", loaded)
+    given = layers(program(lined(original, 2)), frame=80)
+    own = work_of(given, attributed(given), None, (), lambda file: source)
+    assert own is not None
+    assert own.loops == (LoopTurns("for(inti=0;i<*d;++i)", 6.0, 1),)
+    without = walk(bound="%m", access="").replace("mov.u32 %i, 0;", loaded)
+    for line, expected in ((3, 6), (1, UNKNOWN)):
+        changed = layers(program(lined(without, line)), frame=80)
+        told = LoopCounts("k", own.largest, own.loops)
+        found = work_of(changed, attributed(changed), told, (), lambda file: source)
+        assert found is not None
+        assert found.pipes[PIPES.index("fp32")] == expected
+
+
+def test_a_rewriting_whose_loop_is_unrolled_with_its_ways_out_runs_it_less_often() -> None:
+    """As ``#pragma unroll 4`` of ``for (; i < n; i += blockDim.x)``: each copy asks again."""
+    asked = "add.s32 %i, %i, %s;\n.loc 1 1 5\nsetp.ge.s32 %p, %i, %n;\n@%p bra $L9;\n.loc 1 2 5\n"
+    body = "fma.rn.f32 %f, %f, %f, %f;\n"
+    back = "add.s32 %i, %i, %s;\n.loc 1 1 5\nsetp.lt.s32 %q, %i, %n;\n@%q bra $L1;\n$L9:\nret;"
+    start = "ld.param.u32 %n, [k_param_1];\nmov.u32 %s, %ntid.x;\nmov.u32 %i, %tid.x;\n$L1:\n"
+    source = ["for (int i = t; i < n; i += s)"]
+    told, found = None, list[float]()
+    for copies in (0, 3):
+        given = layers(program(f"{start}{(body + asked) * copies}{body}{back}"))
+        own = work_of(given, attributed(given), told, (), lambda file: source)
+        assert own is not None
+        told = told or LoopCounts("k", own.largest, own.loops)
+        found.append(own.pipes[PIPES.index("fp32")])
+    assert found == [UNKNOWN, UNKNOWN]
 
 
 def test_a_row_of_a_matrix_is_what_its_outer_loop_moves_by() -> None:
@@ -174,10 +216,10 @@ def test_a_loop_over_a_row_ends_with_the_row() -> None:
     body = walk(72, begin=0).replace("[%a]", "[%a+24]")
     objects = ModuleFlow(program(body)).objects("k")
     assert objects is not None
-    assert largest_parameters(objects) == {"k_param_1": 12}
-    assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 6}
-    assert largest_parameters(objects, {0: (6, 3)}) == {"k_param_1": 3}
-    assert largest_parameters(objects, {0: (5, 5)}) == {"k_param_1": 12}  # of another size
+    assert Walks(objects, {}).largest_parameters() == {"k_param_1": 12}
+    assert Walks(objects, {0: (3, 6)}).largest_parameters() == {"k_param_1": 6}
+    assert Walks(objects, {0: (6, 3)}).largest_parameters() == {"k_param_1": 3}
+    assert Walks(objects, {0: (5, 5)}).largest_parameters() == {"k_param_1": 12}  # of another size
 
 
 def test_a_loop_down_an_array_begins_where_it_does() -> None:
@@ -186,8 +228,8 @@ def test_a_loop_down_an_array_begins_where_it_does() -> None:
     objects = ModuleFlow(program(body)).objects("k")
     assert objects is not None
     walks = Walks(objects, {})
-    assert list(walks.turns().values()) == [4]
-    assert list(Walks(objects, {0: (2, 3)}).turns().values()) == [1]
+    assert list(walks.turns.values()) == [4]
+    assert list(Walks(objects, {0: (2, 3)}).turns.values()) == [1]
 
 
 def test_a_place_behind_branches_that_agree_is_known() -> None:
@@ -206,7 +248,7 @@ def test_a_place_behind_branches_that_agree_is_known() -> None:
     ):
         objects = ModuleFlow(program(changed)).objects("k")
         assert objects is not None
-        assert list(Walks(objects, {}).turns().values()) == [turns_]
+        assert list(Walks(objects, {}).turns.values()) == [turns_]
 
 
 @pytest.mark.parametrize("bits", ["-1", "99999999999"])
@@ -223,7 +265,7 @@ def test_a_column_is_what_a_loop_over_rows_takes() -> None:
     body = walk(72, width=24).replace("[%a]", "[%a+8]")
     objects = ModuleFlow(program(body)).objects("k")
     assert objects is not None
-    assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 3}
+    assert Walks(objects, {0: (3, 6)}).largest_parameters() == {"k_param_1": 3}
 
 
 def test_a_member_of_a_parameter_is_told_from_others() -> None:
@@ -244,7 +286,9 @@ def test_a_copy_of_a_static_kernel_has_the_numbers_of_the_original() -> None:
     given = layers(program(walk(4096)))
     facts = [attributed(given)]
     for name, told, expected in (("k", "k", 6), ("k", "other", UNKNOWN)):
-        (work_,) = works_of(given, facts, facts, [(told, [(f"{told}_param_1", 6)])]).values()
+        (work_,) = works_of(
+            given, facts, facts, [LoopCounts(told, ((f"{told}_param_1", 6),))], lambda file: ()
+        ).values()
         assert work_ is not None
         assert work_.pipes[PIPES.index("fp32")] == expected, name
     assert stable_name(own) == stable_name(copy)

@@ -32,7 +32,7 @@ UNSAVED: list[tuple[type[Any], type[Any], str]] = [
     (model.Rewriting, fix_document.CandidateDocument, "base edits promises room takes version"),
     # Of a finding, what tells which one it is.
     (model.GateResult, gate_document.GateDocument, ""),
-    (model.GateFailure, gate_document.GateFailureDocument, "finding is_bounded route"),
+    (model.GateFailure, gate_document.GateFailureDocument, "bound finding is_bounded route"),
     (model.Accepted, gate_document.AcceptedDocument, "finding in_source"),
 ]
 
@@ -119,4 +119,9 @@ def test_the_gate_and_a_difference_are_written_as_their_schemas_say() -> None:
     assert decode(written.encode(), gate_document.GateDocument).failures[0].cause == "dynamic-index"
     empty = model.Difference((), ())
     document = json.loads(formats.render(empty, "json"))
-    assert document == {"schema": "lmemscope.diff/1", "toolchain": [], "kernels": []}
+    assert document == {
+        "schema": "lmemscope.diff/1",
+        "toolchain": [],
+        "kernels": [],
+        "not_compared": [],
+    }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterator
 
 import pytest
 
+from lmemscope.formats import containers
 from lmemscope.formats.containers import Images, budget_for, read_images
 from lmemscope.formats.fatbin import Budget, unpack
 from tests.support.device_containers import (
@@ -173,3 +175,48 @@ def test_a_member_with_another_checksum_is_damaged() -> None:
     (one,) = found(bytes(data))
     assert one.problem is not None
     assert one.problem.stage == "zip"
+
+
+IMAGES = fatbin(entry(cubin(80), 80), entry(cubin(90), codec=ZSTD)), fatbin(entry(cubin(100), 100))
+LIBRARIES = {
+    "sections": host_object((".text", b"code" * 9), (FATBIN, IMAGES[0] + bytes(8) + IMAGES[1])),
+    "relocatable": host_object(("__nv_relfatbin", IMAGES[1])),
+    "among other data": host_object((".rodata", bytes(24) + IMAGES[0] + b"and" + cubin() + b"so")),
+    "the magic alone": host_object((".text", fatbin()[:8] + b"\xff" * 24 + bytes(40))),
+    "far apart": host_object(
+        (FATBIN, IMAGES[0]), (".data", bytes(20000)), (".nv.fatbin", IMAGES[1])
+    ),
+}
+
+
+def test_a_large_library_in_a_package_gives_the_same_and_is_not_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = package(*LIBRARIES.items())
+
+    def images() -> Iterator[tuple[str, bytes, int]]:
+        """Path, bytes, and how many bytes are held for it."""
+        budget = budget_for(len(data))
+        for one in found(data):
+            assert one.problem is None
+            for image in one.entries:
+                yield one.path, bytes(unpack(image, budget)), len(bytes(image.stored.obj))
+
+    whole = list(images())
+    assert len(whole) == 10
+    monkeypatch.setattr(containers, "LARGE", 0)
+    monkeypatch.setattr(containers, "WINDOW", 512)
+    streamed = list(images())
+    assert [one[:2] for one in streamed] == [one[:2] for one in whole]
+    most = len(LIBRARIES["far apart"])
+    assert max(held for _, _, held in whole) >= most > 8 * max(held for _, _, held in streamed)
+
+
+@pytest.mark.parametrize("cut", range(8, 400, 56))
+def test_damage_in_a_large_library_is_said(monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
+    section = fatbin(entry(cubin(80)), entry(cubin(90)))
+    library = host_object((FATBIN, section))
+    end = library.index(section) + len(section)
+    monkeypatch.setattr(containers, "LARGE", 0)
+    read = found(package(("cut.so", library[: end - cut])))
+    assert [one.problem.stage for one in read if one.problem is not None] == ["fatbin"]

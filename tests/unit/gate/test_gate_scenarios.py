@@ -24,7 +24,6 @@ from lmemscope.exporters import render
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.layout import summary
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
 from lmemscope.gate.difference import difference
 from lmemscope.model import (
@@ -42,16 +41,11 @@ from lmemscope.model import (
     KernelReport,
     Limit,
     Policy,
-    PtxasFacts,
     Report,
     SiteClass,
     SiteSplit,
     SourceLocation,
-    Tool,
-    UnitReport,
-    by_name,
 )
-from lmemscope.sources.cuda import read_cuda_source
 from tests.support.builders import (
     NOTHING,
     call,
@@ -64,6 +58,15 @@ from tests.support.builders import (
     kernel_with,
     program,
 )
+from tests.support.gate_reports import (
+    BROKEN,
+    TEMPLATES,
+    found,
+    known,
+    project,
+    reported,
+    with_figures,
+)
 
 EXPECT = "// lmemscope: expect frame=0\n"
 KERNEL = "__global__ void k() {}\n"
@@ -74,50 +77,9 @@ DIRTY = judged("k", "dynamic-index")
 CLEAN_OTHER = judged("other")
 
 
-def project(
-    *, arch: str = "sm_90", version: str = "13.5", sources: dict[str, str] | None = None,
-    gaps: tuple[Gap, ...] = (), **files: tuple[KernelReport, ...] | Failure | Gap
-) -> Report:  # fmt: skip
-    """A report of files called ``NAME.cu``: kernels, why there are none, or what is not known."""
-    tool = Tool("nvrtc", version, None)
-    units = []
-    for name, held in files.items():
-        text = (sources or {}).get(name)
-        directives = read_cuda_source(text).kernel_directives if text is not None else ()
-        units.append(
-            UnitReport(
-                input=f"{name}.cu",
-                frontend="nvrtc",
-                arch=arch,
-                options=(),
-                failure=held if isinstance(held, Failure) else None,
-                gaps=(held,) if isinstance(held, Gap) else (),
-                kernels=held if isinstance(held, tuple) else (),
-                tools=(tool,),
-                unknown_log_lines=(),
-                directives=directives,
-            )
-        )
-    return Report(version="0.1.0", toolchain=by_name((tool,)), units=tuple(units), gaps=gaps)
-
-
-def found(name: str, bytes_: int = 80, cause: Cause = "dynamic-index", **changes: Any) -> Any:
-    """A kernel with one array of so many bytes."""
-    return judged(name, cause, bytes_=bytes_, **changes)
-
-
 def with_facts(name: str = "k", **changes: Any) -> KernelReport:
     """A kernel whose facts are changed, without findings."""
     return changed(CLEAN, facts=facts(name, **changes))
-
-
-def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
-    return PtxasFacts(32, frame, stores, loads, frame, None, 0)
-
-
-def with_figures(kernel: KernelReport, **figures: int) -> KernelReport:
-    """The kernel with what ptxas says of it."""
-    return changed(kernel, facts=changed(kernel.facts, ptxas=reported(**figures)))
 
 
 def spilling(cause: Cause, bytes_: int) -> KernelReport:
@@ -136,11 +98,6 @@ def at(line: int, kernel: KernelReport, file: str = "a.cu") -> KernelReport:
     """The kernel, defined on a line."""
     place = SourceLocation(file, line)
     return changed(kernel, facts=replace(kernel.facts, location=place))
-
-
-def known(given: Report, **changes: Any) -> Baseline:
-    """The baseline of a report."""
-    return replace(baseline.from_report(given), **changes)
 
 
 def mangled(name: str, symbol: str) -> KernelReport:
@@ -165,8 +122,6 @@ def logged(*kernels: KernelReport) -> Report:
     return replace(given, units=(replace(unit, frontend="log"),))
 
 
-BROKEN = Failure("compile", "NVRTC refused b.cu", None, None, "b.cu(1): error")
-TEMPLATES = Failure("instantiate", "only templates: rm", kind="uninstantiated")
 NO_INSTANCE = Gap("instantiate", "template kernels without an instance: rm", "uninstantiated")
 NO_KERNEL = Gap("kernels", "it defines no __global__ function")
 NO_LOG = Gap("ptxas", "no report", "evidence")

@@ -99,7 +99,7 @@ class TestReports:
     def test_a_new_file_may_launch_a_kernel_and_a_report_written_again_does_not(
         self, unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        folder, wanted = Path(unit.path).parent, Wanted(cache=store)
+        folder, wanted = Path(unit.path).parent, Wanted(cache=store, proposals=True)
         monkeypatch.chdir(folder)
         os.mkdir(store)
         (folder / "report.json").write_text("{}")
@@ -109,12 +109,28 @@ class TestReports:
         with monkeypatch.context() as without:
             without.setattr(layers, "parse", None)
             assert replace(analyse_unit(unit, wanted), cached=False) == first
-        (folder / "main.cu").write_text("void go() { pick<<<1, 256>>>(out, at); }\n")
+        (folder / "main.cu").write_text("void go() { pick<<<1, 192>>>(out, at); }\n")
         again = analyse_unit(unit, wanted)
         said = [
             " ".join(a.text for a in one.kernels[0].findings[0].advice) for one in (first, again)
         ]
-        assert ["256 threads" in text for text in said] == [False, True]
+        assert ["192 threads" in text for text in said] == [False, True]
+
+    def test_proposals_are_added_to_a_report_that_was_kept_without(
+        self, unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(Path(unit.path).parent)
+        plain = analyse_unit(unit, Wanted(cache=store))
+        monkeypatch.setattr(layers, "parse", None)
+        whole = analyse_unit(unit, Wanted(cache=store, proposals=True))
+        ((was,), (now,)) = plain.kernels[0].findings, whole.kernels[0].findings
+        assert all(one.applicability is None for one in was.advice)
+        proposed = [one for one in now.advice if one.applicability is not None]
+        assert "- " in (proposed[0].code or "")
+        assert replace(now, advice=()) == replace(was, advice=())
+        # It is kept in turn.
+        again = analyse_unit(unit, Wanted(cache=store, proposals=True))
+        assert again.kernels == whole.kernels
 
     @pytest.mark.parametrize(
         "change",

@@ -13,9 +13,9 @@ from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
-from lmemscope.rewrites import proposals
+from lmemscope.rewrites import likely, proposals
 from lmemscope.rewrites.base import Target
-from lmemscope.rules.index_tables import index_tables
+from lmemscope.rewrites.index_tables import index_tables
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from tests.support.builders import changed, source_text
@@ -70,10 +70,8 @@ def rewritten(asked: Target) -> str | None:
     return patched(asked.tree(edit.file).data, one.edits).decode()  # type: ignore[union-attr]
 
 
-def advised(asked: Target) -> str:
-    (hit,) = asked.hits
-    found = [one for one in hit.finding.advice if one.rewrite == "const-indices"]
-    return found[0].text if found else ""
+def is_advised(asked: Target) -> bool:
+    return any(one.rewrite.name == "const-indices" for one in likely(asked)[0])
 
 
 @pytest.mark.parametrize(
@@ -90,14 +88,14 @@ def advised(asked: Target) -> str:
 def test_a_table_that_nothing_writes_becomes_const(before: str, after: str) -> None:
     asked = given(before)
     assert after in (rewritten(asked) or "")
-    assert "Declare `order` (line" in advised(asked)
+    assert is_advised(asked)
 
 
 def test_a_table_in_a_header_becomes_const_there() -> None:
     header = {"/p/b.cuh": TABLE}
     asked = given('#include "b.cuh"\n', files=header)
     assert rewritten(asked) == TABLE.replace("__constant__", "__constant__ const")
-    assert "of b.cuh) `const`" in advised(asked)
+    assert is_advised(asked)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +132,7 @@ def test_a_table_in_a_header_becomes_const_there() -> None:
 def test_a_table_that_something_may_write_stays(more: str) -> None:
     """In the kernel's own file, and in another of the project's that includes the table's."""
     assert rewritten(given(TABLE + more)) is None
-    assert advised(given(TABLE + more)) == ""
+    assert not is_advised(given(TABLE + more))
     included = f'#include "a.cu"\n{more}'
     is_its_own = more.startswith("__constant__")
     assert (rewritten(given(project={"/p/other.cu": included})) is None) == (not is_its_own)
@@ -223,7 +221,7 @@ def test_a_headers_table_may_be_written_by_whoever_includes_it() -> None:
 )
 def test_what_is_no_table_of_constants_stays(before: str) -> None:
     assert rewritten(given(before)) is None
-    assert advised(given(before)) == ""
+    assert not is_advised(given(before))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +242,7 @@ def test_an_index_that_is_made_of_more_stays_one(more: IndexSource) -> None:
 def test_of_a_const_table_loops_are_to_be_unrolled() -> None:
     asked = given(TABLE.replace("int", "const int"))
     assert rewritten(asked) is None
-    assert advised(asked).startswith("`order` is const: unroll each loop that reads an index")
+    assert not is_advised(asked)
 
 
 KECCAK = """

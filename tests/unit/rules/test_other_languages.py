@@ -7,7 +7,15 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from lmemscope.model import LANGUAGES, CubinFacts, Finding, KernelFacts, LanguageName, LaunchBounds
+from lmemscope.model import (
+    LANGUAGES,
+    CubinFacts,
+    Evidence,
+    Finding,
+    KernelFacts,
+    LanguageName,
+    LaunchBounds,
+)
 from lmemscope.rules import RULES
 from lmemscope.rules.base import Rule
 from tests.support.builders import changed, find
@@ -60,3 +68,13 @@ def test_a_large_block_is_called_by_its_threads() -> None:
     bounds = LaunchBounds(1024, None)
     assert "__launch_bounds__(1024)" in find(_spilling(64, bounds))[0].message
     assert "blocks of 1024 threads" in in_language("triton", _spilling(64, bounds)).message
+
+
+@pytest.mark.parametrize(("table", "is_offered"), [("__cudart_i2opi_f", True), ("x_d", False)])
+def test_fast_functions_are_offered_for_float_alone(table: str, is_offered: bool) -> None:
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", table),)
+    finding = in_language("numba", replace(facts, objects=(replace(one, evidence_facts=proof),)))
+    offered = any("fast_sinf" in advice.text for advice in finding.advice)
+    assert offered == is_offered

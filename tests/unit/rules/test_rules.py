@@ -140,61 +140,6 @@ def test_the_message_names_what_the_index_is_made_of() -> None:
     assert "values loaded from `x` and the parameter `n`" in message
 
 
-def test_small_arrays_may_be_selected_from_and_large_ones_not() -> None:
-    def texts(kind: str) -> str:
-        found = kernel("dynamic-index", kind=kind, depth=1)
-        return " ".join(a.text for a in only(find(found)).advice)
-
-    assert "select by comparing with the index" in texts("float[20]")
-    assert "select by comparing with the index" not in texts("float[2000]")
-    assert "knows no small change" in texts("float[2000]")
-
-
-def test_unrolling_is_advised_at_the_loops_line() -> None:
-    source = "// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
-    index = IndexFacts(
-        "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 2)
-    )
-    finding = only(find(kernel("rolled-loop", index=index), {"a.cu": source}))
-    assert "line 2" in finding.message
-    assert finding.advice[0].code == "#pragma unroll\nfor (int i = 0; i < 20; ++i) s += table[i];"
-
-
-TABLE = """\
-__global__ void k(float *o) {
-  // the table
-  float table[20] = {1, 2, 3};
-  for (int i = 0; i < 20; ++i) o[i] = table[i];
-  USE
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("use", "is_table"),
-    [
-        ("o[1] = table[3] == table[2];", True),
-        ("table[3] = o[1];", False),
-        ("table[3] += o[1];", False),
-        ("++table[3];", False),
-        ("table[3]++;", False),
-        ("change(table);", False),
-        ("change(&table[2]);", False),
-        ("o[1] = *table;", False),
-        ("o[1] = other.table[3];", True),
-    ],
-)
-def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table: bool) -> None:
-    index = IndexFacts(
-        "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 4)
-    )
-    full = {"cubin": CubinFacts(32, 0, 0, 32), "ptxas": None}
-    facts = changed(kernel("rolled-loop", index=index), **full)
-    finding = only(find(facts, {"a.cu": TABLE.replace("USE", use)}))
-    rewrites = [advice.rewrite for advice in finding.advice]
-    assert ("static-table" in rewrites) == is_table, finding.advice
-
-
 @pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
 def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)
@@ -205,48 +150,6 @@ def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     )
     facts = replace(kernel(cause, with_object=False), accesses=(saves, restores))
     assert only(find(facts)).location == entry
-
-
-def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:
-    source = "// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
-    at = SourceLocation("a.cu", 2)
-    counter = (IndexSource("loop-counter", None),)
-    sizes = ((131072, True), (131073, False), (8192, True), (2048, True), (None, True))
-    for size, unrolls in sizes:
-        index = IndexFacts("i", counter, "uniform", at, written_out=size)
-        finding = only(find(kernel("rolled-loop", index=index), {"a.cu": source}))
-        assert ("unroll" in [advice.rewrite for advice in finding.advice]) == unrolls
-        said = " ".join(advice.text for advice in finding.advice)
-        assert ("132,000 instructions" in said) == (size == 131072)
-        assert ("up to 8200 instructions: keep it only if ptxas does not spill" in said) == (
-            size == 8192
-        )
-        assert ("instructions" in said) == (size in (131072, 8192))
-
-
-def test_a_loop_over_pointers_is_unrolled_by_its_line() -> None:
-    source = "// one\nwhile (h != end) {\n  --h;\n}\n"
-    index = IndexFacts(
-        None, (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 2)
-    )
-    plain = kernel("rolled-loop", index=index)
-    own = replace(plain.objects[0], name=None, type=None, declared=None)
-    nameless = replace(plain, objects=(own,))
-    (advice, *_) = only(find(nameless, {"a.cu": source})).advice
-    assert advice.code == "#pragma unroll\nwhile (h != end) {"
-    assert "line 2" in advice.text
-    (other, *_) = only(find(nameless, {"a.cu": source.replace("while (", "NEXT(")})).advice
-    assert other.rewrite is None
-
-
-@pytest.mark.parametrize(("width", "is_whole"), [(4, True), (1, False)])
-def test_what_is_stored_in_pieces_is_not_compared_by_elements(width: int, is_whole: bool) -> None:
-    source = TABLE.replace("USE", "fill((char *)o, table); table[n] = 1;")
-    store = access("dynamic-index", is_store=True, width=width, loop_depth=1)
-    index = IndexFacts("n", (IndexSource("parameter", "n", 1),), "uniform", None)
-    facts = replace(kernel("dynamic-index", index=index), accesses=(store,))
-    finding = only(find(facts, {"a.cu": source}))
-    assert ("select" in [advice.rewrite for advice in finding.advice]) == is_whole, finding.advice
 
 
 def test_unmarked_spills_are_only_likely() -> None:

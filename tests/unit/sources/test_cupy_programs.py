@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.sources.cupy import CupyProgram
+from lmemscope.sources.cupy_captured import captured_programs
 from lmemscope.sources.cupy_generated import CupyTemplates, ParameterError
 from lmemscope.sources.python import read_file
 
@@ -110,3 +111,89 @@ def test_programs_of_one_call_are_bounded(tmp_path: Path) -> None:
     assert len(found) < 100
     assert found[-1].problem is not None
     assert "more programs" in found[-1].problem
+
+
+@pytest.mark.parametrize(
+    ("body", "declared"),
+    [
+        ("b[i] = a[{i, f(0, i), 1}];", {"a": 3, "b": 1}),
+        ("int at[] = {i, g(i, 1)}; b[i] = a[at]; // a[{1, 2, 3}]", {"a": 2, "b": 1}),
+        ("const int at[4] = {}; b[at] = a[i];", {"a": 1, "b": 4}),
+        ("int n = a.shape()[1] + b.strides()[2]; b[i] = a[n];", {"a": 2, "b": 3}),
+        ("b[i] = s.a[{1, 2}] + a.shape()[i];", {"a": 1, "b": 1}),
+    ],
+)
+def test_expressions_tell_the_dimensions_of_raw_arrays(
+    tmp_path: Path, body: str, declared: dict[str, int]
+) -> None:
+    text = f"import cupy\nk = cupy.ElementwiseKernel('raw T a', 'raw T b', {body!r}, 'k')\n"
+    (found,) = programs(tmp_path, text)
+    assert found.generated is not None
+    first = next(found.generated.assignments())
+    source = found.generated.program(first, CupyTemplates("@parameters@", "", ()))
+    for name, dimensions in declared.items():
+        assert f"CArray<float, {dimensions}, 1, 1> {name}" in source
+        assert (f"{name} taken as {dimensions}-dimensional" in first.note) == (dimensions > 1)
+
+
+def tried(tmp_path: Path, inputs: str, body: str) -> list[dict[str, str]]:
+    text = f"import cupy\nk = cupy.ElementwiseKernel({inputs!r}, 'T y', {body!r}, 'k')\n"
+    (found,) = programs(tmp_path, text)
+    assert found.generated is not None
+    return [dict(one.types) for one in found.generated.assignments()]
+
+
+def test_placeholders_of_indices_are_integers_first(tmp_path: Path) -> None:
+    assert tried(tmp_path, "raw T x, raw I at", "y = x[at[i]]")[0] == {"T": "float32", "I": "int32"}
+
+
+def test_mixtures_come_before_integers_alone(tmp_path: Path) -> None:
+    order = tried(tmp_path, "raw T x, raw S at", "y = x[at[i]]")
+    one, both = {"T": "float32", "S": "int32"}, {"T": "int32", "S": "int32"}
+    assert order.index(one) < order.index(both)
+    assert {"T": "float64", "S": "float64"} in order
+
+
+def test_halves_are_tried_where_the_expressions_name_them(tmp_path: Path) -> None:
+    assert {"T": "float16"} in tried(tmp_path, "T x", "y = (float16)x")
+    assert {"T": "float16"} not in tried(tmp_path, "T x", "y = x")
+
+
+def test_captured_programs_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "f.py"
+    path.write_text("made here\n")
+    made = [
+        {
+            "kind": kind,
+            "arguments": ["T x", "T y", operation, *rest],
+            "words": {},
+            "file": str(path),
+            "line": 1,
+        }
+        for kind, operation, *rest in (
+            ("ElementwiseKernel", "y = x", "k"),
+            ("ElementwiseKernel", "y = x", "k"),
+            ("ElementwiseKernel", "y = -x", "k"),
+            ("ReductionKernel", "x", "a + b", "y = a", "0", "r"),
+        )
+    ]
+    names = [program.name for _, program in captured_programs(made, str(path))]
+    assert names == ["k", "k#2", "r"]
+
+
+def test_a_file_of_a_package_by_its_resources(tmp_path: Path) -> None:
+    package = tmp_path / "above" / "kernels"
+    package.mkdir(parents=True)
+    for directory in (package.parent, package):
+        (directory / "__init__.py").write_text("")
+    (package / "k.cu").write_text("__global__ void k(int *p) {}\n")
+    (tmp_path / "f.py").write_text("")
+    text = (
+        "import cupy\ntry:\n    from importlib.resources import files\n"
+        "except ImportError:\n    from importlib_resources import files\n"
+        "k = cupy.RawModule(code=files('above.kernels').joinpath('k.cu').read_text())\n"
+        "m = cupy.RawModule(code=files('elsewhere').joinpath('k.cu').read_text())\n"
+    )
+    found, missing = programs(tmp_path, text)
+    assert "k.cu" in (found.source or "")
+    assert "elsewhere" in (missing.problem or "")

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from lmemscope.sources.numba import find_kernels
-from lmemscope.sources.python_comments import allowances, comments_of
+from lmemscope.sources.python_comments import anywhere, comments_of
 
 SOURCE = """from numba import cuda
 # lmemscope: allow dynamic-index 64 "above the decorators"
@@ -57,6 +57,18 @@ def test_numba_kernels_that_calls_make(source: str, names: list[str]) -> None:
     assert [kernel.name for kernel in find_kernels(tree)] == names
 
 
-def test_allowances_of_a_revision_are_those_of_comments_and_strings() -> None:
+def test_local_arrays_have_the_names_that_they_are_given() -> None:
+    tree = ast.parse(
+        "from numba import cuda\n@cuda.jit\ndef k(x):\n"
+        "    a = cuda.local.array(2, x.dtype)\n"
+        "    b: Any = cuda.local.array(2, x.dtype)\n"
+        "    c, d = cuda.local.array(2, x.dtype), cuda.local.array(3, x.dtype)\n"
+        "    f(cuda.local.array(2, x.dtype))\n"
+    )
+    (kernel,) = find_kernels(tree)
+    assert sorted(array.name for array in kernel.arrays) == ["", "a", "b", "c", "d"]
+
+
+def test_a_revision_has_comments_and_those_of_strings() -> None:
     source = "# lmemscope: allow volatile 8 'a'\nS = '''\n// lmemscope: allow alloca 'b'\n'''"
-    assert allowances(source) == ["volatile 8 'a'", "alloca 'b'"]
+    assert anywhere(source) == [(1, "allow", "volatile 8 'a'"), (3, "allow", "alloca 'b'")]

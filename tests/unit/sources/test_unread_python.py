@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from lmemscope.app.assemble import assemble
+from lmemscope.app.plan import Plan
+from lmemscope.config.settings import Settings
+from lmemscope.discover.other_languages import left_out
 from lmemscope.discover.walk import Globs, discover
+from lmemscope.model import Gap, SourceLocation, Unit
 from lmemscope.sources.python import survey
 from lmemscope.sources.python_words import is_worth_parsing
+from tests.support.builders import facts, report_of
 
 KERNEL = "def k(o, p):\n    o[0] = p[1]\n"
 SOURCE = "(open('k.txt').read(), 'k')\n"
@@ -44,6 +51,10 @@ UNREAD = {
     ),
     "a computed target": (
         "import numba\n@numba.vectorize(['f4(f4)'], target='cu' + 'da')\ndef f(x):\n    return x\n"
+    ),
+    "what was pickled elsewhere": "import cupy, pickle\nk = pickle.loads(f())\nk.launch()\n",
+    "a pickled kernel": (
+        "import cupy, pickle\nk = pickle.loads(pickle.dumps(cupy.fuse))\nk(lambda x: x)\n"
     ),
     "a reduction": "from numba import cuda\n@cuda.reduce\ndef f(a, b):\n    return a + b\n",
     "a fused function": "import cupy\n@cupy.fuse()\ndef f(x):\n    return x\n",
@@ -95,6 +106,10 @@ ORDINARY = {
     "an encoding of bytes": "# coding: latin-1\nimport cupy\nname = 'x'\n",
     "methods of what is not known": (
         "import cupy\nd = eval('{}')\nx = d.keys()\nfor k in d.items():\n    x.append(k.lower())\n"
+    ),
+    "a copy by pickle": (
+        "import cupy, pickle\ndef f(a):\n    b = pickle.dumps(a)\n"
+        "    return pickle.loads(b).__repr__()\n"
     ),
     "CuTe DSL": "import cutlass.cute as cute, cupy\n@cute.jit\ndef f(x):\n    pass\n",
     "arrays": "import cupy as cp\nxp = cp\ndef f(x):\n    return xp.sqrt(x)\n",
@@ -152,7 +167,8 @@ def test_kernels_of_other_languages_are_left_out_and_said(tmp_path: Path) -> Non
     (tmp_path / "plain.ipynb").write_text('{"cells": [{"source": ["import numpy"]}]}')
     (tmp_path / "k.cu.in").write_text("__global__ void @name@() {}\n")
     (tmp_path / "k.ltoir").write_bytes(b"")
-    (gap,) = discover([str(tmp_path)], Globs(str(tmp_path))).gaps
+    gap, _ = left_out(discover([str(tmp_path)], Globs(str(tmp_path))).others)
+    assert isinstance(gap, Gap)
     assert (gap.stage, gap.kind) == ("walk", "note")
     assert all(name in gap.reason for name in ("t.py", "n.ipynb", "k.ltoir", "k.cu.in"))
     assert "plain" not in gap.reason
@@ -183,8 +199,29 @@ def test_files_of_other_languages_are_said_if_they_hold_kernels(name: str, tmp_p
     (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
     (tmp_path / name).write_text((OTHER_LANGUAGES | PLAIN)[name])
     found = discover([str(tmp_path)], Globs(str(tmp_path)))
-    said = [gap for gap in found.gaps if name in gap.reason]
-    assert [(gap.stage, gap.kind) for gap in said] == [("walk", "note")] * (name not in PLAIN)
+    assert [Path(one).name for one in found.others] == [name] * (name not in PLAIN)
+    gaps = [one for one in left_out(found.others) if isinstance(one, Gap) and name in one.reason]
+    assert [(gap.stage, gap.kind) for gap in gaps] == [("walk", "note")] * (name not in PLAIN)
+
+
+def test_a_file_is_not_unread_if_its_kernels_are_in_a_cache_beside_it(tmp_path: Path) -> None:
+    for name in ("seen.py", "unseen.py"):
+        (tmp_path / name).write_text("import triton\n@triton.jit\ndef k(x): pass\n")
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    found = discover([str(tmp_path)], Globs(str(tmp_path)))
+    planned = Plan(found, (), (), (), None, frozenset(), (), (), None)
+    unit = Unit("a.cubin", "/a.cubin", "auto", "sm_90")
+
+    def unread(path: str) -> list[str]:
+        """The files that are named where a kernel of another file was read."""
+        kernel = facts(location=SourceLocation(path, 2))
+        reports = report_of(kernel).units
+        made = assemble(replace(planned, units=(unit,)), [(unit, reports)], [], [], Settings())
+        (gap,) = made.gaps
+        return [name for name in ("/seen.py", "/unseen.py") if name in gap.reason]
+
+    assert unread(str(tmp_path / "a.cu")) == ["/seen.py", "/unseen.py"]
+    assert unread(str(tmp_path / "seen.py")) == ["/unseen.py"]
 
 
 def test_an_instance_in_a_cpp_file_is_seen(tmp_path: Path) -> None:
@@ -205,3 +242,13 @@ def test_a_decorator_of_the_users_own_that_makes_kernels_is_said(tmp_path: Path)
     assert (found.line, "numba.cuda.jit" in found.form) == (2, True)
     file.write_text("from helpers import kept\n@kept\n" + KERNEL)
     assert not survey(str(file), "m.py").unread
+
+
+def test_pycudas_kernels_are_not_called_cupys(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(
+        "from pycuda.elementwise import ElementwiseKernel\n"
+        "k = ElementwiseKernel('float *x', 'x[i] = 0', 'k')\n"
+    )
+    (one,) = survey(str(file), "m.py").unread
+    assert "a PyCUDA kernel" in one.form

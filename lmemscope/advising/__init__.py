@@ -1,0 +1,1 @@
+"""What rewrites propose for findings, as advice: nothing here compiles."""

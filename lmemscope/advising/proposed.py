@@ -1,0 +1,84 @@
+"""A unit's report whose advice comes from rewrites: what they propose, or why they decline."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from lmemscope.advising.changes import changed_lines
+from lmemscope.advising.targets import Files, targets_of
+from lmemscope.model import Advice, Finding, Unit, UnitReport
+from lmemscope.rewrites import REWRITES, Likely, likely
+from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.likelihood import always
+from lmemscope.rules import advice_for
+from lmemscope.rules.base import Offer
+
+_UNCOMPILED = "Not compiled."
+_BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says what."
+"""Where a rewriting is safe for a kernel's results alone."""
+
+
+def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
+    """A report whose findings' advice is what rewrites propose, where one is likely to help.
+
+    Args:
+        report: of the unit.
+        unit: with the options that its sources are read by.
+        files: takes the trees; notes what is read.
+    """
+    found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
+    for target in targets_of([(unit, report)], files):
+        if isinstance(target, Target):
+            offer = _offer(target, files)
+            for hit in target.hits:
+                advice = advice_for(hit.case, hit.finding, offer)
+                found[hit.facts.name, replace(hit.finding, advice=())] = advice
+    if not found:
+        return report
+    kernels = tuple(
+        replace(
+            kernel,
+            findings=tuple(
+                replace(
+                    one,
+                    advice=found.get((kernel.name, replace(one, advice=())), one.advice),
+                )
+                for one in kernel.findings
+            ),
+        )
+        for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels)
+
+
+def _offer(target: Target, files: Files) -> Offer:
+    made, declined = likely(target)
+    ruled_out = frozenset(name for one in declined if one.is_ruled_out for name in one.rewrites)
+    if made:
+        advice = tuple(_advice(one, files, target.path) for one in made)
+        return Offer(advice, ruled_out=ruled_out)
+    if not declined:
+        return Offer()
+    nearest = declined[0]
+    rewrite = next((one for one in REWRITES if one.name in nearest.rewrites), None)
+    if rewrite is None:
+        return Offer(reason=f"No rewrite is offered: {nearest.reason}")
+    if nearest.is_ruled_out or rewrite.is_likely is always:
+        return Offer(reason=f"`{rewrite.name}` declines: {nearest.reason}", ruled_out=ruled_out)
+    does = rewrite.page.partition("\n")[0]
+    reason = f"{does}: `{rewrite.name}` is likely to remove it, but declines: {nearest.reason}"
+    return Offer(reason=reason, nearest=rewrite.name, ruled_out=ruled_out)
+
+
+def _advice(found: Likely, files: Files, home: str) -> Advice:
+    """A rewriting in its own words, with what it asks for and may cost."""
+    rewriting, applied = found.rewriting, found.applied
+    done, caveat = rewriting.summary, rewriting.caveat
+    sentence = f"{done[:1].upper()}{done[1:]}."
+    unsafe = f"Unsafe: {caveat}." if caveat else ""
+    more = _BEYOND if applied.caveat != caveat else ""
+    text = " ".join(one for one in (sentence, unsafe, more, found.rewrite.cost, _UNCOMPILED) if one)
+    code = changed_lines(rewriting.edits, files.data, home)
+    return Advice(
+        text, code or None, rewrite=rewriting.rewrite, applicability=applied.applicability
+    )

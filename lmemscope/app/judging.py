@@ -1,0 +1,83 @@
+"""The gate's answer for one baseline, which `check` may ask more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from lmemscope.app import earlier
+from lmemscope.app.gate_inputs import inputs_of
+from lmemscope.gate import baseline
+from lmemscope.gate.compare import compare
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Configuration, Settings
+    from lmemscope.model import Baseline, BaselineEntry, GateResult, Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """What is judged, and by what, but for what is known.
+
+    Attributes:
+        paths: as the user typed them.
+        report: of them.
+        configuration: limits, allowances and tolerances.
+        settings: how it was compiled.
+        typed: the options on the command line, by name.
+        allow_incomplete: pass although evidence is missing.
+        unchanged: files that were not looked at, for they have not changed.
+        new_since: name of the earlier revision that is known too, or None.
+    """
+
+    paths: Sequence[str]
+    report: Report
+    configuration: Configuration
+    settings: Settings
+    typed: Mapping[str, Any]
+    allow_incomplete: bool
+    unchanged: Sequence[str] = ()
+    new_since: str | None = None
+
+    def answer(self, known: Baseline | None, before: Report | None = None) -> GateResult:
+        """The answer.
+
+        Args:
+            known: a baseline with the report's paths, or None.
+            before: report of an earlier revision, which is known too, or None.
+        """
+        given = self.configuration
+        both = known if before is None else earlier.joined(known, before, given.tolerance)
+        result = compare(
+            self.report,
+            given.policy,
+            both,
+            tolerance=given.tolerance,
+            toolchain_tolerance=given.toolchain_tolerance,
+            allow_incomplete=self.allow_incomplete,
+            inputs=inputs_of(
+                self.paths,
+                self.report,
+                both,
+                self.settings,
+                globs_typed=bool(self.settings.narrowed),
+                archs_typed="arch" in self.typed,
+            ),
+            kernels=self.settings.kernels,
+            unchanged=self.unchanged,
+            known_in="the baseline" if before is None else self.new_since or "",
+        )
+        if before is None:
+            return result
+        # What was gone there already has not gone since.
+        had = {_identity(one) for one in baseline.from_report(before).findings}
+        gone = tuple(one for one in result.gone if _identity(one) in had)
+        result = replace(result, gone=gone)
+        return earlier.without_old(result, self.report, before, given.policy, self.new_since or "")
+
+
+def _identity(entry: BaselineEntry) -> BaselineEntry:
+    return replace(entry, bytes=0)

@@ -1,0 +1,161 @@
+"""What the change under review edits of the gate itself, for whoever reviews it.
+
+The baseline, comments in sources, databases of builds and the files of CI come with the sources:
+who is judged may edit them. Each edit that may let something pass is a sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from lmemscope.config.options import DEFAULT_BASELINE
+from lmemscope.discover.cpp_files import is_cpp_name
+from lmemscope.discover.locate import is_database, shown_path
+from lmemscope.discover.walk import Globs
+from lmemscope.files import read_beside
+from lmemscope.model import Account, InputId, count, kind_of
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
+    from lmemscope.discover.revision import Revision
+    from lmemscope.model import BaselineEntry, Report
+
+_MOST = 20
+_CI = re.compile(
+    r"\.github/(?:workflows|actions)/.*|\.gitlab(?:-ci)?(?:/.*|\.ya?ml)|\.circleci/.*"
+    r"|\.buildkite/.*|\.ci/.*|ci/.*|Jenkinsfile|azure-pipelines.*|\.travis\.ya?ml"
+    r"|\.pre-commit-config\.ya?ml|bitbucket-pipelines\.ya?ml"
+)
+"""Files that say what CI runs, relative to the top of a repository."""
+_PROGRAM = b"lmemscope"
+
+
+def edits(
+    revision: Revision, report: Report, added: Sequence[BaselineEntry], settings: Settings
+) -> Iterator[Account]:
+    """Account for each edit since a revision.
+
+    Args:
+        revision: that the change starts from.
+        report: of the inputs, as they are now.
+        added: entries of the baseline that the revision's does not have.
+        settings: with the globs that leave files out.
+    """
+    yield from map(_edit, _comments(report, revision))
+    for one in added[:_MOST]:
+        named = f" `{one.object}`" if one.object is not None else ""
+        yield _edit(
+            f"new in the baseline since {revision.name}: {one.kernel} ({one.input}, {one.arch}): "
+            f"{one.cause}{named}, {count(one.bytes, 'byte')}"
+        )
+    if len(added) > _MOST:
+        yield _edit(f"… and {len(added) - _MOST} more entries of the baseline")
+    admit = Globs.of(settings).admit
+    for path in sorted(revision.changed):
+        name = os.path.relpath(path, revision.top)
+        differs = f"is not that of {revision.name}"
+        if os.path.basename(path) == DEFAULT_BASELINE and path in revision.deleted:
+            yield _edit(f"{name}, the baseline of {revision.name}, is gone")
+        elif is_database(path):
+            yield _edit(f"{shown_path(path)}, which says how files are compiled, {differs}")
+        elif _CI.fullmatch(name) and _names_us(path, revision):
+            yield _edit(f"{name}, which may say how this check runs, {differs}")
+        elif _is_read(path) and path not in revision.deleted and not admit(path):
+            yield _edit(f"{name} {differs}, and include or exclude leaves it out")
+
+
+def _edit(text: str) -> Account:
+    return Account("change", "", "left-out", text)
+
+
+def _names_us(path: str, revision: Revision) -> bool:
+    """Whether a file names this program, or did."""
+    return any(_PROGRAM in data for data in (_now(path), revision.content(path) or b""))
+
+
+def _now(path: str) -> bytes:
+    try:
+        return read_beside(path)
+    except OSError:
+        return b""
+
+
+def _comments(report: Report, revision: Revision) -> Iterator[str]:
+    """Comments that allow and are new; others that are not there any more as they were."""
+    looked_at = {InputId.parse(unit.input).file: None for unit in report.units}
+    headers = {one.file: None for unit in report.units for one in unit.directives if one.file}
+    known = {os.path.realpath(file) for file in (*looked_at, *headers)}
+    others = (shown_path(path) for path in sorted(revision.changed - known) if _is_read(path))
+    files = [file for file in (*looked_at, *headers, *others) if revision.why(file) is not None]
+    were = revision.contents(os.path.realpath(file) for file in files)
+    new: list[tuple[str, int, _Said]] = []
+    gone: list[tuple[str, _Said]] = []
+    for file in sorted(set(files)):
+        has = _comments_of(file, _now(file))
+        had = Counter(said for _, said in _comments_of(file, were.get(os.path.realpath(file), b"")))
+        for line, said in has:
+            if had[said] > 0:
+                had[said] -= 1
+            else:
+                new.append((file, line, said))
+        gone += ((file, said) for said in sorted(had.elements()))
+    # One that has moved with its kernel says what it said.
+    appeared, vanished = Counter(said for *_, said in new), Counter(said for _, said in gone)
+    for file, line, said in new:
+        if vanished[said] > 0:
+            vanished[said] -= 1
+        elif said[0] == "allow":
+            where = f"{file}:{line}"
+            yield f"{where}: this allowance is new since {revision.name}: {said[2]}"
+    for file, said in gone:
+        word, kernel, argument = said
+        if appeared[said] > 0:
+            appeared[said] -= 1
+        elif word != "allow":
+            for_ = f" of {kernel}" if kernel else ""
+            yield (
+                f"{file}: this comment{for_} is changed or gone since {revision.name}: "
+                f"{word} {argument}"
+            )
+
+
+_Said: TypeAlias = tuple[str, str, str]
+"""Word, kernel and argument of a comment."""
+_Comment: TypeAlias = tuple[int, _Said]
+
+
+def _comments_of(file: str, data: bytes) -> list[_Comment]:
+    """The comments of a file with their lines; a text of Python tells no names of kernels."""
+    from lmemscope.sources.cuda import read_cuda_source
+    from lmemscope.sources.encoding import decoded, readable
+
+    if _PROGRAM not in data:
+        return []
+    text = readable(decoded(data).text)
+    if _is_python(file):
+        from lmemscope.sources.python_comments import anywhere
+
+        return [(line, (word, "", said)) for line, word, said in anywhere(text)]
+    source = read_cuda_source(text)
+    found = [(one.line, (one.word, one.kernel, one.argument)) for one in source.kernel_directives]
+    found += [
+        (one.line, (one.word, "", one.argument))
+        for one in source.directives
+        if one.word == "instantiate"
+    ]
+    return sorted(found)
+
+
+def _is_read(file: str) -> bool:
+    """Whether a file may hold comments that are read."""
+    kind = kind_of(file)
+    return is_cpp_name(file) or (kind is not None and (kind.is_cuda or kind.reads == "imports"))
+
+
+def _is_python(file: str) -> bool:
+    kind = kind_of(file)
+    return kind is not None and kind.reads == "imports"

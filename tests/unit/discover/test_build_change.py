@@ -1,0 +1,127 @@
+"""What the files of a build say now and did not: which words of a command are new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lmemscope.discover.build_change import BuildChange, build_change
+from lmemscope.discover.revision import read_revision
+from tests.support.repositories import git
+
+CMAKE = """project(p LANGUAGES CUDA)
+add_library(p
+  a.cu   # the first
+)
+target_compile_options(p PRIVATE
+  -O3
+  $<$<CONFIG:Debug>:-lineinfo>)
+set(CMAKE_CUDA_ARCHITECTURES 80 90)
+"""
+NVCC = ("-O3", "-std=c++17", "-DNDEBUG", "-I/home/u/p/include", "-gencode=arch=compute_90")
+
+
+def change(
+    directory: Path, before: str, now: str, name: str = "CMakeLists.txt"
+) -> BuildChange | None:
+    git(directory, "init", "-q", "-b", "main")
+    (directory / name).write_text(before)
+    git(directory, "add", ".")
+    git(directory, "commit", "-q", "-m", "before")
+    (directory / name).write_text(now)
+    return build_change(read_revision("HEAD", [str(directory)]))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "word"),
+    [
+        ("$<$<CONFIG:Debug>:-lineinfo>)", "$<$<CONFIG:Debug>:-lineinfo>\n  -G)", "-G"),
+        ("  -O3\n", "  -O3\n  -maxrregcount=40\n", "-maxrregcount=40"),
+        ("-O3", "-O3 -Xptxas=-O0", "-Xptxas=-O0"),
+        ("80 90)", "80 90 100)", "--generate-code=arch=compute_100,code=[compute_100,sm_100]"),
+        ("80 90)", "80 90a)", "-arch=sm_90a"),
+        ("80 90)\n", "80 90)\nadd_compile_definitions(BIG)\n", "-DBIG"),
+        ("80 90)\n", "80 90)\nadd_definitions(-DBIG=2)\n", "-DBIG=2"),
+        ("80 90)\n", "80 90)\nset(CMAKE_CUDA_STANDARD 20)\n", "-std=c++20"),
+        ("80 90)\n", "80 90)\ninclude_directories(fast)\n", "-I/home/u/p/fast"),
+    ],
+)
+def test_words_that_a_changed_file_explains(
+    tmp_path: Path, before: str, now: str, word: str
+) -> None:
+    found = change(tmp_path, CMAKE, CMAKE.replace(before, now))
+    assert found is not None
+    assert found.is_new(word)
+    assert not any(map(found.is_new, NVCC))
+    assert found.unexplained([word]) == ()
+    assert found.unexplained([]) != ()
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("# the first", "# the second: -G"),
+        ("a.cu ", "a.cu b.cu "),
+        ("80 90)\n", "80 90)\nadd_executable(tool tool.cu)\n"),
+        ("80 90)\n", "80 90)\ntarget_link_libraries(p PUBLIC CUDA::cudart)\n"),
+        ("  -O3\n", "-O3\n"),
+        ("project(p LANGUAGES CUDA)", "project(p LANGUAGES CUDA VERSION 1.2)"),
+    ],
+)
+def test_changes_that_set_no_option(tmp_path: Path, before: str, now: str) -> None:
+    found = change(tmp_path, CMAKE, CMAKE.replace(before, now))
+    assert found is not None
+    assert found.unexplained([]) == ()
+    assert not any(map(found.is_new, NVCC))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "head"),
+    [
+        ("  -O3\n", "", "target_compile_options p"),
+        ("80 90)\n", "80 90)\nset(CMAKE_BUILD_TYPE Debug)\n", "set CMAKE_BUILD_TYPE"),
+        ("80 90)\n", "80 90)\ninclude(cmake/flags.cmake)\n", "include cmake/flags.cmake"),
+        ("80 90)", "90)", "set CMAKE_CUDA_ARCHITECTURES"),
+    ],
+)
+def test_changes_whose_effect_is_not_known(
+    tmp_path: Path, before: str, now: str, head: str
+) -> None:
+    found = change(tmp_path, CMAKE, CMAKE.replace(before, now))
+    assert found is not None
+    assert [" ".join(one.head) for one in found.unexplained([])] == [head]
+
+
+def test_options_of_a_target_that_is_gone_are_nobodys(tmp_path: Path) -> None:
+    old = "add_library(old old.cu)\ntarget_compile_options(old PRIVATE -G)\n"
+    found = change(tmp_path, CMAKE + old, CMAKE)
+    assert found is not None
+    assert found.removed == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "now", "word"),
+    [
+        ("Makefile", "NVCCFLAGS = -O3\n", "NVCCFLAGS = -O3 \\\n  -maxrregcount=32\n",
+         "-maxrregcount=32"),
+        ("setup.py", "CUDAExtension('p', ['p.cu'], extra_compile_args={'nvcc': ['-O3']})\n",
+         "CUDAExtension('p', ['p.cu'], extra_compile_args={'nvcc': ['-O3', '-DBIG']})\n", "-DBIG"),
+        ("BUILD.bazel", 'cuda_library(name = "p", copts = ["-O3"])\n',
+         'cuda_library(name = "p", copts = ["-O3", "--use_fast_math"])\n', "--use_fast_math"),
+        ("CMakePresets.json", '{"cacheVariables": {"CMAKE_CUDA_FLAGS": "-O3"}}\n',
+         '{"cacheVariables": {"CMAKE_CUDA_FLAGS": "-O3 -G"}}\n', "-G"),
+        ("meson.build", "executable('p', 'p.cu')\n",
+         "executable('p', 'p.cu', cuda_args: ['-G'])\n", "-G"),
+    ],
+)  # fmt: skip
+def test_files_of_other_builds(tmp_path: Path, name: str, before: str, now: str, word: str) -> None:
+    found = change(tmp_path, before, now, name)
+    assert found is not None
+    assert found.is_new(word)
+    assert not found.is_new("-O3")
+    assert found.unexplained([word]) == ()
+
+
+def test_response_files_are_each_revisions_own(tmp_path: Path) -> None:
+    assert change(tmp_path, "-O3\n", "-O3 -G\n", "flags.rsp") is None

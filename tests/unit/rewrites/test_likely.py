@@ -1,0 +1,134 @@
+"""What is advised before anything is compiled: proposals that are likely to help, or the reason."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from lmemscope import rules
+from lmemscope.advising.changes import changed_lines
+from lmemscope.model import Cause, CubinFacts, Edit, IndexFacts, IndexSource, SourceLocation
+from lmemscope.rewrites import likely
+from lmemscope.rewrites.base import Target
+from tests.support.builders import changed, source_text
+from tests.support.rewriting import kernel, target
+
+COUNTED = IndexSource("loop-counter", None, constant_trip=True)
+OPEN = IndexSource("loop-counter", None, constant_trip=False)
+LOADED = IndexSource("memory", "p", 0)
+LOOP = "for (int i = 0; i < {end}; ++i) a[i] = p[i];"
+
+
+def indexed(
+    *body: str,
+    source: IndexSource,
+    elements: int = 8,
+    cause: Cause = "dynamic-index",
+    written_out: int | None = None,
+    also: tuple[Cause, ...] = (),
+    registers: int = 32,
+    limit: int = 255,
+    kind: str = "float",
+) -> Target:
+    """The array `a` of a kernel, by what its indices are made of."""
+    text = kernel(f"{kind} a[{elements}];", *body)
+    made = target(text, "a", f"{kind}[{elements}]", cause=cause)
+    (hit,) = made.hits
+    (own,) = hit.facts.objects
+    line = SourceLocation("/p/a.cu", 3)
+    index = IndexFacts("i", (source,), "uniform", line, line, written_out=written_out)
+    own = replace(own, index=index, size=4 * elements, type_size=4 * elements, also=also)
+    cubin = CubinFacts(registers, 4 * elements, 4 * elements, limit)
+    facts = changed(hit.facts, objects=(own,), cubin=cubin, ptxas=None)
+    case, finding = next(iter(rules.cases(facts, source_text({"/p/a.cu": text}))))
+    return replace(made, hits=(changed(hit, facts=facts, case=case, finding=finding),))
+
+
+def advised(asked: Target) -> list[str]:
+    return [one.rewrite.name for one in likely(asked)[0]]
+
+
+def test_an_index_that_data_decides_is_not_unrolled_but_compared_with() -> None:
+    asked = indexed(LOOP.format(end="8"), "out[0] = a[p[n] & 7];", source=LOADED)
+    assert advised(asked)[0] == "select"
+    assert "unroll" not in advised(asked)
+
+
+@pytest.mark.parametrize(
+    ("elements", "also", "registers", "limit", "is_advised"),
+    [
+        (32, (), 32, 255, True),
+        (33, (), 32, 255, False),
+        (32, ("volatile",), 32, 255, False),
+        (32, (), 32, 64, True),
+        (32, (), 40, 64, False),
+    ],
+)
+def test_comparing_is_for_small_arrays_that_nothing_else_keeps_in_memory(
+    elements: int, also: tuple[Cause, ...], registers: int, limit: int, is_advised: bool
+) -> None:
+    asked = indexed(
+        "out[0] = a[p[n]];",
+        source=LOADED,
+        elements=elements,
+        also=also,
+        registers=registers,
+        limit=limit,
+    )
+    assert ("select" in advised(asked)) == is_advised
+
+
+@pytest.mark.parametrize(
+    ("written_out", "elements", "limit", "is_advised"),
+    [
+        (64, 8, 255, True),
+        (None, 8, 255, True),
+        (131072, 8, 255, True),
+        (131073, 8, 255, False),  # nvcc does not write that out.
+        (64, 200, 255, True),
+        (64, 200, 128, False),
+        (64, 400, 255, True),  # Larger than registers can be: little of it is in use.
+    ],
+)
+def test_a_loop_of_constant_trips_is_unrolled_where_registers_may_hold_the_array(
+    written_out: int | None, elements: int, limit: int, is_advised: bool
+) -> None:
+    asked = indexed(
+        LOOP.format(end=str(elements)),
+        source=COUNTED,
+        cause="rolled-loop",
+        elements=elements,
+        written_out=written_out,
+        limit=limit,
+    )
+    assert ("unroll" in advised(asked)) == is_advised
+
+
+def test_a_loop_to_a_number_of_run_time_is_bounded() -> None:
+    asked = indexed(LOOP.format(end="n"), source=OPEN)
+    assert "bounded-loop" in advised(asked)
+    assert "unroll" not in advised(asked)
+    assert "bounded-loop" not in advised(indexed(LOOP.format(end="n"), source=LOADED))
+
+
+def test_where_all_decline_the_nearest_says_why() -> None:
+    asked = indexed("out[0] = a[p[n] & 7];", source=LOADED, kind="volatile float")
+    made, declined = likely(asked)
+    assert made == ()
+    assert (declined[0].rewrites, declined[0].reason) == (("select",), "it is volatile")
+
+
+def test_the_lines_that_change_are_shown_and_helper_classes_counted() -> None:
+    text = b"first\nfloat a[8];\nlast\n"
+    helper = b"".join(b"// line %d\n" % number for number in range(12))
+    edits = (Edit("a.cu", 0, 0, helper), Edit("a.cu", 6, 11, b"Own"))
+    shown = changed_lines(edits, {"a.cu": text}.get, "a.cu")
+    assert shown.splitlines() == [
+        "- float a[8];",
+        "+ Own a[8];",
+        "// and 12 lines of helpers",
+    ]
+    many = Edit("b.cuh", 0, len(text), b"\n".join(b"x" for _ in range(9)) + b"\n")
+    lines = changed_lines((many,), {"b.cuh": text}.get, "a.cu").splitlines()
+    assert lines[0] == "// b.cuh"
+    assert lines[-1] == "+ // 4 more lines"
