@@ -41,6 +41,7 @@ from lmemscope.rewrites.places import (
     known_arrays,
 )
 from lmemscope.rewrites.purity import is_pure
+from lmemscope.rewrites.rows import is_first_row
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
@@ -273,6 +274,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
     assert declared is not None
     found: dict[bytes, None] = {}
     first: list[Node] = []
+    goes_on = False
     for subscript in _uses(target):
         if all(one != loop for one in around(subscript, "for_statement")):
             continue
@@ -285,14 +287,22 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
             return None, False
         found[extent] = None
         first.append(subscript)
+        goes_on = goes_on or _may_go_on(subscript, target)
     if len(found) != 1:
         return None, False
     (extent,) = found
     first += _beside(target, body, counter)
-    is_sure = not _is_of_rows(declared.statement, target) and begins_with_use(
+    is_sure = not (goes_on or _is_of_rows(declared.statement, target)) and begins_with_use(
         target, body, first, len(declared.extents), counter
     )
     return extent, is_sure
+
+
+def _may_go_on(subscript: Node, target: Target) -> bool:
+    """Whether a subscript is of an array's first row, and may find the next one's elements."""
+    row = subscript.child_by_field_name("argument")
+    index = _index(row) if row is not None and row.type == "subscript_expression" else None
+    return index is not None and is_first_row(index, target)
 
 
 def _is_of_rows(statement: Node, target: Target) -> bool:

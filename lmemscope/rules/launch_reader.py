@@ -13,7 +13,6 @@ from itertools import islice
 
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.constants import changes
 from lmemscope.rules.launch_syntax import (
     called_with,
     configured,
@@ -26,6 +25,7 @@ from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.python_launches import asks_for_shared_memory
 from lmemscope.rules.remembered import Remembered
 from lmemscope.rules.scopes import declarations_of
+from lmemscope.rules.unchanged import changes
 
 _ASKS = re.compile(
     r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
@@ -50,6 +50,7 @@ _KEPT = re.compile(
 _DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
 """``(*k)``: a pointer's declaration, or a call by it."""
 _DEFINES = re.compile(r"#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?\s.*$")
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(?!define\b)")
 _TEMPLATE_GIVEN = re.compile(r"(?<!\w)(?P<name>[A-Za-z_]\w*)\s*<(?P<before>[^;{}<>]*)$")
 """A template whose argument the value behind it is."""
 _TEMPLATE = re.compile(r"\btemplate\s*<(?P<given>[^;{}<>]*)>")
@@ -291,7 +292,7 @@ class _Reader:
         ]
         # A function may be another one of its name; a macro that is defined once is read whole.
         around = [macro_around(self._sources.code(at), span[0]) for at, _, span in definitions]
-        is_whole = len(around) == 1 and around[0] is not None and around[0][0] == name
+        is_whole = len(around) == 1 and around[0] is not None and _defines(around[0], name)
         return Launches((*found,), is_whole and by_it[0].are_all)
 
     def _bound(
@@ -322,20 +323,23 @@ class _Reader:
             yield launch
             return
         name, parameters = macro
-        use = re.compile(rf"{_pattern(name)}\s*\(")
+        listed = "" if parameters is None else r"\s*\("
+        use = re.compile(rf"{_pattern(name)}(?!\w){listed}")
         for at in self._files:
             code = self._sources.code(at)
             if name not in code:
                 continue
-            uses = [*islice(use.finditer(code), _USES + 1)]
+            said = (one for one in use.finditer(code) if not _is_asked(code, one.start()))
+            uses = [*islice(said, _USES + 1)]
             if len(uses) > _USES:
                 yield launch  # With a parameter for its block: of the rest nothing is known.
             for one in uses[:_USES]:
-                end = closed_at(code, one.end() - 1)
+                end = one.end() if parameters is None else closed_at(code, one.end() - 1)
                 around = macro_around(code, one.start())
                 if end is None or (around is not None and around[0] == name):
                     continue
-                given = dict(zip(parameters, parts_of(code[one.end() : end - 1]), strict=False))
+                inside = code[one.end() : end - 1]
+                given = dict(zip(parameters or (), parts_of(inside), strict=False))
                 place = self._place(at, one.start())
                 for bound in self._bound((launch,), given, "", place):
                     yield from self._expanded(
@@ -368,7 +372,7 @@ class _Reader:
                     inside = heads[-1]["given"] if heads else ""
                 parameters = tuple(parameter_name(part) for part in parts_of(inside))
                 macro = macro_around(text, end)
-                if macro is not None and macro[0] == name:
+                if macro is not None and _defines(macro, name):
                     last = re.compile(r"(?<!\\)\n|\Z").search(text, end)
                     assert last is not None
                     yield file, parameters, (end, last.start())
@@ -380,6 +384,17 @@ class _Reader:
 
     def _place(self, file: str, offset: int) -> SourceLocation:
         return SourceLocation(file, 1 + self._sources.code(file).count("\n", 0, offset))
+
+
+def _is_asked(code: str, offset: int) -> bool:
+    """Whether a macro's name stands in a directive that does not expand it."""
+    line = code[code.rfind("\n", 0, offset) + 1 : offset]
+    return _DIRECTIVE.match(line) is not None
+
+
+def _defines(macro: tuple[str, tuple[str, ...] | None], name: str) -> bool:
+    """Whether a macro is one of that name with parameters."""
+    return macro[0] == name and macro[1] is not None
 
 
 def _direct(kernel: str) -> re.Pattern[str]:

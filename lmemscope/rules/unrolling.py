@@ -12,7 +12,7 @@ from lmemscope.rules.base import Case
 from lmemscope.rules.bounds import around_too, differs_by_thread, is_of_template, outer_loop
 from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import Declaration, declaration_of
-from lmemscope.rules.indexing import listed
+from lmemscope.rules.indexing import still_kept
 from lmemscope.rules.launched import block_of
 from lmemscope.rules.loops import (
     Loop,
@@ -404,7 +404,7 @@ def outcome(case: Case, *, of_one_loop: bool = False) -> str:
     """
     also = case.object.also if case.object is not None else ()
     if also:
-        return f" It stays in memory until {listed(list(also))} is also removed."
+        return still_kept(also)
     made_of = case.index.all_sources if case.index is not None else None
     counted = made_of is not None and all(s.kind == "loop-counter" for s in made_of)
     if counted and not of_one_loop:

@@ -86,6 +86,12 @@ def text_of(host: str) -> SourceText:
             "void f() { go<256>(); go<1024>(); }",
             {256, 1024},
         ),
+        # A macro without parameters, by what is defined where it is used.
+        (
+            "#define B 64\n#define GO own<<<1, B>>>(p, n)\nvoid f() {\nGO;\n#undef B\n"
+            "#define B 1024\nGO;\n#undef GO\n}",
+            {64, 1024},
+        ),
         # What holds its address.
         ("void f(R r) { r.fn = own; r.b = 960; r.fn<<<1, r.b>>>(p, n); }", {960}),
         ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
@@ -219,6 +225,52 @@ CONSTANT = "static const int b = 64;\n"
         ("void f() { static int b = 64; own<<<1, b>>>(p, n); b *= 2; }", {None}),
         ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }\nvoid g() { b = 9; }", {None}),
         ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }", {64}),
+        # What is not known to leave it its value.
+        ("void f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void fit(dim3 b);\nvoid f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); }", {64}),
+        ("void f() { dim3 b(64); b.grow();\nown<<<1, b>>>(p, n); }", {None}),
+        (
+            "struct R { void fit(dim3 &b); };\n"
+            "void f(R r) { dim3 b(64); r.fit(b);\nown<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        ("void f() { int b = 64; R r(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { int b = 64; R r{b};\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { int b = 64; dim3 g(b), h{b};\nown<<<1, b>>>(p, n); }", {64}),
+        ("void f() { int b = 64; cudaMallocManaged(q, b);\nown<<<1, b>>>(p, b); }", {64}),
+        ("void f() { int b = 64; g(n / b, int(b));\nown<<<1, b>>>(p, b); }", {64}),
+        ('void f() { int b = 64; asm("" : "+r"(b));\nown<<<1, b>>>(p, n); }', {None}),
+        (
+            "#define GROW(x) x *= 2\n#define TWICE b *= 2\n#define LOG(x) printf(x)\n"
+            "void f() { int b = 64; GROW(b);\nown<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        (
+            "#define TWICE b *= 2\nvoid f() { int b = 64; TWICE;\nown<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        (
+            "#define LOG(x) printf(x)\nvoid f() { int b = 64; LOG(b);\nown<<<1, b>>>(p, n); }",
+            {64},
+        ),
+        # A macro's text, where it is used.
+        (
+            "#define A 64\n#define B (A * 2)\n#undef A\n#define A 512\n"
+            "void f() { own<<<1, B>>>(p, n); }",
+            {1024},
+        ),
+        ("#define B 60 + 4\nvoid f() { own<<<1, B * 4>>>(p, n); }", {None}),
+        ("#define B (60 + 4)\nvoid f() { own<<<1, B * 4>>>(p, n); }", {256}),
+        (
+            '#define B 1024\n#pragma push_macro("B")\n#undef B\n#define B 64\n'
+            '#pragma pop_macro("B")\nvoid f() { own<<<1, B>>>(p, n); }',
+            {None},
+        ),
+        (
+            "#define B 64\n#ifdef BIG\n#undef B\n#define B 1024\n#endif\n"
+            "void f() { own<<<1, B>>>(p, n); }",
+            {None},
+        ),
         (
             "void f() { int b = 64; auto go = [&] {\nown<<<1, b>>>(p, n);\n};\nb = 9; go(); }",
             {None},
