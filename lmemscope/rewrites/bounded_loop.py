@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting, SourceLocation, SourceText, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
+from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
@@ -45,6 +46,7 @@ from lmemscope.rewrites.rows import is_first_row
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
+from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
@@ -140,7 +142,16 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     is_sure = is_sure or _is_below(target, loop, right, extent)
     if not is_sure and _says_itself(target, loop):
         return None
+    most = number_of(extent.decode(errors="replace"), *_at(target, loop))
+    if not is_sure and most is not None:
+        check_given(syntax.text(right), most - (syntax.text(operator) == b"<="), target)
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _at(target: Target, node: Node) -> tuple[SourceText, SourceLocation]:
+    """Where a name of a node is looked up."""
+    place = SourceLocation(target.path, node.start_point.row + 1)
+    return target.hits[0].case.sources, place
 
 
 def _says_itself(target: Target, loop: Node) -> bool:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
@@ -94,6 +95,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     if (most + 1) * (own[0].end_byte - own[0].start_byte) > _TEXT:
         raise DeclinedError(f"{most + 1} versions of its kernel are much code")
+    check_given(target.syntax.text(number.name), most, target)
     kernel = _kernel(target, declared.function)
     made = _versions(target, kernel, number, most)
     pragmas = _once(unroll_edit(target, one) for one in loops)

@@ -79,11 +79,13 @@ class WrittenLaunch:
         instance: template arguments, as written.
         shape: grid, block and dynamic shared memory, as far as they are written.
         place: at which the names in them are looked up.
+        given: the kernel's arguments, as written; empty where they are not read.
     """
 
     instance: str | None
     shape: tuple[str, ...]
     place: SourceLocation
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class _Reader:
                         launch["instance"],
                         (*parts_of(launch["shape"]),),
                         self._place(file, launch.start()),
+                        _arguments(text, launch.end() - 1),
                     ),
                     file,
                     launch.start(),
@@ -307,11 +310,13 @@ class _Reader:
             named = {word for part in one.shape[1:2] for word in _WORDS.findall(part)}
             used = named & given.keys()
             if not used or any(changes(word, body) for word in used):
-                yield one
+                yield replace(one, given=())
                 continue
-            yield replace(
-                one, shape=tuple(_substituted(part, given) for part in one.shape), place=place
+            shape, arguments = (
+                tuple(_substituted(part, given) for part in parts)
+                for parts in (one.shape, one.given)
             )
+            yield replace(one, shape=shape, place=place, given=arguments)
 
     def _expanded(
         self, launch: WrittenLaunch, file: str, offset: int, depth: int
@@ -403,6 +408,12 @@ def _direct(kernel: str) -> re.Pattern[str]:
         rf"{_pattern(kernel)}\s*(?:\[[^\[\]]*\]\s*)*\)?\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
         r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
     )
+
+
+def _arguments(text: str, opening: int) -> tuple[str, ...]:
+    """What stands between the parentheses of a launch; nothing where they do not close."""
+    end = closed_at(text, opening)
+    return () if end is None else (*parts_of(text[opening + 1 : end - 1]),)
 
 
 def _alias(mention: re.Match[str], before: str) -> re.Match[str] | None:

@@ -116,6 +116,11 @@ def text_of(host: str) -> SourceText:
             "void f(int n) { dim3 b(64);\n if (n > 3) b.x = 1024;\n own<<<1, b>>>(p, n); }",
             {64, 1024},
         ),
+        ("void f() { for (int b : {64, 1024}) own<<<1, b>>>(p, n); }", {64, 1024}),
+        (
+            "void f() { const int s[] = {64, 1024};\nfor (auto b : s) own<<<1, b>>>(p, n); }",
+            {64, 1024},
+        ),
         ("void go(int b = 1024) { own<<<1, b>>>(p, 1); }\nvoid f() { go(); }", {1024}),
         # No launch of it.
         ("void f() { own<<<1, 64>>>(p, n);\n#if 0\n own<<<1, 1024>>>(p, n);\n#endif\n}", {64}),
