@@ -60,6 +60,8 @@ _GETS = re.compile(r"(?:cudaGetFuncBySymbol|cudaGetKernel)\(&\s*(?P<name>\w+)\)"
 """A call that gives its first argument a handle of the kernel in its second."""
 _BODY = re.compile(r"[\s\w]*(?:->[^;{}]*)?\{")
 """What stands between a function's parameters and its body."""
+_LEAST = 2
+"""Parts of a launch's shape: a grid and a block."""
 _LONGEST = 300
 """Characters before a kernel's name that say what is done with it."""
 _DEPTH = 3
@@ -77,7 +79,8 @@ class WrittenLaunch:
 
     Attributes:
         instance: template arguments, as written.
-        shape: grid, block and dynamic shared memory, as far as they are written.
+        shape: grid, block and dynamic shared memory, as far as they are written; empty where a
+            macro stands for more than one of them.
         place: at which the names in them are looked up.
         given: the kernel's arguments, as written; empty where they are not read.
     """
@@ -164,7 +167,7 @@ class _Reader:
                 for one in self._expanded(
                     WrittenLaunch(
                         launch["instance"],
-                        (*parts_of(launch["shape"]),),
+                        self._shape(launch["shape"]),
                         self._place(file, launch.start()),
                         _arguments(text, launch.end() - 1),
                     ),
@@ -212,7 +215,7 @@ class _Reader:
         chosen = _CHOSEN.match(text, mention.end()) if mention["end"] == ":" else None
         result = _UNKNOWN
         if chosen is not None:
-            shape = (*parts_of(chosen["shape"]),)
+            shape = self._shape(chosen["shape"])
             place = self._place(file, mention.start())
             result = Launches((WrittenLaunch(None, shape, place),), are_all=True)
         elif template is not None:
@@ -317,6 +320,26 @@ class _Reader:
                 for parts in (one.shape, one.given)
             )
             yield replace(one, shape=shape, place=place, given=arguments)
+
+    def _shape(self, written: str) -> tuple[str, ...]:
+        """What stands between chevrons, part by part."""
+        parts = (*parts_of(written),)
+        words = {word for part in parts for word in _WORDS.findall(part)}
+        if len(parts) < _LEAST or "__VA_ARGS__" in words:
+            return ()
+        return () if any(map(self._is_list, words)) else parts
+
+    def _is_list(self, word: str) -> bool:
+        """Whether a macro of that name may stand for several arguments."""
+        defined = re.compile(
+            rf"#[ \t]*define[ \t]+{word}(?!\w)(?:\([^()]*\))?(?P<body>(?:\\\n|[^\n])*)"
+        )
+        return any(
+            len([*parts_of(found["body"])]) > 1
+            for file in self._files
+            if word in (code := self._sources.code(file))
+            for found in islice(defined.finditer(code), _USES)
+        )
 
     def _expanded(
         self, launch: WrittenLaunch, file: str, offset: int, depth: int

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.model import SourceText
+from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rules.block_sizes import threads_among
 from lmemscope.rules.launch_reader import launches_in
 from lmemscope.rules.launched_elsewhere import launch_sizes
+from tests.support.builders import facts
 
 KERNEL = "static __global__ void own(int *p, int n) { }\n"
 FILE = "/p/a.cu"
@@ -177,6 +179,26 @@ def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> No
 )
 def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bool) -> None:
     assert launches_in(text_of(host), (FILE,), "own").are_all is are_all
+
+
+@pytest.mark.parametrize(
+    ("host", "shape"),
+    [
+        ("#define BLOCK dim3(32, 4)\nvoid f() { own<<<1, BLOCK>>>(p, n); }", ("1", "BLOCK")),
+        ("#define SHAPE 1, 64, 4096\nvoid f() { own<<<SHAPE>>>(p, n); }", ()),
+        ("#define SHAPE(b) 1, \\\n b\nvoid f() { own<<<SHAPE(64)>>>(p, n); }", ()),
+        ("#define REST 64, 4096\nvoid f() { own<<<1, REST>>>(p, n); }", ()),
+        ("#define L(...) own<<<__VA_ARGS__>>>(p, n)\nvoid f() { L(1, 64, 4096); }", ()),
+    ],
+)
+def test_a_macro_that_stands_for_several_arguments_hides_them(
+    host: str, shape: tuple[str, ...]
+) -> None:
+    sources = text_of(host)
+    (launch,) = launches_in(sources, (FILE,), "own").written
+    assert tuple(one.strip() for one in launch.shape) == shape
+    kernel = facts("own", demangled="own(int*, int)")
+    assert may_be_dynamic(kernel, sources, (FILE,)) is not bool(shape)
 
 
 def test_uses_of_a_macro_beyond_those_that_are_read_are_unknown() -> None:
