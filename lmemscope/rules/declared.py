@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
 from lmemscope.rules.remembered import Remembered
@@ -374,3 +375,23 @@ def is_capture(case: Case) -> bool:
     root = re.split(r"\.|->", found.name)[0]
     declared = re.compile(rf"(?:^|[\s(,;{{])(?P<type>[A-Za-z_][\w:<>]*)[\s*&]+{re.escape(root)}\b")
     return all(one["type"] in NO_TYPES for one in declared.finditer(text))
+
+
+def is_copied_to_lambda(case: Case) -> bool:
+    """Whether a lambda behind an object's declaration captures it by copy, and uses it."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    root = re.split(r"\.|->", found.name)[0]
+    code = rest_of_block(case.sources, found.declared, root)
+    named = re.compile(rf"(?<![\w.>&]){re.escape(root)}(?!\w)")
+    for one in _INTRODUCER.finditer(code):
+        captures = one["captures"]
+        if named.search(captures) is not None:
+            return True
+        body = code.find("{", one.end() - 1)
+        if captures.lstrip().startswith("=") and f"&{root}" not in captures.replace(" ", ""):
+            end = closed_at(code, body) if body >= 0 else None
+            if named.search(code[body:end]) is not None:
+                return True
+    return False

@@ -21,6 +21,7 @@ from lmemscope.rules.declared import (
     bytes_of,
     declaration_of,
     is_capture,
+    is_copied_to_lambda,
     is_parameter,
 )
 from lmemscope.rules.enclosing import body_lines, function_head, says_host, varies_by_instance
@@ -137,6 +138,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         text += " Replace each `memset` or `memcpy` of it with a loop over its elements."
     if "range" in whole:
         text += " Replace each range-based `for` over it with a counted loop."
+    if is_copied_to_lambda(case):
+        text += " A lambda cannot capture it by copy then: declare its copy in the lambda."
     return (Advice(text, code, rewrite="shared-memory"),)
 
 

@@ -2152,3 +2152,24 @@ def test_no_shared_memory_beside_bounds_that_allow_more_threads_than_fit() -> No
     facts = replace(array("float[96]", 384), launch_bounds=LaunchBounds(256, None))
     (finding,) = find(facts)
     assert [one for one in finding.advice if one.rewrite == "shared-memory"] == []
+
+
+@pytest.mark.parametrize(
+    ("capture", "body", "is_said"),
+    [
+        ("=", "table[j] += 1", True),
+        ("table", "table[j] += 1", True),
+        ("i, table", "table[j] += 1", True),
+        ("&", "table[j] += 1", False),
+        ("&table", "table[j] += 1", False),
+        ("=, &table", "table[j] += 1", False),
+        ("=", "p[j] += 1", False),
+    ],
+)
+def test_a_lambda_has_no_copy_of_shared_memory(capture: str, body: str, is_said: bool) -> None:
+    facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
+    source = (
+        "__global__ void k(float *p) {\n  float table[16];\n"
+        f"  auto f = [{capture}](int j) mutable {{ {body}; }};\n  use(table[x[i]]);\n}}\n"
+    )
+    assert ("cannot capture it by copy" in said(facts, source)) is is_said
