@@ -433,6 +433,13 @@ def test_no_loop_runs_over_elements_where_its_counter_counts_bytes(
         ("  {\n  float table[9];\n  o[0] = table[i];", False),
         ("  {\n  float table[9];\n  }\n  o[0] = table[i];", True),
         ("  o[1] = 2 +\n  scale * table[1];\n  o[0] = table[i];", True),
+        # An element behind a label or an operator is not declared there.
+        ("  switch (n) {\n  default:\n  table[1] = 3; }\n  o[0] = table[i];", True),
+        ("  goto again;\n  again:\n  table[1] = 3;\n  o[0] = table[i];", True),
+        ("  for (; j > 0 &&\n table[j - 1] > 2; --j) {}\n  o[0] = table[i];", True),
+        ("  for (; j &&\n table[j]; --j) {}\n  o[0] = table[i];", True),
+        ("  switch (n) {\n  case 3: {\n  unsigned long table[9];\n  o[0] = table[i]; } }", False),
+        ("  again:\n  {\n  float *q[3], table[9];\n  o[0] = table[i]; }", False),
         ("  }\n  {\n  float table[9];\n  o[0] = table[i];", False),
         ("  return table [i];\n  delete table;\n  }\n  }\n  void g() {\n  float table[9];", True),
     ],
