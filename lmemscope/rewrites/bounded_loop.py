@@ -6,9 +6,9 @@ counts down from N - 1 and skips what is above that number.
 
 Safe if every iteration begins by using element `i`, of this array or another local one of its size,
 before anything can leave the loop or the thread: a loop beyond N would be undefined. Otherwise
-unsafe: the promise is that the bound never exceeds N. Declined if the loop tests its own counter
-before each use (`if (i < N)`), and if a macro may change the meaning of bound, extent or body. It
-costs the code of N iterations, and a comparison in each.
+unsafe: the promise is that the bound never exceeds N. Declined if a launch in sight gives it more,
+if the loop tests its own counter before each use (`if (i < N)`), and if a macro may change the
+meaning of bound, extent or body. It costs the code of N iterations, and a comparison in each.
 """
 
 from __future__ import annotations

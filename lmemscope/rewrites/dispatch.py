@@ -5,10 +5,9 @@ elements, becomes a template of that number, with a `switch` over 0 to 8. In eac
 counts are constant and the loops unrolled, those in inlined functions included. A second variant
 keeps outer loops rolled (`#pragma unroll 1`).
 
-Unsafe: the promise is that the number is one of these; with any other the kernel traps. Declined
-for templates, if the loop tests its counter before it uses the array, if the body has static
-variables, if the parameter may be modified, and above 64 KB of source. It costs the code of all
-versions.
+Unsafe: with any other number the kernel traps. Declined for templates, if a launch in sight gives
+more, if the loop tests its counter before it uses the array, if the body has static variables, if
+the parameter may be modified, and above 64 KB of source. It costs the code of all versions.
 """
 
 from __future__ import annotations
