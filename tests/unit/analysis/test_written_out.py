@@ -32,7 +32,5 @@ def test_the_counter_of_a_written_out_loop_is_no_index_of_other_things(
 ) -> None:
     lines = [head, "  s += d[i] == d[m - 1 - i] && d[i + 1];"]
     sources = SourceText(lambda file: lines if file == "a.cu" else [])
-    found = [
-        Subscript(("d",), text, 2, True, False, False) for text in ("i", "i + 1", "m - 1 - i")
-    ]
+    found = [Subscript(("d",), text, 2, True, False, False) for text in ("i", "i + 1", "m - 1 - i")]
     assert [one.text for one in running(found, "a.cu", leaves, sources)] == kept
