@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 
-from lmemscope.formats.statements import parts_of
+from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceText
 from lmemscope.rules.launch_syntax import called_with
 
@@ -24,7 +25,7 @@ _OPERATES = re.compile(r"[-+*/%<>=!?:|^&]")
 """A sign of an operator: what it makes of a variable is another object."""
 _READING = frozenset({"if", "while", "for", "switch", "return", "sizeof", "catch", "alignof"})
 _COPYING = re.compile(
-    r"cu[a-z]*[A-Z]\w*|__\w+|v?s?n?f?printf|assert|exit|malloc|calloc|free|memset|puts|atoi"
+    r"cu(?:da)?[A-Z]\w*|cu(?:blas|fft|rand|sparse|solver|dnn)\w+|__\w+|v?s?n?f?printf|assert|exit|malloc|calloc|free|memset|puts|atoi"
     r"|min|max|abs|to_string|make_\w+|a?(?:sin|cos|tan)h?(?:pi)?f?|exp(?:2|10|m1)?f?"
     r"|log(?:2|10|1p)?f?|r?sqrtf?|r?cbrtf?|fabsf?|fm(?:a|in|ax|od)f?|powf?|r?hypotf?"
     r"|ceilf?|floorf?|roundf?|truncf?|rintf?|erfc?f?|[lt]gammaf?"
@@ -32,8 +33,16 @@ _COPYING = re.compile(
     r"|auto|uint|ushort|uchar|u?int\d+_t|size_t|ssize_t|ptrdiff_t|vector|string"
 )
 """Functions and types that take a number's value: those of CUDA, of C, of C++."""
+_MENTIONS = 1000
+"""Mentions that are looked at; of a variable with more nothing is known."""
+_NEAR = 40
+_TYPED = re.compile(r"(?<!\bnew)(?<!\breturn)(?<!\belse)[\w>&*]\s+[&*]*\Z|\w\s*[&*]+\Z")
+"""What stands before a function's name where it is declared."""
+_BEHIND = re.compile(r"\s*(?:const\b|noexcept\b|mutable\b|->|[;{])")
+"""What stands behind the parameters of one."""
 _ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b[^;{}]*\Z")
 _COPIER = re.compile(rf"(?:std\s*::\s*)?(?:{_COPYING.pattern})")
+_DECLARED = re.compile(r"[\w>][\s&*]+\w|[&*]")
 _BLOCKS = ("else", "do", "try")
 _KIND = re.compile(r"(?<![\w.>])((?:std\s*::\s*)?\w+)\s*(?:<[^;{}()<>]*>\s*)?\Z")
 _MACRO = re.compile(
@@ -76,12 +85,10 @@ class _Mentions:
             return True
         if re.search(rf"&\s*\w+\s*[=({{]\s*{name}\b|\(\s*{name}\s*\)\s*[-+*/%&|^]?=(?!=)", text):
             return True  # A reference to it.
-        mention = re.compile(rf"(?<![\w.]){name}(?!\w)")
-        if any(
-            text[: one.start()].rstrip()[-2:] != "->" and self._changes_at(one, text, depth)
-            for one in mention.finditer(text)
-        ):
-            return True
+        mention = re.compile(rf"(?<![\w.])(?<!->){name}(?!\w)")
+        for number, one in enumerate(mention.finditer(text)):
+            if number == _MENTIONS or self._changes_at(one, text, depth):
+                return True
         # What expands to a mention stands elsewhere.
         return any(
             mention.search(body) is not None
@@ -126,8 +133,6 @@ class _Mentions:
         is_member = head.endswith((".", "->"))
         if call.name in _READING and not is_member:
             return False
-        if not is_member and _COPYING.fullmatch(call.name) is not None:
-            return False
         kind = _KIND.search(head)
         if kind is not None and _COPIER.fullmatch(kind[1]) is not None:
             return False  # An object of that type is made of it.
@@ -141,39 +146,50 @@ class _Mentions:
         taking = [
             one
             for one in islice(self._parameters(call.name, call.position), _DEFINITIONS)
-            if one.strip() != mention[0]  # The object that is made of it.
+            if _declares(one.strip())  # Else it is another call.
         ]
-        return not taking or any(map(_is_reference, taking))
+        if taking:
+            return any(map(_is_reference, taking))
+        return is_member or _COPYING.fullmatch(call.name) is None
 
     def _parameters(self, function: str, position: int) -> Iterator[str]:
         """What functions and lambdas of a name declare at a position."""
-        heads = (
-            re.compile(
-                rf"(?<!\bnew)(?<!\breturn)(?<!\belse)[\w>&*]\s+[&*]*{function}\s*"
-                r"\((?P<given>[^;{}()]*)\)[^;{}()=]*[;{]"
-            ),
-            re.compile(rf"(?<!\w){function}\s*=\s*\[[^\[\]]*\]\s*\((?P<given>[^;{{}}()]*)\)"),
-        )
+        named = re.compile(rf"{function}(?<!\w{function})\s*(?P<lambda>=\s*\[[^\[\]]*\]\s*)?\(")
         for file in self._files:
             code = self._sources.code(file)
-            if function not in code:
-                continue
-            for head in heads:
-                for found in islice(head.finditer(code), _DEFINITIONS):
-                    given = [*parts_of(found["given"])]
-                    if given:
-                        yield given[min(position, len(given) - 1)]
+            for one in islice(named.finditer(code), _DEFINITIONS):
+                end = closed_at(code, one.end() - 1)
+                before = code[max(0, one.start() - _NEAR) : one.start()]
+                is_typed = one["lambda"] is not None or _TYPED.search(before) is not None
+                if end is None or not is_typed or not _BEHIND.match(code, end):
+                    continue
+                given = [*parts_of(code[one.end() : end - 1])]
+                if given:
+                    yield given[min(position, len(given) - 1)]
 
     def _macros(self, word: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
         """Macros whose definition has a word: name, parameters, body."""
-        for file in self._files:
-            code = self._sources.code(file)
-            if word not in code or "#" not in code:
-                continue
-            for found in islice(_MACRO.finditer(code), _DEFINITIONS):
-                if word in found[0]:
-                    given = (found["given"] or "").split(",")
-                    yield found["name"], tuple(one.strip() for one in given), found["body"]
+        return (one[:3] for one in self._defined if word in one[3])
+
+    @cached_property
+    def _defined(self) -> list[tuple[str, tuple[str, ...], str, str]]:
+        """All macros of the files: name, parameters, body, and the whole text."""
+        codes = [self._sources.code(file) for file in self._files]
+        found = [one for code in codes if "#" in code for one in _MACRO.finditer(code)]
+        return [
+            (
+                one["name"],
+                tuple(part.strip() for part in (one["given"] or "").split(",")),
+                one["body"],
+                one[0],
+            )
+            for one in found
+        ]
+
+
+def _declares(parameter: str) -> bool:
+    """Whether a text declares a parameter: a type alone, or one with a name."""
+    return _COPYING.fullmatch(parameter) is not None or _DECLARED.search(parameter) is not None
 
 
 def _is_reference(parameter: str) -> bool:

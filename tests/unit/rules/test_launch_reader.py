@@ -254,6 +254,9 @@ CONSTANT = "static const int b = 64;\n"
         ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }", {64}),
         # What is not known to leave it its value.
         ("void f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); y = x * fit(c); }", {None}),
+        ("void f() { int b = 64; customUse(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void cuFit(int &b);\nvoid f() { int b = 64; cuFit(b);\nown<<<1, b>>>(p, n); }", {None}),
         ("void fit(dim3 b);\nvoid f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); }", {64}),
         ("void f() { dim3 b(64); b.grow();\nown<<<1, b>>>(p, n); }", {None}),
         (
