@@ -21,6 +21,10 @@ _CONSTANT = (
     r"\s*{name}\s*[<>]=?\s*(?:\d+|[A-Z][A-Z0-9_]*)\s*;"
 )
 """A loop from a number to a number, or to what is spelled as a constant."""
+_BEGUN = r"\bfor\s*\(\s*(?:[\w:]+\s+)*{name}\s*=\s*\d+\s*;"
+"""A loop from a number, to whatever ends it."""
+_OF_ONE = re.compile(r"(?:\w|[-+*\s()])+")
+"""Sums and products, of names and numbers."""
 _REACH = 8
 """Lines above an access in which the head of its loop is looked for."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -32,7 +36,8 @@ def running(
     """The subscripts of a line that an access with a computed index may be.
 
     The counter of a loop that is written out is a constant in each of its turns: an index of other
-    things is another subscript's.
+    things is another subscript's. Where no counter is part of an index, its loop is written out,
+    whatever ends it.
 
     Args:
         candidates: of the line.
@@ -40,17 +45,20 @@ def running(
         leaves: what the access's index is made of.
         sources: the user's files.
     """
-    if any(leaf.kind == "loop-counter" and leaf.constant_trip for leaf in leaves):
+    counters = [leaf for leaf in leaves if leaf.kind == "loop-counter"]
+    if any(leaf.constant_trip for leaf in counters):
         return candidates
-    kept = [one for one in candidates if not _is_counter(one, file, sources)]
+    loop = _CONSTANT if counters else _BEGUN
+    kept = [one for one in candidates if not _is_counter(one, loop, file, sources)]
     return kept or candidates
 
 
-def _is_counter(subscript: Subscript, file: str, sources: SourceText) -> bool:
-    """Whether an index is nothing but the counter of a loop with constant ends around it."""
-    if _WORD.fullmatch(subscript.text) is None:
+def _is_counter(subscript: Subscript, loop: str, file: str, sources: SourceText) -> bool:
+    """Whether an index is made of nothing but the counter of a loop of some form around it."""
+    names = set(_WORD.findall(subscript.text))
+    if len(names) != 1 or _OF_ONE.fullmatch(subscript.text) is None:
         return False
-    head = re.compile(_CONSTANT.format(name=re.escape(subscript.text)))
+    head = re.compile(loop.format(name=re.escape(names.pop())))
     first = max(1, subscript.line - _REACH)
     return any(head.search(sources.line(file, at)) for at in range(first, subscript.line + 1))
 

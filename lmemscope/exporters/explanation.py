@@ -134,11 +134,13 @@ class Explainer:
         for access in facts.accesses:
             place = access.line(home)
             (nowhere if place is None else rows[place]).append(access)
-        declared: dict[SourceLocation, str] = {
-            found.declared: f"{found.name} is declared here: {count(found.size, 'byte')}"
-            for found in facts.objects
-            if found.declared is not None and found.cause != "promoted" and found.extent != "rest"
-        }
+        declared: dict[SourceLocation, list[str]] = defaultdict(list)
+        for found in facts.objects:
+            if found.declared is None or found.cause == "promoted" or found.extent == "rest":
+                continue
+            declared[found.declared].append(
+                f"{found.name} is declared here: {count(found.size, 'byte')}"
+            )
         summed: dict[SourceLocation, list[str]] = defaultdict(list)
         if not facts.counted:
             for use in facts.lines:
@@ -153,7 +155,7 @@ class Explainer:
             if place.file != file:
                 file = place.file
                 lines.append(self._styled(f"{file}", "bold"))
-            notes = [declared[place]] if place in declared else []
+            notes = [*dict.fromkeys(declared.get(place, ()))]
             notes += line_notes(kernel, rows.get(place, []))
             notes += summed.get(place, [])
             lead, indent = "^ ", " " * (digits + 2) + " |   "
@@ -226,11 +228,7 @@ class Explainer:
         if layout.evidence(finding):
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.also:
-            also = (
-                f"Other causes: {' and '.join(finding.also)}. It stays in local memory until "
-                "each is removed."
-            )
-            lines += self._wrapped(also, "   ")
+            lines += self._wrapped(f"Other causes: {' and '.join(finding.also)}.", "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
         beside = proven.beside(finding)

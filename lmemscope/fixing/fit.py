@@ -255,6 +255,8 @@ def _is_closed(facts: KernelFacts, sources: SourceText) -> bool:
     known = {os.path.abspath(one) for one in own}
     if any(one not in known for one in sources.including(home)):
         return False
+    if any(map(sources.computes_includes, own)):
+        return False
     if _INTERNAL.search(facts.name) is not None:
         return True
     head = re.compile(rf"(?<![^;{{}}])[^;{{}}]*\b{re.escape(name)}\s*\(")

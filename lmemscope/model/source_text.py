@@ -10,7 +10,13 @@ from lmemscope.model.blanked import Blanked, blanked
 from lmemscope.model.places import is_library
 from lmemscope.model.request import CompileOptions, SourceLocation
 
-_INCLUDE = re.compile(r'\s*#\s*include\s+(?:"(?P<name>[^"]+)"|<(?P<angled>[^>]+)>)')
+_SPELLED = r'(?:"(?P<name>[^"]+)"|<(?P<angled>[^>]+)>)'
+_INCLUDE = re.compile(rf"\s*(?:#|%:)\s*(?:include|include_next|import)\s*{_SPELLED}")
+_NAMED = re.compile(rf"\s*(?:#|%:)\s*define\s+\w+\s+{_SPELLED}")
+"""A macro by which a file may be included."""
+_COMPUTED = re.compile(
+    r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]+[A-Za-z_]", re.MULTILINE
+)
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _FILES = 64
 """How many files one file's quoted includes may lead to."""
@@ -163,7 +169,7 @@ class SourceText:
         while work and len(seen) < _FILES:
             including = work.pop()
             for line in () if is_library(including) else self._lines_of(including):
-                found = _INCLUDE.match(line) if "include" in line else None
+                found = _INCLUDE.match(line) if "include" in line or "import" in line else None
                 if found is None:
                     continue
                 beside = os.path.dirname(including)
@@ -184,7 +190,7 @@ class SourceText:
         return self._mentioning(file, word)
 
     def including(self, file: str) -> tuple[str, ...]:
-        """Absolute paths of the project's sources that include a file.
+        """Absolute paths of the project's sources that include a file, or may by a macro.
 
         Also those that include another place's file of its name, unless it is beside them.
         """
@@ -195,10 +201,14 @@ class SourceText:
             if any(
                 os.path.basename(spelled) == name and self._may_be(own, one, spelled)
                 for line in self._lines_of(one)
-                if (found := _INCLUDE.match(line)) is not None
+                if (found := _INCLUDE.match(line) or _NAMED.match(line)) is not None
                 for spelled in [found["name"] or found["angled"]]
             )
         )
+
+    def computes_includes(self, file: str) -> bool:
+        """Whether a macro says what a file includes: it is not followed."""
+        return _COMPUTED.search(self.code(file)) is not None
 
     def _may_be(self, file: str, including: str, spelled: str) -> bool:
         """Whether what a directive spells may be a file: what is beside it comes first."""

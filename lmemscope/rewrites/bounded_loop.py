@@ -6,9 +6,9 @@ counts down from N - 1 and skips what is above that number.
 
 Safe if every iteration begins by using element `i`, of this array or another local one of its size,
 before anything can leave the loop or the thread: a loop beyond N would be undefined. Otherwise
-unsafe: the promise is that the bound never exceeds N. Declined if the loop tests its own counter
-before each use (`if (i < N)`), and if a macro may change the meaning of bound, extent or body. It
-costs the code of N iterations, and a comparison in each.
+unsafe: the promise is that the bound never exceeds N. Declined if a launch in sight gives it more,
+if the loop tests its own counter before each use (`if (i < N)`), and if a macro may change the
+meaning of bound, extent or body. It costs the code of N iterations, and a comparison in each.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting, SourceLocation, SourceText, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
+from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counted
 from lmemscope.rewrites.loops import (
@@ -42,9 +43,11 @@ from lmemscope.rewrites.places import (
     known_arrays,
 )
 from lmemscope.rewrites.purity import is_pure
+from lmemscope.rewrites.rows import is_first_row
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
+from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
@@ -142,7 +145,16 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     is_sure = is_sure or _is_below(target, loop, right, extent)
     if not is_sure and _says_itself(target, loop):
         return None
+    most = number_of(extent.decode(errors="replace"), *_at(target, loop))
+    if not is_sure and most is not None:
+        check_given(syntax.text(right), most - (syntax.text(operator) == b"<="), target)
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _at(target: Target, node: Node) -> tuple[SourceText, SourceLocation]:
+    """Where a name of a node is looked up."""
+    place = SourceLocation(target.path, node.start_point.row + 1)
+    return target.hits[0].case.sources, place
 
 
 def _says_itself(target: Target, loop: Node) -> bool:
@@ -276,6 +288,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
     assert declared is not None
     found: dict[bytes, None] = {}
     first: list[Node] = []
+    goes_on = False
     for subscript in _uses(target):
         if all(one != loop for one in around(subscript, "for_statement")):
             continue
@@ -288,14 +301,22 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
             return None, False
         found[extent] = None
         first.append(subscript)
+        goes_on = goes_on or _may_go_on(subscript, target)
     if len(found) != 1:
         return None, False
     (extent,) = found
     first += _beside(target, body, counter)
-    is_sure = not _is_of_rows(declared.statement, target) and begins_with_use(
+    is_sure = not (goes_on or _is_of_rows(declared.statement, target)) and begins_with_use(
         target, body, first, len(declared.extents), counter
     )
     return extent, is_sure
+
+
+def _may_go_on(subscript: Node, target: Target) -> bool:
+    """Whether a subscript is of an array's first row, and may find the next one's elements."""
+    row = subscript.child_by_field_name("argument")
+    index = _index(row) if row is not None and row.type == "subscript_expression" else None
+    return index is not None and is_first_row(index, target)
 
 
 def _is_of_rows(statement: Node, target: Target) -> bool:

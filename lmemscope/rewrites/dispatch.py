@@ -5,10 +5,9 @@ elements, becomes a template of that number, with a `switch` over 0 to 8. In eac
 counts are constant and the loops unrolled, those in inlined functions included. A second variant
 keeps outer loops rolled (`#pragma unroll 1`).
 
-Unsafe: the promise is that the number is one of these; with any other the kernel traps. Declined
-for templates, if the loop tests its counter before it uses the array, if the body has static
-variables, if the parameter may be modified, and above 64 KB of source. It costs the code of all
-versions.
+Unsafe: with any other number the kernel traps. Declined for templates, if a launch in sight gives
+more, if the loop tests its counter before it uses the array, if the body has static variables, if
+the parameter may be modified, and above 64 KB of source. It costs the code of all versions.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
@@ -94,6 +94,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     if (most + 1) * (own[0].end_byte - own[0].start_byte) > _TEXT:
         raise DeclinedError(f"{most + 1} versions of its kernel are much code")
+    check_given(target.syntax.text(number.name), most, target)
     kernel = _kernel(target, declared.function)
     made = _versions(target, kernel, number, most)
     pragmas = _once(unroll_edit(target, one) for one in loops)

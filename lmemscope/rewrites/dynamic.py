@@ -15,6 +15,7 @@ from lmemscope.rules.shared import DYNAMIC
 _DYNAMIC = re.compile(
     DYNAMIC + r"|\bdynamicSmemBytes\b|\bcudaFuncAttributeMaxDynamicSharedMemorySize"
     r"|\bcu(?:da)?Launch(?:Cooperative)?Kernel(?:ExC?)?\b"
+    r"|\b(?:cudaConfigureCall|__cudaPushCallConfiguration)\b"
 )
 """Such memory, or a launch that may ask for it, of whatever kernel."""
 
@@ -54,5 +55,9 @@ def _place(
         declared = _DYNAMIC.search(text)
         if declared is not None:
             return SourceLocation(file, 1 + text.count("\n", 0, declared.start()))
-    asking = (one for one in launches.written if one.shape[2:] and one.shape[2].strip() != "0")
+    asking = (
+        one
+        for one in launches.written
+        if not one.shape or (one.shape[2:] and one.shape[2].strip() != "0")
+    )
     return next((one.place for one in asking), None)

@@ -1,8 +1,7 @@
 """Unroll by four
 
 Only tried with another rewrite: once an object is out of local memory, the loop of unknown trip
-count around its accesses is unrolled four times (`#pragma unroll 4`). Loads of four iterations are
-then in flight together.
+count around its accesses is unrolled four times (`#pragma unroll 4`).
 
 Safe: the iterations are unchanged. It costs registers and code, and is offered if it is modelled
 faster. Loops with a pragma or a constant trip count, or that the other rewrite changes, are left.

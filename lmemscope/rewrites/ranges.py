@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.settled import is_settled
@@ -279,6 +280,7 @@ class Ranges:
             return None
         if self.target.meanings.definitions(words):
             return None
+        check_given(syntax.text(bound), self.most, self.target)
         text = syntax.text(bound).decode(errors="replace")
         return Range(0, self.most, True, (f"`{text}` never exceeds {self.most}",))
 

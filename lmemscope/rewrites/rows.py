@@ -7,6 +7,7 @@ the rows follow each other, as they do in memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,6 +15,9 @@ from lmemscope.rewrites.arrays import Elements
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.purity import may_convert
 from lmemscope.rewrites.ranges import Ranges
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _MOST = (1 << 31) - 1
 
@@ -30,10 +34,15 @@ def check_indices(elements: Elements, home: Target) -> None:
             raise DeclinedError(f"line {line} has an index that other types may see as another")
 
 
+def is_first_row(index: Node, target: Target) -> bool:
+    """Whether an outer index is the first row's, from which code may go through all rows."""
+    return target.syntax.text(index) == b"0"
+
+
 def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target) -> None:
     """That no index of an inner dimension is seen to come to the end of its row.
 
-    In the first row, as in ``a[0][i]``, one that is not known may go through all rows.
+    In the first row, as in ``a[0][i]``, one whose end is not known may go through all rows.
 
     Raises:
         DeclinedError: one does.
@@ -45,10 +54,10 @@ def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target
     for use in elements.uses:
         for index, extent in zip(use.indices[1:], extents[1:], strict=False):
             found = ranges.of(index) or ranges.by_operator(index)
-            if found is None:
-                leaves = home.syntax.text(use.indices[0]) == b"0"
+            if found is None or found.promises:
+                leaves = is_first_row(use.indices[0], home)
             else:
-                leaves = not found.promises and found.high >= extent
+                leaves = found.high >= extent
             if leaves:
                 line = use.name.start_point.row + 1
                 raise DeclinedError(f"line {line} goes on from one of its rows to the next")

@@ -54,7 +54,7 @@ from lmemscope.rules.asked_pointers import asked, is_behind_test, where_it_leads
 from lmemscope.rules.base import Case, Offer, Rule, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.declared import bytes_of
-from lmemscope.rules.indexing import REGISTER_FILE, listed
+from lmemscope.rules.indexing import REGISTER_FILE, still_kept
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 _FREES = re.compile(r"free|_Zd[la]Pv\w*")
@@ -139,8 +139,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     also = case.object.also if case.object is not None else ()
     if not also or not found or found[0].is_none:
         return found
-    stays = f" It stays in memory until {listed(list(also))} is also removed."
-    return (replace(found[0], text=found[0].text + stays), *found[1:])
+    return (replace(found[0], text=found[0].text + still_kept(also)), *found[1:])
 
 
 def _is_compared_by_library(case: Case) -> bool:

@@ -70,17 +70,26 @@ def _find_declared(sources: SourceText, own: SourceLocation, name: str) -> _Decl
         SourceLocation(own.file, line)
         for found in _declaration_of(name).finditer(text)
         if found["type"] not in NO_TYPES
+        and _DECLARES.fullmatch(found["between"]) is not None
+        # There are no arrays of references: `i && table[i]`.
+        and not (found["behind"] == "[" and found["between"].rstrip().endswith("&"))
         and (line := head.line + text.count("\n", 0, found.start("name"))) != own.line
     )
     return _Declared(head.line, last, others)
 
 
+_LABEL = r"(?:(?:case\b[^;:{}]{1,80}|[A-Za-z_]\w*)\s*:(?!:))"
+_DECLARES = re.compile(r"(?:[\s*&]|\w|::|<[^<>]*>)*|[\s*&]*\w[^&|<>]*,[\s*&]*")
+"""What stands between a type and a name: more words of the type, stars, other variables."""
+
+
 def _declaration_of(name: str) -> re.Pattern[str]:
     """Where a statement, or the head of a loop, declares a name: a product is at neither."""
     return re.compile(
-        rf"(?:[;{{}}]|\bfor\s*\()\s*(?:(?:{_QUALIFIERS})\s+)*"
-        r"(?P<type>[A-Za-z_][\w:]*(?:<[^;{}]{0,200}?>)?)(?=[\s*&])"
-        rf"[^;{{}}()=]{{1,300}}?(?<!\w)(?P<name>{name})\s*(?:[\[;,({{]|=(?!=))"
+        rf"(?:[;{{}}]|\bfor\s*\()\s*(?:{_LABEL}\s*)*(?:(?:{_QUALIFIERS})\s+)*"
+        r"(?P<type>[A-Za-z_](?:\w|::)*(?:<[^;{}]{0,200}?>)?)(?=[\s*&])"
+        rf"(?P<between>[^;{{}}()=]{{1,300}}?)(?<!\w)(?P<name>{name})\s*"
+        r"(?P<behind>[\[;,({]|=(?!=))"
     )
 
 

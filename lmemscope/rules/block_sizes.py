@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.constants import changes, meaning, number_of
+from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import rest_of_block
 from lmemscope.rules.scopes import is_declared_at
+from lmemscope.rules.unchanged import changes
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4

@@ -16,6 +16,7 @@ from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.declared import NO_TYPES
 from lmemscope.rules.scopes import Declaration, declarations_of, heads_between, rest_of_scope
+from lmemscope.rules.unchanged import may_change
 
 _DEPTH = 6
 """How many definitions are followed."""
@@ -23,9 +24,8 @@ _ONCE = re.compile(r"(?:else\b\s*)?(?:(?:if|switch)\b[^;{}]*)?")
 """The head of a block that is executed where it stands, and once."""
 _JUMP = re.compile(r"\bgoto\b")
 _KEPT = re.compile(r"\bstatic\b")
-_BY_VALUE = frozenset({"min", "max", "abs", "sqrt", "pow", "log2", "ceil", "floor", "to_string"})
-"""Functions of the standard library that change no argument."""
 _NUMERAL = re.compile(r"\d\w*")
+_ATOM = re.compile(r"[\w.:]+")
 _GIVEN = re.compile(r"\s*(?P<sign>=(?!=)|[({])")
 """What gives a variable its value."""
 _BEHIND = re.compile(r"\s*[;,]")
@@ -61,13 +61,15 @@ class Meaning:
         value: as written; the arguments of a constructor, where it is made by one.
         type: as declared, without ``const``; None of a macro and of an enumerator.
         is_made: whether the value is a constructor's arguments.
-        place: where it is defined.
+        place: at which the names in it are looked up: those of a macro where it is used.
+        is_whole: whether it is one operand, whatever stands beside it.
     """
 
     value: str
     type: str | None
     is_made: bool
     place: SourceLocation
+    is_whole: bool = True
 
 
 def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | None:
@@ -79,8 +81,8 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
     """
     given = sources.given(name)
     if given is not None:
-        return Meaning(given, None, False, place)
-    macros = list(_macros(name, sources, place.file, place.line))
+        return _of_macro(given, place)
+    macros = _macros(name, sources, place.file, place)
     if macros:
         return _only(macros)
     headers = _headers(sources, place.file)
@@ -88,7 +90,7 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
     if any(one.scope.is_local for one in declared):
         headers = ()
     found = [_value(name, one, sources, place) for one in declared]
-    found += [one for file in headers for one in _macros(name, sources, file, None)]
+    found += [one for file in headers for one in _macros(name, sources, file, place)]
     known = [one for one in found if one is not None]
     if len(known) != len(found):
         return None
@@ -115,10 +117,8 @@ def _value(
             if declared.scope.is_local
             else [*_elsewhere(name, declared, sources)]
         )
-        if any(
-            changes(name, text) or _is_referred(name, text, sources, declared.file)
-            for text in texts
-        ):
+        files = (declared.file, *_headers(sources, declared.file))
+        if any(may_change(name, text, sources, files) for text in texts):
             return None
     value = sources.uncommented(declared.file)[given.end() : end - 1 if is_made else end]
     kind = _TYPE.search(before) if not is_enumerator else None
@@ -185,7 +185,7 @@ class _Numbers:
         elif isinstance(node, ast.Name):
             found = self._named(node.id, place, depth) if depth else None
         elif isinstance(node, ast.BinOp):
-            left, right = (self._value(side, place, depth) for side in (node.left, node.right))
+            left, right = (self._operand(side, place, depth) for side in (node.left, node.right))
             operation = _OPERATIONS.get(type(node.op))
             if left is None or right is None or operation is None:
                 return None
@@ -199,6 +199,14 @@ class _Numbers:
             found = operation(left, right)
         return found if found is not None and 0 <= found < _MOST else None
 
+    def _operand(self, node: ast.expr, place: SourceLocation, depth: int) -> int | None:
+        """A value beside an operator, which takes only a part of an open macro's text."""
+        if isinstance(node, ast.Name):
+            found = meaning(node.id, self._sources, place)
+            if found is not None and not found.is_whole:
+                return None
+        return self._value(node, place, depth)
+
     def _named(self, name: str, place: SourceLocation, depth: int) -> int | None:
         if (name, place) not in self._known:
             found = meaning(name, self._sources, place)
@@ -208,19 +216,36 @@ class _Numbers:
         return self._known[name, place]
 
 
-def _macros(name: str, sources: SourceText, file: str, line: int | None) -> Iterator[Meaning]:
-    """The definitions of a macro that are in force at a line of a file, or at its end."""
-    stated = re.compile(rf"\s*#\s*(?:(?P<taken>undef)\s+{name}\b|define\s+{name}\s+(?P<value>.+))")
+def _of_macro(value: str, place: SourceLocation) -> Meaning:
+    """What a macro stands for at a line: its text, whose names mean what they do there."""
+    text = value.strip()
+    is_closed = text.startswith("(") and closed_at(text, 0) == len(text)
+    return Meaning(text, None, False, place, is_closed or _ATOM.fullmatch(text) is not None)
+
+
+def _macros(name: str, sources: SourceText, file: str, place: SourceLocation) -> list[Meaning]:
+    """The definitions of a macro that may be in force at a line, or at the end of a header."""
+    stated = re.compile(
+        rf"\s*#\s*(?:(?P<if>if)|(?P<endif>endif\b)|(?P<taken>undef)\s+{name}\b"
+        rf"|define\s+{name}\s+(?P<value>.+))|.*\bpop_macro\b.*"
+    )
     found: list[Meaning] = []
-    for number, text in enumerate(sources.bare_lines(file)[:line], 1):
-        if name not in text or (said := stated.match(text)) is None:
+    earlier: list[Meaning] = []
+    depth = 0
+    for text in sources.bare_lines(file)[: place.line if file == place.file else None]:
+        if ("#" not in text and "pop_macro" not in text) or (said := stated.match(text)) is None:
             continue
-        if said["taken"] is not None:
-            found.clear()
+        if said["value"] is not None:
+            found.append(_of_macro(said["value"], place))
+        elif said["taken"] is not None:
+            earlier += found
+            if not depth:  # In a branch it may not be taken back.
+                found.clear()
+        elif "pop_macro" in text and name in text:
+            found += earlier
         else:
-            value = said["value"].strip()
-            found.append(Meaning(value, None, False, SourceLocation(file, number)))
-    yield from found
+            depth += (said["if"] is not None) - (said["endif"] is not None)
+    return found
 
 
 def _headers(sources: SourceText, file: str) -> tuple[str, ...]:
@@ -256,39 +281,3 @@ def _elsewhere(name: str, declared: Declaration, sources: SourceText) -> Iterato
     yield code[declared.end :]
     others = (*_headers(sources, file), *sources.mentioning(file, name))
     yield from (sources.code(one) for one in dict.fromkeys(others) if one != file)
-
-
-def changes(name: str, text: str) -> list[str]:
-    """Each place at which a text may give a variable or a member of it another value."""
-    return [
-        found[0]
-        for found in re.finditer(
-            rf"(?<![\w.>]){name}\s*(?:\.\s*\w+\s*)?(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)"
-            rf"|(?:\+\+|--|(?<!&)&|>>\s*){name}\b",
-            text,
-        )
-    ]
-
-
-def _is_referred(name: str, text: str, sources: SourceText, file: str) -> bool:
-    """Whether a text makes a reference to a variable, or hands it to a function that takes one.
-
-    A function without a declaration in sight takes values, but for the standard library's.
-    """
-    if re.search(rf"&\s*\w+\s*[=({{]\s*{name}\b|\(\s*{name}\s*\)\s*[-+*/%&|^]?=(?!=)", text):
-        return True
-    call = re.compile(
-        rf"(?<![\w.>])(?P<std>std\s*::\s*)?(?P<function>[A-Za-z_]\w*)\s*"
-        rf"\((?P<before>[^;{{}}()]*)(?<![\w.>&]){name}\s*[,)]"
-    )
-    for found in call.finditer(text) if "(" in text else ():
-        function, position = found["function"], found["before"].count(",")
-        if found["std"] and function not in _BY_VALUE:
-            return True
-        head = re.compile(rf"[\w>&*]\s+[&*]*(?<!\w){function}\s*\((?P<given>[^;{{}}()]*)\)\s*[;{{]")
-        codes = (sources.code(one) for one in (file, *_headers(sources, file)))
-        for one in (one for code in codes if function in code for one in head.finditer(code)):
-            given = one["given"].split(",")
-            if position < len(given) and "&" in given[position] and "const" not in given[position]:
-                return True
-    return False

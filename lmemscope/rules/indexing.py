@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.model import Advice, IndexSource, is_foreign, traits_of
+from lmemscope.model import Advice, Cause, IndexSource, is_foreign, traits_of
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Offer, by_cost
 from lmemscope.rules.register_cap import register_limit
@@ -190,6 +190,18 @@ def with_members(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
         return found
     more = f" Do the same for {listed(others)}: a structure leaves local memory only as a whole."
     return tuple(replace(one, text=f"{one.text}{more}") for one in found)
+
+
+_BY_INDEX = frozenset({"dynamic-index", "rolled-loop", "const-table"})
+"""Causes that small arrays may do without: ptxas keeps some that are indexed in registers."""
+
+
+def still_kept(also: Sequence[Cause]) -> str:
+    """What else keeps an object in memory, as a sentence behind another; empty of nothing."""
+    sure = [one for one in also if one not in _BY_INDEX]
+    if sure:
+        return f" It stays in memory until {listed([*also])} is also removed."
+    return f" It may stay in memory for another cause: {listed([*also])}." if also else ""
 
 
 def listed(items: list[str]) -> str:

@@ -13,7 +13,6 @@ from itertools import islice
 
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.constants import changes
 from lmemscope.rules.launch_syntax import (
     called_with,
     configured,
@@ -26,6 +25,7 @@ from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.python_launches import asks_for_shared_memory
 from lmemscope.rules.remembered import Remembered
 from lmemscope.rules.scopes import declarations_of
+from lmemscope.rules.unchanged import changes
 
 _ASKS = re.compile(
     r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
@@ -50,6 +50,7 @@ _KEPT = re.compile(
 _DECLARED = re.compile(r"\(\s*\*\s*(?:const\s+)?\w+\s*\)$")
 """``(*k)``: a pointer's declaration, or a call by it."""
 _DEFINES = re.compile(r"#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?\s.*$")
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(?!define\b)")
 _TEMPLATE_GIVEN = re.compile(r"(?<!\w)(?P<name>[A-Za-z_]\w*)\s*<(?P<before>[^;{}<>]*)$")
 """A template whose argument the value behind it is."""
 _TEMPLATE = re.compile(r"\btemplate\s*<(?P<given>[^;{}<>]*)>")
@@ -59,6 +60,8 @@ _GETS = re.compile(r"(?:cudaGetFuncBySymbol|cudaGetKernel)\(&\s*(?P<name>\w+)\)"
 """A call that gives its first argument a handle of the kernel in its second."""
 _BODY = re.compile(r"[\s\w]*(?:->[^;{}]*)?\{")
 """What stands between a function's parameters and its body."""
+_LEAST = 2
+"""Parts of a launch's shape: a grid and a block."""
 _LONGEST = 300
 """Characters before a kernel's name that say what is done with it."""
 _DEPTH = 3
@@ -76,13 +79,16 @@ class WrittenLaunch:
 
     Attributes:
         instance: template arguments, as written.
-        shape: grid, block and dynamic shared memory, as far as they are written.
+        shape: grid, block and dynamic shared memory, as far as they are written; empty where a
+            macro stands for more than one of them.
         place: at which the names in them are looked up.
+        given: the kernel's arguments, as written; empty where they are not read.
     """
 
     instance: str | None
     shape: tuple[str, ...]
     place: SourceLocation
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +167,9 @@ class _Reader:
                 for one in self._expanded(
                     WrittenLaunch(
                         launch["instance"],
-                        (*parts_of(launch["shape"]),),
+                        self._shape(launch["shape"]),
                         self._place(file, launch.start()),
+                        _arguments(text, launch.end() - 1),
                     ),
                     file,
                     launch.start(),
@@ -208,7 +215,7 @@ class _Reader:
         chosen = _CHOSEN.match(text, mention.end()) if mention["end"] == ":" else None
         result = _UNKNOWN
         if chosen is not None:
-            shape = (*parts_of(chosen["shape"]),)
+            shape = self._shape(chosen["shape"])
             place = self._place(file, mention.start())
             result = Launches((WrittenLaunch(None, shape, place),), are_all=True)
         elif template is not None:
@@ -291,7 +298,7 @@ class _Reader:
         ]
         # A function may be another one of its name; a macro that is defined once is read whole.
         around = [macro_around(self._sources.code(at), span[0]) for at, _, span in definitions]
-        is_whole = len(around) == 1 and around[0] is not None and around[0][0] == name
+        is_whole = len(around) == 1 and around[0] is not None and _defines(around[0], name)
         return Launches((*found,), is_whole and by_it[0].are_all)
 
     def _bound(
@@ -306,11 +313,33 @@ class _Reader:
             named = {word for part in one.shape[1:2] for word in _WORDS.findall(part)}
             used = named & given.keys()
             if not used or any(changes(word, body) for word in used):
-                yield one
+                yield replace(one, given=())
                 continue
-            yield replace(
-                one, shape=tuple(_substituted(part, given) for part in one.shape), place=place
+            shape, arguments = (
+                tuple(_substituted(part, given) for part in parts)
+                for parts in (one.shape, one.given)
             )
+            yield replace(one, shape=shape, place=place, given=arguments)
+
+    def _shape(self, written: str) -> tuple[str, ...]:
+        """What stands between chevrons, part by part."""
+        parts = (*parts_of(written),)
+        words = {word for part in parts for word in _WORDS.findall(part)}
+        if len(parts) < _LEAST or "__VA_ARGS__" in words:
+            return ()
+        return () if any(map(self._is_list, words)) else parts
+
+    def _is_list(self, word: str) -> bool:
+        """Whether a macro of that name may stand for several arguments."""
+        defined = re.compile(
+            rf"#[ \t]*define[ \t]+{word}(?!\w)(?:\([^()]*\))?(?P<body>(?:\\\n|[^\n])*)"
+        )
+        return any(
+            len([*parts_of(found["body"])]) > 1
+            for file in self._files
+            if word in (code := self._sources.code(file))
+            for found in islice(defined.finditer(code), _USES)
+        )
 
     def _expanded(
         self, launch: WrittenLaunch, file: str, offset: int, depth: int
@@ -322,20 +351,23 @@ class _Reader:
             yield launch
             return
         name, parameters = macro
-        use = re.compile(rf"{_pattern(name)}\s*\(")
+        listed = "" if parameters is None else r"\s*\("
+        use = re.compile(rf"{_pattern(name)}(?!\w){listed}")
         for at in self._files:
             code = self._sources.code(at)
             if name not in code:
                 continue
-            uses = [*islice(use.finditer(code), _USES + 1)]
+            said = (one for one in use.finditer(code) if not _is_asked(code, one.start()))
+            uses = [*islice(said, _USES + 1)]
             if len(uses) > _USES:
                 yield launch  # With a parameter for its block: of the rest nothing is known.
             for one in uses[:_USES]:
-                end = closed_at(code, one.end() - 1)
+                end = one.end() if parameters is None else closed_at(code, one.end() - 1)
                 around = macro_around(code, one.start())
                 if end is None or (around is not None and around[0] == name):
                     continue
-                given = dict(zip(parameters, parts_of(code[one.end() : end - 1]), strict=False))
+                inside = code[one.end() : end - 1]
+                given = dict(zip(parameters or (), parts_of(inside), strict=False))
                 place = self._place(at, one.start())
                 for bound in self._bound((launch,), given, "", place):
                     yield from self._expanded(
@@ -368,7 +400,7 @@ class _Reader:
                     inside = heads[-1]["given"] if heads else ""
                 parameters = tuple(parameter_name(part) for part in parts_of(inside))
                 macro = macro_around(text, end)
-                if macro is not None and macro[0] == name:
+                if macro is not None and _defines(macro, name):
                     last = re.compile(r"(?<!\\)\n|\Z").search(text, end)
                     assert last is not None
                     yield file, parameters, (end, last.start())
@@ -382,12 +414,29 @@ class _Reader:
         return SourceLocation(file, 1 + self._sources.code(file).count("\n", 0, offset))
 
 
+def _is_asked(code: str, offset: int) -> bool:
+    """Whether a macro's name stands in a directive that does not expand it."""
+    line = code[code.rfind("\n", 0, offset) + 1 : offset]
+    return _DIRECTIVE.match(line) is not None
+
+
+def _defines(macro: tuple[str, tuple[str, ...] | None], name: str) -> bool:
+    """Whether a macro is one of that name with parameters."""
+    return macro[0] == name and macro[1] is not None
+
+
 def _direct(kernel: str) -> re.Pattern[str]:
     """``kernel<4><<<grid, block>>>(``: the groups ``instance`` and ``shape``."""
     return re.compile(
         rf"{_pattern(kernel)}\s*(?:\[[^\[\]]*\]\s*)*\)?\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
         r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
     )
+
+
+def _arguments(text: str, opening: int) -> tuple[str, ...]:
+    """What stands between the parentheses of a launch; nothing where they do not close."""
+    end = closed_at(text, opening)
+    return () if end is None else (*parts_of(text[opening + 1 : end - 1]),)
 
 
 def _alias(mention: re.Match[str], before: str) -> re.Match[str] | None:

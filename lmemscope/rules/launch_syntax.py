@@ -12,7 +12,7 @@ _CALLED = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*(?:<[^;{}()<>]*>\s*)?\Z")
 _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast", "forward", "move"})
 _BEFORE = 1000
 """Characters before an argument in which its call begins."""
-_MACRO = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
+_MACRO = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?")
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[ \t]*(.*)$", re.MULTILINE
 )
@@ -97,14 +97,16 @@ def parameter_name(written: str) -> str:
     return words[-1] if words else ""
 
 
-def macro_around(text: str, offset: int) -> tuple[str, tuple[str, ...]] | None:
-    """The macro with parameters in whose definition an offset is: its name, its parameters."""
+def macro_around(text: str, offset: int) -> tuple[str, tuple[str, ...] | None] | None:
+    """The macro in whose definition an offset is: its name, its parameters, None without a list."""
     start = text.rfind("\n", 0, offset) + 1
     while start > 1 and text[:start].endswith("\\\n"):
         start = text.rfind("\n", 0, start - 1) + 1
     found = _MACRO.match(text, start)
     if found is None:
         return None
+    if found[2] is None:
+        return found[1], None
     return found[1], tuple(one.strip() for one in found[2].split(","))
 
 

@@ -124,7 +124,9 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     if launches is None:
         return None
     sizes = _sizes(case.sources, launches)
-    dynamic = any(len(one.shape) > 2 and one.shape[2].strip() != "0" for one in launches)
+    dynamic = any(
+        not one.shape or (len(one.shape) > 2 and one.shape[2].strip() != "0") for one in launches
+    )
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None

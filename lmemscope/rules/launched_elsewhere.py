@@ -79,6 +79,19 @@ def launch_sizes(kernel: str, home: str, sources: SourceText) -> frozenset[int]:
     return frozenset(_project(home, sources, ()).sizes(kernel))
 
 
+def largest_argument(
+    kernel: str, position: int, home: str, sources: SourceText, files: Iterable[str] = ()
+) -> int | None:
+    """The largest number that a launch in a project gives a parameter; None where none says one.
+
+    Args:
+        kernel, home, sources, files: as of `largest_launch`, for one kernel.
+        position: of the parameter.
+    """
+    found = _project(home, sources, files).arguments(kernel, position)
+    return max(found, default=None)
+
+
 def launches_of(kernel: str, sources: SourceText, files: Sequence[str]) -> Launches:
     """The launches of a kernel, of whatever instance, that a project has.
 
@@ -127,6 +140,14 @@ class _Project:
         if kernel not in self._sizes:
             self._sizes[kernel] = tuple(self._launches(kernel))
         return self._sizes[kernel]
+
+    def arguments(self, kernel: str, position: int) -> Iterator[int]:
+        """Numbers that launches of a kernel, of whatever instance, give a parameter."""
+        for one in self.launches_of(kernel).written:
+            if position < len(one.given):
+                value = number_of(one.given[position], self._sources, one.place)
+                if value is not None:
+                    yield value
 
     def launches_of(self, kernel: str) -> Launches:
         """The launches of a kernel by its plain name, none of another's of that name."""
@@ -287,6 +308,8 @@ class _Project:
             # A counter goes on to its end.
             end = one["end"] if one["too"] else f"{one['end']} - 1"
             yield from self._values(end.strip(), self._place(at, one.start()), hops)
+        for part, where in self._listed(name, file):
+            yield from self._values(part, where, hops)
         asking = re.compile(rf"&\s*{name}\b")
         for at, one in self._matches(name, asking, file):
             code = self._sources.code(at)
@@ -303,6 +326,23 @@ class _Project:
         )
         for _, one in self._matches(name, template, file):
             yield from self._arguments(one["function"], one["before"].count(","), hops, "<")
+
+    def _listed(self, name: str, file: str) -> Iterator[tuple[str, SourceLocation]]:
+        """The elements of lists that a ``for`` takes one after the other: ``for (int b : {…})``."""
+        taken = re.compile(
+            rf"\bfor\s*\([^;{{}}()]*(?<!\w){name}\s*:\s*"
+            r"(?:\{(?P<listed>[^;{}]*)\}|(?P<of>[A-Za-z_]\w*))\s*\)"
+        )
+        for at, one in self._matches(name, taken, file):
+            lists = [one]
+            if one["of"] is not None:
+                made = re.compile(
+                    rf"(?<!\w){one['of']}\s*(?:\[[^\[\]]*\])?\s*=?\s*\{{(?P<listed>[^;{{}}]*)\}}"
+                )
+                lists = [found for _, found in self._matches(one["of"], made, at)]
+            for found in lists:
+                place = self._place(at, found.start())
+                yield from ((part, place) for part in parts_of(found["listed"]))
 
     def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
         """What calls give a parameter of a function, or of a template where ``<`` opens them."""

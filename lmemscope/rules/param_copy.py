@@ -60,6 +60,14 @@ def message(case: Case) -> str:
     return f"the parameter {case.described}{of} is copied to each thread's stack{indexed}"
 
 
+def _is_array(case: Case) -> bool:
+    """Whether the object is one array, and no structure with more."""
+    return (
+        case.object is not None
+        and re.fullmatch(r"[^\[\]]*(?:\[\d+\])+", case.object.type or "") is not None
+    )
+
+
 def _passed(case: Case) -> str:
     """Which functions get its address, for nothing else keeps it in memory."""
     found = case.object.evidence_facts if case.object is not None else ()
@@ -99,12 +107,22 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             ),
         )
     if "parameter-changed" in case.shown:
+        is_indexed = case.index is not None
+        if is_indexed and _is_array(case):
+            return (
+                Advice(
+                    f"The kernel modifies {case.name}, so every thread needs a copy: assign it "
+                    "to a local array, and keep that in shared memory or index it with constants."
+                ),
+            )
+        unless = " An array that is modified and indexed at run time stays in local memory."
         return (
             Advice(
                 f"The kernel modifies {shown}, so it cannot be read in place: copy only the "
                 "modified members into local variables, and leave the parameter unchanged."
+                f"{unless if is_indexed else ''}"
             ),
-            Advice("Or pass a pointer to device memory."),
+            Advice("Or pass a pointer to device memory, with a copy for each thread."),
         )
     return (
         Advice(

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.model import Advice, Confidence, Severity, SourceLocation, count
 from lmemscope.rules.base import Case, Offer, Rule
 from lmemscope.rules.enclosing import body_lines
@@ -107,6 +107,12 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             cap.code,
             rewrite="launch-bounds",
         )
+    elif cap.kind == "option" and (limit := _own_limit(case)) is not None:
+        first = Advice(
+            f"Raise or drop `{limit}` of the kernel. Occupancy decreases, and values that still "
+            "do not fit are spilled.",
+            rewrite="launch-bounds",
+        )
     elif cap.kind == "option":
         first = Advice(
             "Raise or drop the register limit given to the compiler (-maxrregcount)"
@@ -136,6 +142,16 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             "unrolling, recomputation)."
         )
     return (first, *_in_shared_memory(case))
+
+
+def _own_limit(case: Case) -> str | None:
+    """The limit of registers that a kernel's head has, as written; None where it has none."""
+    place, name = case.facts.location, plain_name(case.facts.demangled)
+    if place is None:
+        return None
+    head = re.compile(rf"(__maxnreg__\s*\([^()]*\))[^;{{}}]*?(?<!\w){re.escape(name)}\s*\(")
+    found = head.search(case.sources.code(place.file))
+    return found[1] if found is not None else None
 
 
 def _alone(case: Case) -> str:

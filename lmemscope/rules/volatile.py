@@ -23,6 +23,7 @@ from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Offer, Rule, certain
 from lmemscope.rules.declared import declaration_of, rest_of_block
+from lmemscope.rules.indexing import still_kept
 
 _ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\s*\(")
 
@@ -49,8 +50,7 @@ def message(case: Case) -> str:
 
 def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To drop the word, or what has its effect without memory."""
-    also = list(case.object.also) if case.object is not None else []
-    stays = f" It stays in memory until {' and '.join(also)} is also removed." if also else ""
+    stays = still_kept(case.object.also if case.object is not None else ())
     made = declaration_of(case)
     if case.is_temporary:
         return (

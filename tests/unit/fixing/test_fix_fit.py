@@ -118,6 +118,8 @@ STATIC = KERNEL.replace("__global__", "static __global__")
             )
         ),
         (KERNEL + LAUNCHES + "int main(int n, char **) try { f(0); } catch (...) {}\n", True),
+        # What it includes is not seen.
+        (STATIC + "void f(float *p) { k<<<1, 256>>>(p); }\n#include MORE\n", False),
         # It can be launched from elsewhere.
         (KERNEL + "void f(float *p) { k<<<1, 256>>>(p); }\n", False),
         (STATIC, False),
@@ -145,10 +147,20 @@ def test_launches_in_sight_count_where_nothing_else_launches(text: str, is_known
     assert (lost(facts(31), facts(124), text) == []) is is_known
 
 
-@pytest.mark.parametrize(("name", "is_known"), [("a.cu", False), ("c.cu", True)])
-def test_a_source_that_includes_the_kernels_file_launches_it_too(name: str, is_known: bool) -> None:
+@pytest.mark.parametrize(
+    ("said", "is_known"),
+    [
+        ('#include "a.cu"', False),
+        ('#include"a.cu"', False),
+        ("  %: include_next <a.cu>", False),
+        ('#define KERNELS "a.cu"\n#include KERNELS', False),
+        ('#include "c.cu"', True),
+        ('// #include "a.cu"', True),
+    ],
+)
+def test_a_source_that_includes_the_kernels_file_launches_it_too(said: str, is_known: bool) -> None:
     text = STATIC + "void f(float *p) { k<<<1, 256>>>(p); }\n"
-    texts = {"a.cu": text, "/p/b.cu": f'#include "{name}"\nvoid g() {{ f(0); }}\n'}
+    texts = {"a.cu": text, "/p/b.cu": f"{said}\nvoid g() {{ f(0); }}\n"}
     sources = SourceText(
         lambda file: texts.get(file, "").splitlines(),
         "a.cu",

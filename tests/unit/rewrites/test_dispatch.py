@@ -270,6 +270,27 @@ def test_a_stream_whose_first_elements_are_kept_has_any_length(loop: str, rewrit
     assert [one.caveat for one in made if one.rewrite == rewrite] == []
 
 
+@pytest.mark.parametrize(
+    ("given", "dispatch", "bounded"),
+    [
+        ("4", True, True),
+        ("8", True, True),
+        ("9", False, False),
+        ("MORE", False, False),
+        ("m", True, True),
+    ],
+)
+def test_no_promise_is_made_that_a_launch_in_sight_breaks(
+    given: str, dispatch: bool, bounded: bool
+) -> None:
+    loop = "for (int i = 0; i < n; ++i) { if (p[i] < 7) a[i] = p[i]; }"
+    text = kernel("int a[8];", loop, "out[0] = a[p[0] & 7];")
+    text += f"#define MORE 4 * 4\nvoid host(int m) {{ k<<<1, 32>>>(p, out, {given}); }}\n"
+    made, _ = proposals(target(text, "a", "int[8]", location=SourceLocation("/p/a.cu", 1)))
+    found = {one.rewrite for one in made if one.applicability == "unsafe"}
+    assert ("dispatch" in found, "bounded-loop" in found) == (dispatch, bounded)
+
+
 def test_what_is_indexed_in_each_turn_bounds_it() -> None:
     loop = "for (int i = 0; i < n; ++i) { if (p[i] < 0) continue; a[i] = p[i]; }"
     text = kernel("int a[8]; int s = 0;", loop, "out[0] = s + a[p[0] & 7];")

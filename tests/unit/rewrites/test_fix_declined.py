@@ -125,6 +125,15 @@ def test_a_macro_may_leave_out_the_use_that_a_turn_begins_with() -> None:
         assert bounded.applicability == applicability
 
 
+@pytest.mark.parametrize(("row", "applicability"), [("0", "unsafe"), ("2", "safe")])
+def test_a_loop_over_the_first_row_may_go_on_through_all(row: str, applicability: str) -> None:
+    """The rows follow each other, and the loop's end says nothing of one row."""
+    loop = f"for (int i = 0; i < n; ++i) a[{row}][i] = i;"
+    one = target(kernel("int a[4][8];", loop, "out[0] = a[n & 3][n & 7];"), "a", "int[4][8]")
+    bounded = next(one for one in proposals(one)[0] if one.rewrite == "bounded-loop")
+    assert bounded.applicability == applicability
+
+
 @pytest.mark.parametrize("rewrite", ["sort", "shift"])
 def test_an_extent_that_is_declared_again_is_not_taken(rewrite: str) -> None:
     loops = {

@@ -70,6 +70,10 @@ def test_a_variable_bound_is_promised() -> None:
     assert kept("for (int i = 0; i < n; ++i) a[i & 15] = i;") == wanted
     assert kept("for (int i = 0; i <= n; ++i) a[i & 15] = i;") == wanted
     assert kept("for (int i = 0; i <= n; ++i) a[i & 15] = i + 1;") is None
+    text = kernel("int a[16];", "for (int i = 0; i < n; ++i) a[i & 15] = i;", READ)
+    for given, is_made in (("65535", True), ("70000", False)):
+        host = f"void host() {{ k<<<1, 32>>>(p, out, {given}); }}\n"
+        assert (proposed(text + host) is not None) is is_made
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,9 @@ def test_what_goes_on_from_row_to_row_needs_rows_that_follow_each_other(before: 
     assert "a_lmem[3][5][64]" in found["shared-memory"]
     assert "select" not in found
     assert {"shared-memory", "select"} <= set(rewrites("short[3][5]", "a[1][n] = 3;"))
+    for row, may_stay in (("0", False), ("1", True)):
+        up_to = f"for (int i = 0; i < n; ++i) a[{row}][i] = i;"
+        assert ("select" in rewrites("int[3][5]", up_to)) is may_stay
     assert "select" not in rewrites("short[3][5]", "a[0][n] = 3;")
 
 

@@ -590,6 +590,11 @@ def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
 def test_a_function_has_no_launch_bounds_of_its_own() -> None:
     capped = spill(None, 32, 32)
     assert "(-maxrregcount), or set __launch_bounds__ on this kernel" in said(capped)
+    head = "__global__ void __maxnreg__(32) kernel(float *p) {\n"
+    place = SourceLocation("a.cu", 1)
+    asked = replace(capped, demangled="kernel(float*)", location=place)
+    assert "Raise or drop `__maxnreg__(32)` of the kernel" in said(asked, head)
+    assert "maxrregcount" not in said(asked, head)
     own = replace(capped, kind="function")
     assert "(-maxrregcount); __launch_bounds__ on a kernel does not apply" in said(own)
 
@@ -659,6 +664,11 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     store = Evidence("parameter-changed", ptx_line=9, opcode="st.local.u32")
     changed = replace(facts, objects=(replace(one, evidence_facts=(store,)),))
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
+    # A copy of the array that is indexed would be in local memory again.
+    made = replace(changed.objects[0], type="float[16]", index=indexed(COUNTER))
+    assert "modified members" not in said(replace(changed, objects=(made,)), source)
+    several = replace(made, type="Settings")
+    assert "copy only the modified members" in said(replace(changed, objects=(several,)), source)
 
 
 COPIED = """\
@@ -714,7 +724,7 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
 
     assert not any("stays in memory" in one.text for one in taken(80))
     indexed = taken(80, "dynamic-index")
-    assert "until dynamic-index is also removed" in indexed[0].text
+    assert "may stay in memory for another cause: dynamic-index" in indexed[0].text
     # Registers would not hold it, whoever gets its address.
     (whole,) = taken(2000, "dynamic-index")
     assert whole.is_none

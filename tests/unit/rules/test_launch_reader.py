@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.model import SourceText
+from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rules.block_sizes import threads_among
 from lmemscope.rules.launch_reader import launches_in
 from lmemscope.rules.launched_elsewhere import launch_sizes
+from tests.support.builders import facts
 
 KERNEL = "static __global__ void own(int *p, int n) { }\n"
 FILE = "/p/a.cu"
@@ -86,6 +88,12 @@ def text_of(host: str) -> SourceText:
             "void f() { go<256>(); go<1024>(); }",
             {256, 1024},
         ),
+        # A macro without parameters, by what is defined where it is used.
+        (
+            "#define B 64\n#define GO own<<<1, B>>>(p, n)\nvoid f() {\nGO;\n#undef B\n"
+            "#define B 1024\nGO;\n#undef GO\n}",
+            {64, 1024},
+        ),
         # What holds its address.
         ("void f(R r) { r.fn = own; r.b = 960; r.fn<<<1, r.b>>>(p, n); }", {960}),
         ("K t[] = {own, other};\nvoid f(int i) { t[i]<<<1, 352>>>(p, n); }", {352}),
@@ -108,6 +116,11 @@ def text_of(host: str) -> SourceText:
         ),
         (
             "void f(int n) { dim3 b(64);\n if (n > 3) b.x = 1024;\n own<<<1, b>>>(p, n); }",
+            {64, 1024},
+        ),
+        ("void f() { for (int b : {64, 1024}) own<<<1, b>>>(p, n); }", {64, 1024}),
+        (
+            "void f() { const int s[] = {64, 1024};\nfor (auto b : s) own<<<1, b>>>(p, n); }",
             {64, 1024},
         ),
         ("void go(int b = 1024) { own<<<1, b>>>(p, 1); }\nvoid f() { go(); }", {1024}),
@@ -168,6 +181,26 @@ def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bo
     assert launches_in(text_of(host), (FILE,), "own").are_all is are_all
 
 
+@pytest.mark.parametrize(
+    ("host", "shape"),
+    [
+        ("#define BLOCK dim3(32, 4)\nvoid f() { own<<<1, BLOCK>>>(p, n); }", ("1", "BLOCK")),
+        ("#define SHAPE 1, 64, 4096\nvoid f() { own<<<SHAPE>>>(p, n); }", ()),
+        ("#define SHAPE(b) 1, \\\n b\nvoid f() { own<<<SHAPE(64)>>>(p, n); }", ()),
+        ("#define REST 64, 4096\nvoid f() { own<<<1, REST>>>(p, n); }", ()),
+        ("#define L(...) own<<<__VA_ARGS__>>>(p, n)\nvoid f() { L(1, 64, 4096); }", ()),
+    ],
+)
+def test_a_macro_that_stands_for_several_arguments_hides_them(
+    host: str, shape: tuple[str, ...]
+) -> None:
+    sources = text_of(host)
+    (launch,) = launches_in(sources, (FILE,), "own").written
+    assert tuple(one.strip() for one in launch.shape) == shape
+    kernel = facts("own", demangled="own(int*, int)")
+    assert may_be_dynamic(kernel, sources, (FILE,)) is not bool(shape)
+
+
 def test_uses_of_a_macro_beyond_those_that_are_read_are_unknown() -> None:
     macro = "#define GO(b) own<<<1, b>>>(p, n)\nvoid f() {\n"
     few, many = (f"{macro}{'GO(64);' * number}GO(1024);\n}}\n" for number in (2, 300))
@@ -219,6 +252,55 @@ CONSTANT = "static const int b = 64;\n"
         ("void f() { static int b = 64; own<<<1, b>>>(p, n); b *= 2; }", {None}),
         ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }\nvoid g() { b = 9; }", {None}),
         ("static int b = 64;\nvoid f() { own<<<1, b>>>(p, n); }", {64}),
+        # What is not known to leave it its value.
+        ("void f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); y = x * fit(c); }", {None}),
+        ("void f() { int b = 64; customUse(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void cuFit(int &b);\nvoid f() { int b = 64; cuFit(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void fit(dim3 b);\nvoid f() { dim3 b(64); fit(b);\nown<<<1, b>>>(p, n); }", {64}),
+        ("void f() { dim3 b(64); b.grow();\nown<<<1, b>>>(p, n); }", {None}),
+        (
+            "struct R { void fit(dim3 &b); };\n"
+            "void f(R r) { dim3 b(64); r.fit(b);\nown<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        ("void f() { int b = 64; R r(b);\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { int b = 64; R r{b};\nown<<<1, b>>>(p, n); }", {None}),
+        ("void f() { int b = 64; dim3 g(b), h{b};\nown<<<1, b>>>(p, n); }", {64}),
+        ("void f() { int b = 64; cudaMallocManaged(q, b);\nown<<<1, b>>>(p, b); }", {64}),
+        ("void f() { int b = 64; g(n / b, int(b));\nown<<<1, b>>>(p, b); }", {64}),
+        ('void f() { int b = 64; asm("" : "+r"(b));\nown<<<1, b>>>(p, n); }', {None}),
+        (
+            "#define GROW(x) x *= 2\n#define TWICE b *= 2\n#define LOG(x) printf(x)\n"
+            "void f() { int b = 64; GROW(b);\nown<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        (
+            "#define TWICE b *= 2\nvoid f() { int b = 64; TWICE;\nown<<<1, b>>>(p, n); }",
+            {None},
+        ),
+        (
+            "#define LOG(x) printf(x)\nvoid f() { int b = 64; LOG(b);\nown<<<1, b>>>(p, n); }",
+            {64},
+        ),
+        # A macro's text, where it is used.
+        (
+            "#define A 64\n#define B (A * 2)\n#undef A\n#define A 512\n"
+            "void f() { own<<<1, B>>>(p, n); }",
+            {1024},
+        ),
+        ("#define B 60 + 4\nvoid f() { own<<<1, B * 4>>>(p, n); }", {None}),
+        ("#define B (60 + 4)\nvoid f() { own<<<1, B * 4>>>(p, n); }", {256}),
+        (
+            '#define B 1024\n#pragma push_macro("B")\n#undef B\n#define B 64\n'
+            '#pragma pop_macro("B")\nvoid f() { own<<<1, B>>>(p, n); }',
+            {None},
+        ),
+        (
+            "#define B 64\n#ifdef BIG\n#undef B\n#define B 1024\n#endif\n"
+            "void f() { own<<<1, B>>>(p, n); }",
+            {None},
+        ),
         (
             "void f() { int b = 64; auto go = [&] {\nown<<<1, b>>>(p, n);\n};\nb = 9; go(); }",
             {None},

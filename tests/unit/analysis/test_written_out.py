@@ -1,0 +1,36 @@
+"""Which of a line's subscripts an access may be, where the loop around them is written out."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.counted import running
+from lmemscope.analysis.ptx.leaves import Leaf
+from lmemscope.formats.statements import Subscript
+from lmemscope.model import SourceText
+
+DATA = Leaf("memory", "in")
+COUNTED = Leaf("loop-counter", None, constant_trip=True)
+OPEN = Leaf("loop-counter", None, constant_trip=False)
+
+
+@pytest.mark.parametrize(
+    ("head", "leaves", "kept"),
+    [
+        # Without a counter among its parts, an index is none of a counter alone.
+        ("for (int i = 0; i < m / 2; ++i)", (DATA,), ["m - 1 - i"]),
+        ("for (int i = 0; i < 8; ++i)", (DATA,), ["m - 1 - i"]),
+        ("for (int i = k; i < m; ++i)", (DATA,), ["i", "i + 1", "m - 1 - i"]),
+        # The counter of a loop that is not written out is part of all of them.
+        ("for (int i = 0; i < m / 2; ++i)", (DATA, OPEN), ["i", "i + 1", "m - 1 - i"]),
+        ("for (int i = 0; i < 8; ++i)", (DATA, OPEN), ["m - 1 - i"]),
+        ("for (int i = 0; i < 8; ++i)", (DATA, COUNTED), ["i", "i + 1", "m - 1 - i"]),
+    ],
+)
+def test_the_counter_of_a_written_out_loop_is_no_index_of_other_things(
+    head: str, leaves: tuple[Leaf, ...], kept: list[str]
+) -> None:
+    lines = [head, "  s += d[i] == d[m - 1 - i] && d[i + 1];"]
+    sources = SourceText(lambda file: lines if file == "a.cu" else [])
+    found = [Subscript(("d",), text, 2, True, False, False) for text in ("i", "i + 1", "m - 1 - i")]
+    assert [one.text for one in running(found, "a.cu", leaves, sources)] == kept
