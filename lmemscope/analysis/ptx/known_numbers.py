@@ -15,7 +15,7 @@ from lmemscope.formats.ptx_operands import folded
 _DEEP = 64
 """Instructions that are no linear form, one on the way to the other."""
 Number = int | float
-"""A number, or the mean of what loops count."""
+"""A number, or, as a float, the mean of what loops count."""
 Numbers = Callable[[Term], Number | None]
 """What terms are; None of one that is not known."""
 
@@ -77,7 +77,7 @@ class _Evaluation:
         whole, rest = self._value(term, depth), self.form(form.without(term), depth)
         if whole is None or rest is None:
             return None
-        return (whole - rest) / form.factor(term)
+        return _quotient(whole - rest, form.factor(term))
 
     def _value(self, value: Value, depth: int) -> Number | None:
         """What an instruction computes that is no linear form."""
@@ -101,7 +101,13 @@ class _Evaluation:
             return None
         numbers = [self.form(self._affine.read(value, one), depth) for one in operands]
         whole = [int(one) for one in numbers if one is not None and one == int(one)]
-        return folded(instruction, whole) if len(whole) == len(numbers) else None
+        if len(whole) != len(numbers):
+            return None
+        is_mean = any(isinstance(one, float) for one in numbers)
+        if is_mean and (instruction.isa.kind == "logic" or instruction.operation == "rem"):
+            return None  # The low bits of a mean are not the mean of the low bits.
+        number = folded(instruction, whole)
+        return float(number) if is_mean and number is not None else number
 
     def holds(self, condition: Condition, depth: int) -> bool | None:
         """Whether a condition is true; None: not known."""
@@ -114,3 +120,10 @@ class _Evaluation:
             self.form(self._affine.read(condition.index, one), depth) for one in operands
         )
         return None if first is None or second is None else condition.of(first, second)
+
+
+def _quotient(number: Number, divisor: int) -> Number:
+    """What a multiple of a number is made of; of a mean it may be a fraction."""
+    if isinstance(number, int) and number % divisor == 0:
+        return number // divisor
+    return number / divisor

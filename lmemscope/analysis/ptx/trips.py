@@ -30,6 +30,8 @@ _NESTED = 8.0
 """The same of a loop within another: what is searched or shifted in each iteration is short.
 Chosen on measured speed-ups (`benchmarks/model.py`)."""
 _MOST = 1 << 16
+_FAR = 1 << 30
+"""What a value is taken to be that is not known: far from where registers wrap."""
 _STEPS = 64
 """The largest step, and mask, of an unrolled loop."""
 
@@ -279,10 +281,14 @@ class Trips:
         number = self._numbers.of(form, known)
         if number is not None:
             return number
-        limits = [self._minimum(term) for term, factor in form.terms.items() if factor == 1]
-        known_limits = [limit for limit in limits if limit is not None]
-        is_all = len(known_limits) == len(form.terms)
-        return form.constant + sum(known_limits) if is_all else None
+        total: float = form.constant
+        for term, factor in form.terms.items():
+            limit = self._minimum(term)
+            if limit is None or not isinstance(term, int):
+                return None
+            # Of two even numbers the minimum is twice a term.
+            total += limit * factor / self._affine.of(term).factor(term)
+        return total
 
     def _minimum(self, term: Term) -> int | None:
         one = self._instruction(term)
@@ -420,9 +426,8 @@ def _turns(test: _Test, own: Iteration, first: float, second: float) -> float | 
 
 
 def _apart(test: _Test, own: Iteration) -> float | None:
-    """Iterations from a value that is not known to the same with a number added; None if not so.
-
-    That value is taken to be far from where registers wrap.
-    """
+    """Iterations from a value that is not known to the same with a number added; None if not so."""
+    if not test.first.without(own).terms:
+        return None
     apart = test.first.plus(test.second, -1).without(own).number
-    return None if apart is None else _turns(test, own, float(_MOST + apart), float(_MOST))
+    return None if apart is None else _turns(test, own, float(_FAR + apart), float(_FAR))

@@ -7,6 +7,7 @@ import pytest
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.forms import Form, Given, Iteration
 from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.ptx.trips import UNKNOWN
 from tests.support.builders import depot, program
 
 LOOP = """\
@@ -219,6 +220,51 @@ setp.{test};
 ret;"""
     dataflow = flow_of(body)
     assert dataflow.trips.constant_count(dataflow.flow.loops[0]) == count
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "count"),
+    [
+        # A form has the minimum of two even numbers as twice a term.
+        ("mov.u32 %i, 0;", "shl.b32 %m, %n, 1;\nmin.s32 %e, %m, 12;", 12),
+        ("mov.u32 %i, %n;", "add.s32 %e, %n, 5;", 5),
+        ("add.s32 %i, %n, 3;", "add.s32 %e, %n, 5;", 2),
+        # More than are counted one by one are not few.
+        ("mov.u32 %i, 0;", "mov.u32 %e, 150000;", UNKNOWN),
+        ("mov.u32 %i, %n;", "mov.u32 %e, %k;", UNKNOWN),
+    ],
+)
+def test_loops_are_weighted_by_the_distance_of_their_ends(
+    begin: str, end: str, count: float
+) -> None:
+    body = f"""ld.param.u32 %k, [k_param_2];
+{begin}
+{end}
+$L1:
+add.s32 %i, %i, 1;
+setp.lt.u32 %p, %i, %e;
+@%p bra $L1;
+ret;"""
+    dataflow = flow_of(body)
+    assert dataflow.trips.count(dataflow.flow.loops[0]) == count
+
+
+def test_the_mean_of_a_counter_says_nothing_of_its_low_bits() -> None:
+    body = """mov.u32 %i, 0;
+$L1:
+and.b32 %j, %i, 3;
+$L2:
+add.s32 %j, %j, 1;
+setp.lt.s32 %q, %j, 8;
+@%q bra $L2;
+add.s32 %i, %i, 1;
+setp.lt.s32 %p, %i, 15;
+@%p bra $L1;
+ret;"""
+    dataflow = flow_of(body)
+    outer, inner = sorted(dataflow.flow.loops, key=lambda loop: loop.header)
+    assert dataflow.trips.exact_count(outer) == 15
+    assert dataflow.trips.exact_count(inner) is None
 
 
 def test_a_loop_whose_end_it_goes_away_from_has_no_constant_count() -> None:
