@@ -321,21 +321,18 @@ class Trips:
         for counter, bound in test.sides() if count is None else ():
             if not counter.factor(own):
                 continue
-            if bound.factor(own):
+            limit = self._number(bound.without(own), known)
+            if bound.factor(own) and limit is None:
+                continue
+            speed = counter.factor(own) - bound.factor(own)
+            if not speed or (not bound.without(own).terms and not counter.without(own).terms):
                 return
-            if not bound.terms and not counter.without(own).terms:
-                return
-            limit = self._number(bound, known)
             # Of an unrolled loop's remainder half of the steps are left on average.
             mask = self._mask_of(bound) or self._mask_of(counter.without(own))
-            step = min(abs(counter.factor(own)), _STEPS)
+            step = min(abs(speed), _STEPS)
             if mask is not None:
                 yield mask / 2
-            elif (
-                test.compares.relation not in ("eq", "ne")
-                and limit
-                and limit > 0 < counter.factor(own)
-            ):
+            elif test.compares.relation not in ("eq", "ne") and limit and limit > 0 < speed:
                 # From anywhere up to a constant: half of it on average.
                 yield min(UNKNOWN, max(limit / 2, 1.0)) / step
             elif (copies := self._copies(loop, step)) > 1:

@@ -249,6 +249,19 @@ ret;"""
     assert dataflow.trips.count(dataflow.flow.loops[0]) == count
 
 
+def test_two_indices_meet_in_half_the_iterations() -> None:
+    body = """mov.u32 %i, %n;
+mov.u32 %j, 12;
+$L1:
+add.s32 %i, %i, 1;
+setp.lt.s32 %p, %i, %j;
+add.s32 %j, %j, -1;
+@%p bra $L1;
+ret;"""
+    dataflow = flow_of(body)
+    assert dataflow.trips.count(dataflow.flow.loops[0]) == 12 / 2 / 2
+
+
 def test_the_mean_of_a_counter_says_nothing_of_its_low_bits() -> None:
     body = """mov.u32 %i, 0;
 $L1:
