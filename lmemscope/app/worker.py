@@ -59,8 +59,10 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
 def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
     """The report of a unit that is compiled, now or by an earlier run."""
     slot, projects = slot_of(unit, wanted), Projects()
-    known = known_report(slot, unit, wanted, projects.mentioning)
-    known = known or _completed(slot, unit, wanted, projects)
+    # What shows no advice may well have it.
+    enough = (wanted,) if wanted.proposals else (wanted, replace(wanted, proposals=True))
+    found = (known_report(slot, unit, one, projects.mentioning) for one in enough)
+    known = next(filter(None, found), None) or _completed(slot, unit, wanted, projects)
     if known is not None:
         return _with_digests(known, unit, wanted)
     read: set[str] = set()

@@ -164,7 +164,7 @@ def slot_of_text(
         return None
     options = replace(unit.options, nvrtc_args=(*own, *unit.options.nvrtc_args))
     try:
-        with tempfile.NamedTemporaryFile(prefix="lmemscope-", suffix=".cu") as file:
+        with tempfile.NamedTemporaryFile(prefix="lmemscope-") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
             file.flush()
             read = includes.closure(file.name, options, beside=os.path.dirname(unit.path))

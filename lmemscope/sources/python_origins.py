@@ -56,6 +56,8 @@ _FOLLOWED = frozenset(
 )
 """Packages whose names are followed: those that make kernels, and those that give what is not
 named."""
+_TEXTS = frozenset({"code", "source", "operation", "map_expr", "in_params"})
+"""Names of parameters that take a kernel's text, or what it begins with."""
 _NAME, _ATTRIBUTE, _RETURNED = "name", "attribute", "returned"
 _PASSES = 6
 _MOST = 32
@@ -85,6 +87,7 @@ class Origins:
         self._known: dict[str, set[str]] = defaultdict(set)
         self._definitions: dict[str, ast.AST] = {}
         self._imported: dict[str, list[tuple[Origins, str]]] = defaultdict(list)
+        self._imported_modules: dict[str, list[Origins]] = defaultdict(list)
         self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
         self._has_star = False
         self._depth = 0
@@ -126,6 +129,31 @@ class Origins:
             return self.called_by_import(name)
         calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
         return frozenset(kind for call in calls for kind in self.of(call.func))
+
+    def handed_to(self, called: ast.expr) -> Kinds:
+        """What a function of another module of the user's own gives the text to that it gets."""
+        if isinstance(called, ast.Name):
+            found = self._imported.get(called.id, [])
+        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            modules = self._imported_modules.get(called.value.id, ())
+            found = [(other, called.attr) for other in modules]
+        else:
+            return _NOTHING
+        return frozenset(kind for other, own in found for kind in other.hands_to(own))
+
+    def hands_to(self, name: str) -> Kinds:
+        """The same of a function that the module has, or imports."""
+        node = self._definitions.get(name)
+        if not isinstance(node, ast.FunctionDef):
+            imported = self._imported.get(name, ())
+            return frozenset(kind for other, own in imported for kind in other.hands_to(own))
+        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        given += [node.args.vararg] if node.args.vararg is not None else []
+        names = {one.arg for one in given}
+        calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+        return frozenset(
+            kind for call in calls if _text_of(call) in names for kind in self.of(call.func)
+        )
 
     def is_module(self, name: str) -> bool:
         """Whether the file is the module, or the package, of some name."""
@@ -206,6 +234,7 @@ class Origins:
                 self._known[own] |= other.exported(name)
                 self._imported[own].append((other, name))
             else:
+                self._imported_modules[own].append(other)
                 self._known[own].add(own)
                 for one in other.names():
                     self._known[f"{own}.{one}"] |= other.exported(one)
@@ -371,6 +400,14 @@ class Origins:
             else:
                 found.add(owner)
         return found
+
+
+def _text_of(call: ast.Call) -> str | None:
+    """The name that is given to what makes a kernel for its text, if it is one."""
+    texts = [word.value for word in call.keywords if word.arg in _TEXTS]
+    text = call.args[0] if call.args else texts[0] if texts else None
+    text = text.value if isinstance(text, ast.Starred) else text
+    return text.id if isinstance(text, ast.Name) else None
 
 
 def _unknown_of(owners: Iterable[str]) -> set[str]:

@@ -117,6 +117,11 @@ def _by_origin(
                 for one in node.args
             )
             yield from _doubtful(node.func, origins, is_given=is_given, reaches=reaches)
+            making = sorted(filter(_MAKING.fullmatch, origins.handed_to(node.func)))
+            if making:
+                spelled = ast.unparse(node.func)[:60]
+                form = f"a kernel by {spelled}, which hands its text to {making[0]}"
+                yield UnreadKernel(node.lineno, form)
 
 
 def _of_users(decorator: ast.expr, origins: Origins) -> Iterator[UnreadKernel]:

@@ -29,7 +29,8 @@ def words(finished: Finished, *paths: Path) -> str:
     text = "\n".join([*parts, f"--- exit code {finished.code} ---"])
     for path in paths:
         text = text.replace(str(path), "DIRECTORY")
-    return re.sub(rf"\b{re.escape(__version__)}\b", "VERSION", text)
+    # The saved report is of an earlier version.
+    return re.sub(rf"\b(?:{re.escape(__version__)}|0\.1\.0)\b", "VERSION", text)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lmemscope import rules
+from lmemscope import __version__, rules
 from lmemscope.analysis.explanation import explain_facts
 from lmemscope.analysis.facts import gather_facts
 from lmemscope.analysis.layers import Layers
@@ -227,7 +227,7 @@ def report(
         unknown_log_lines=(),
         directives=directives,
     )
-    return Report(version="0.1.0", toolchain=by_name((tool,)), units=(unit,))
+    return Report(version=__version__, toolchain=by_name((tool,)), units=(unit,))
 
 
 def spilling() -> KernelFacts:
@@ -287,7 +287,7 @@ def report_of(*kernels: KernelFacts, failure: bool = False) -> Report:
                 kernels=(),
             )
         )
-    return Report(version="0.1.0", toolchain=by_name((tool,)), units=tuple(units))
+    return Report(version=__version__, toolchain=by_name((tool,)), units=tuple(units))
 
 
 # PTX and machine code by hand.

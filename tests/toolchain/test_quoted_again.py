@@ -64,4 +64,7 @@ def test_what_was_wanted_otherwise_is_not_what_is_known(unit: Unit, own_store: s
     wanted = Wanted(cache=own_store, quotes=("sass",))
     analyse_unit(unit, Wanted(cache=own_store, names=False))
     slot = analysed.slot_of(unit, wanted)
-    assert analysed.known_without_quotes(slot, unit, wanted, Projects().mentioning) is None
+    assert (
+        analysed.known_of_less(slot, unit, replace(wanted, quotes=()), Projects().mentioning)
+        is None
+    )

@@ -252,3 +252,30 @@ def test_pycudas_kernels_are_not_called_cupys(tmp_path: Path) -> None:
     )
     (one,) = survey(str(file), "m.py").unread
     assert "a PyCUDA kernel" in one.form
+
+
+@pytest.mark.parametrize(
+    ("used", "is_said"),
+    [
+        ("import wraps\nk = wraps.made('float x', 'float y', 'y = x', 'k')", True),
+        ("from wraps import made as go\nk = go('float x', 'float y', 'y = x', 'k')", True),
+        ("from wraps import listed\nk = listed('float x', 'float y', 'y = x', 'k')", True),
+        ("from wraps import named\nk = named('k')", False),
+        ("from wraps import run\nrun(3)", False),
+    ],
+)
+def test_a_text_that_another_module_compiles_is_said(
+    used: str, is_said: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "wraps.py").write_text(
+        "import cupy\n"
+        "def made(given, out, text, name):\n"
+        "    return cupy.ElementwiseKernel(given, out, text, name)\n"
+        "def listed(*parts):\n    return cupy.ElementwiseKernel(*parts)\n"
+        "def named(name):\n    return cupy.RawKernel('__global__ void k() {}', name)\n"
+        "def run(x):\n    k = cupy.RawKernel('__global__ void k(int) {}', 'k')\n    k(x)\n"
+    )
+    file = tmp_path / "m.py"
+    file.write_text(f"{used}\n")
+    said = survey(str(file), "m.py").unread
+    assert [(one.line, "ElementwiseKernel" in one.form) for one in said] == [(2, True)] * is_said
