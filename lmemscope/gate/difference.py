@@ -215,19 +215,21 @@ def _change(old: _Side | None, new: _Side | None) -> Change:
     if new is None:
         return "removed"
     was, now = old.kernel.verdict.rank, new.kernel.verdict.rank
-    had, has = _bytes(old), _bytes(new)
-    grew = now > was or any(more > less for less, more in zip(had, has, strict=True))
-    shrank = now < was or any(more < less for less, more in zip(had, has, strict=True))
+    sizes = zip(_bytes(old), _bytes(new), strict=True)
+    # Of what one side does not know nobody knows whether it grew.
+    both = [(had, has) for had, has in sizes if had is not None and has is not None]
+    grew = now > was or any(has > had for had, has in both)
+    shrank = now < was or any(has < had for had, has in both)
     if now > was or (grew and not shrank):
         return "worse"
     # A milder cause in a larger frame is neither.
     return "better" if shrank and not grew else "changed"
 
 
-def _bytes(side: _Side) -> tuple[int, ...]:
+def _bytes(side: _Side) -> tuple[int | None, ...]:
     """The frame and the spills of a kernel."""
     facts = side.kernel.facts
-    return (facts.stack_frame or 0, facts.spill_stores or 0, facts.spill_loads or 0)
+    return (facts.stack_frame, facts.spill_stores, facts.spill_loads)
 
 
 def _figures(side: _Side | None) -> dict[str, int | None]:

@@ -67,6 +67,19 @@ def test_a_larger_frame_is_never_better(
     assert one.change == change
 
 
+def test_spills_that_one_side_does_not_know_are_neither_better_nor_worse() -> None:
+    known = with_figures(found("k"), stores=64, loads=64)
+    assert known.facts.ptxas is not None
+    unknown = replace(known.facts.ptxas, spill_stores=None, spill_loads=None, registers=40)
+    sides = [
+        recorded(a=(changed(known, facts=changed(known.facts, ptxas=one, cubin=None)),))
+        for one in (known.facts.ptxas, unknown)
+    ]
+    for pair in (sides, sides[::-1]):
+        (one,) = difference(*pair).kernels
+        assert one.change == "changed"
+
+
 @pytest.mark.parametrize("broken_first", [True, False])
 def test_an_input_that_one_side_could_not_analyse_is_not_compared_and_said(
     broken_first: bool,
