@@ -55,6 +55,7 @@ class _Reader:
         self._archs = unit.arch.split()
         self._assembles = bool(wanted.kernels) or _size(unit.path) <= _LARGEST_ASSEMBLED
         self._matching: dict[str, bool] = {}
+        self._projects = Projects()
 
     def readings(self, share: Share) -> Iterator[Reading]:
         for image in images(self._unit, share):
@@ -141,7 +142,7 @@ class _Reader:
         never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
         decoded = cubin, names
         report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
-        report = proposed(report, artifacts.unit, self._wanted, set(), Projects())
+        report = proposed(report, artifacts.unit, self._wanted, set(), self._projects)
         found.kernels += report.kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
         found.tools.update(dict.fromkeys(report.tools))
