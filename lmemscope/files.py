@@ -90,6 +90,14 @@ def read_beside(path: str | os.PathLike[str]) -> bytes:
     return _read(path, _TEXT_LIMIT)
 
 
+def text_beside(path: str | os.PathLike[str]) -> bytes | None:
+    """The same, or None where it cannot be read."""
+    try:
+        return read_beside(path)
+    except OSError:
+        return None
+
+
 def digest_of(path: str | os.PathLike[str]) -> str | None:
     """SHA-256 of an input's bytes, or None where it cannot be read; few of them are in memory."""
     try:

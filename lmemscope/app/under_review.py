@@ -16,7 +16,7 @@ from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_database, shown_path
 from lmemscope.discover.walk import Globs
-from lmemscope.files import read_beside
+from lmemscope.files import text_beside
 from lmemscope.model import Account, InputId, count, kind_of
 
 if TYPE_CHECKING:
@@ -74,14 +74,7 @@ def _edit(text: str) -> Account:
 
 def _names_us(path: str, revision: Revision) -> bool:
     """Whether a file names this program, or did."""
-    return any(_PROGRAM in data for data in (_now(path), revision.content(path) or b""))
-
-
-def _now(path: str) -> bytes:
-    try:
-        return read_beside(path)
-    except OSError:
-        return b""
+    return any(_PROGRAM in (data or b"") for data in (text_beside(path), revision.content(path)))
 
 
 def _comments(report: Report, revision: Revision) -> Iterator[str]:
@@ -95,7 +88,7 @@ def _comments(report: Report, revision: Revision) -> Iterator[str]:
     new: list[tuple[str, int, _Said]] = []
     gone: list[tuple[str, _Said]] = []
     for file in sorted(set(files)):
-        has = _comments_of(file, _now(file))
+        has = _comments_of(file, text_beside(file) or b"")
         had = Counter(said for _, said in _comments_of(file, were.get(os.path.realpath(file), b"")))
         for line, said in has:
             if had[said] > 0:

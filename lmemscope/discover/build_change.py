@@ -17,7 +17,7 @@ from itertools import chain
 from msgspec import Struct
 
 from lmemscope.discover.revision import Revision
-from lmemscope.files import read_beside
+from lmemscope.files import text_beside
 from lmemscope.sources.encoding import decoded, readable
 
 BUILD_FILE = re.compile(
@@ -129,7 +129,9 @@ def build_change(revision: Revision) -> BuildChange | None:
     removed: list[Statement] = []
     were = revision.contents(paths)
     for path in paths:
-        before, now = (Counter(statements(_text(data))) for data in (were.get(path), _now(path)))
+        before, now = (
+            Counter(statements(_text(data))) for data in (were.get(path), text_beside(path))
+        )
         had, has = _by_head(before - now), _by_head(now - before)
         left = frozenset(chain.from_iterable(one.words for one in now))
         for one in now - before:
@@ -148,7 +150,7 @@ def _dashed(revision: Revision) -> dict[str, frozenset[str]]:
     """New words with a dash in other files that may hand options to a build: scripts, settings."""
     paths = [path for path in sorted(revision.changed) if _may_call(os.path.basename(path))]
     were = revision.contents(paths)
-    found = {path: _options_in(_now(path)) - _options_in(were.get(path)) for path in paths}
+    found = {path: _options_in(text_beside(path)) - _options_in(were.get(path)) for path in paths}
     return {path: words for path, words in found.items() if words}
 
 
@@ -222,13 +224,6 @@ def _statements(text: str) -> Iterator[str]:
 
 def _balance(code: str) -> int:
     return sum(code.count(one) for one in _OPEN) - sum(code.count(one) for one in _CLOSE)
-
-
-def _now(path: str) -> bytes | None:
-    try:
-        return read_beside(path)
-    except OSError:
-        return None
 
 
 def _text(data: bytes | None) -> str:
