@@ -258,10 +258,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def is_worth(self) -> bool:
-        """Whether the model does not make the kernel slower by it, however little.
-
-        Of what it makes no faster nothing was measured to be: the original is as good, and there.
-        """
+        """Whether the model does not make the kernel slower by it, however little."""
         gained = self.speed_up
         return gained is None or gained >= 1
 
