@@ -13,8 +13,9 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Callable
-from typing import IO, TypeVar, TypeVarTuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import IO, Generic, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -114,7 +115,7 @@ def digest_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def cached_while_unchanged(
-    most: int,
+    most: int, reads: Callable[[T], Iterable[str]] | None = None
 ) -> Callable[[Callable[[str, *Ts], T]], Callable[[str, *Ts], T]]:
     """Make a function remember what it found in a file until the file changes.
 
@@ -122,22 +123,49 @@ def cached_while_unchanged(
 
     Args:
         most: files that are remembered.
+        reads: of an answer, paths of other files that it was read from; also of files that were
+            looked for in vain, and count as changed once they are there.
     """
 
     def cached(function: Callable[[str, *Ts], T]) -> Callable[[str, *Ts], T]:
         @functools.lru_cache(maxsize=most)
-        def known(path: str, _state: object, *more: *Ts) -> T:
-            return function(path, *more)
+        def known(path: str, _state: object, *more: *Ts) -> _Remembered[T]:
+            value = function(path, *more)
+            files = tuple(reads(value)) if reads is not None else ()
+            return _Remembered(value, files, [_state_of(file) for file in files])
 
         @functools.wraps(function)
         def asked(path: str, *more: *Ts) -> T:
-            found = os.stat(path)
-            state = (found.st_size, found.st_mtime_ns, found.st_ino)
-            return known(path, state, *more)
+            state = _state(os.stat(path))
+            held = known(path, state, *more)
+            if held.states != [_state_of(file) for file in held.files]:
+                fresh = known.__wrapped__(path, state, *more)
+                held.value, held.files, held.states = fresh.value, fresh.files, fresh.states
+            return held.value
 
         return asked
 
     return cached
+
+
+@dataclass(slots=True)
+class _Remembered(Generic[T]):
+    """An answer, the other files that it was read from, and what they were like."""
+
+    value: T
+    files: tuple[str, ...]
+    states: list[tuple[int, ...] | None]
+
+
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _state_of(path: str) -> tuple[int, ...] | None:
+    try:
+        return _state(os.stat(path))
+    except OSError:
+        return None
 
 
 def decoded_text(data: bytes, encoding: str = "utf-8") -> str:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.errors import InputError
-from lmemscope.files import UnreadableFileError, read_input
+from lmemscope.files import UnreadableFileError, cached_while_unchanged, read_input
 from lmemscope.model import Unit
 from lmemscope.sources import cupy
 from lmemscope.sources.cupy import CupyProgram
 from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.numba import NumbaKernel, decorators, find_kernels
+from lmemscope.sources.python_modules import local_modules
 from lmemscope.sources.python_origins import Origins
 from lmemscope.sources.python_words import reaches_makers
 from lmemscope.sources.unread_kernels import UnreadKernel, find_unnamed, find_unread
@@ -48,12 +49,18 @@ class PythonFile:
         unread: what else may make kernels.
         reaches: whether it, or a module that it imports, names what makes kernels.
         files: absolute paths under which files with kernels' texts were looked for.
+        modules: absolute paths of the user's own modules that it imports, and that they do.
     """
 
     programs: tuple[Program, ...]
     unread: tuple[UnreadKernel, ...]
     reaches: bool
     files: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+    def others(self) -> tuple[str, ...]:
+        """Paths of other files that decide about its kernels."""
+        return (*self.files, *self.modules)
 
     @property
     def is_all_read(self) -> bool:
@@ -63,7 +70,7 @@ class PythonFile:
 
 
 def read_file(path: str, name: str) -> PythonFile:
-    """Look for kernels in a Python file.
+    """Look for kernels in a Python file, once until it or a file that it uses changes.
 
     Args:
         path: of the file, absolute.
@@ -73,18 +80,7 @@ def read_file(path: str, name: str) -> PythonFile:
         InputError: it cannot be read, or is no Python.
     """
     try:
-        data = _bytes(path)
-        source = decoded_python(data)
-        tree = ast.parse(source, path)
-        reaches = reaches_makers(path, data)
-        origins = Origins(tree, path, _FOLLOWED if reaches else 0)
-        if not reaches:
-            # It names nothing that makes kernels; only what it does not name may.
-            return PythonFile((), find_unnamed(tree, origins), reaches)
-        of_cupy = cupy.read_programs(tree, source, path, origins)
-        programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
-        recognised = (*of_cupy.recognised, *decorators(tree))
-        unread = find_unread(tree, recognised, of_cupy.texts, origins)
+        return _read(path)
     except OSError as error:
         raise InputError("read", f"{name} cannot be read: {error.strerror}") from error
     except (RecursionError, MemoryError) as error:
@@ -98,8 +94,25 @@ def read_file(path: str, name: str) -> PythonFile:
             f"{name} is no Python {own}:{line} {said}",
             hint="a file in the syntax of a newer Python is read by lmemscope in that Python",
         ) from error
+
+
+@cached_while_unchanged(64, reads=PythonFile.others)
+def _read(path: str) -> PythonFile:
+    data = _bytes(path)
+    source = decoded_python(data)
+    tree = ast.parse(source, path)
+    modules = local_modules(path)
+    reaches = reaches_makers(path, data)
+    origins = Origins(tree, path, _FOLLOWED if reaches else 0)
+    if not reaches:
+        # It names nothing that makes kernels; only what it does not name may.
+        return PythonFile((), find_unnamed(tree, origins), reaches, modules=modules)
+    of_cupy = cupy.read_programs(tree, source, path, origins)
+    programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
+    recognised = (*of_cupy.recognised, *decorators(tree))
+    unread = find_unread(tree, recognised, of_cupy.texts, origins)
     in_order = tuple(sorted(programs, key=lambda program: program.line))
-    return PythonFile(in_order, unread, reaches, of_cupy.files)
+    return PythonFile(in_order, unread, reaches, of_cupy.files, modules)
 
 
 def read_programs(path: str, name: str) -> list[Program]:

@@ -88,6 +88,7 @@ class Origins:
         self._definitions: dict[str, ast.AST] = {}
         self._imported: dict[str, list[tuple[Origins, str]]] = defaultdict(list)
         self._imported_modules: dict[str, list[Origins]] = defaultdict(list)
+        self._files: set[str] = set()
         self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
         self._has_star = False
         self._depth = 0
@@ -96,6 +97,10 @@ class Origins:
         for _ in range(_PASSES):
             if not self._propagate():
                 break
+
+    def files(self) -> frozenset[str]:
+        """Paths of the modules that names were followed into."""
+        return frozenset(self._files)
 
     def of(self, node: ast.expr) -> Kinds:
         """Dotted names of what an expression may be."""
@@ -242,8 +247,9 @@ class Origins:
     def _modules(self, module: str, names: tuple[str, ...], level: int) -> list[Origins]:
         if not self._follow:
             return []
-        files = (one for one in find_module(module, names, level, self._path) if one != self._path)
-        found = (_of_file(file, self._follow - 1) for file in files)
+        files = [one for one in find_module(module, names, level, self._path) if one != self._path]
+        found = [_of_file(file, self._follow - 1) for file in files]
+        self._files.update(files, *(one.files() for one in found if one is not None))
         return [one for one in found if one is not None]
 
     def _bind_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -422,6 +428,6 @@ def _of_file(path: str, follow: int) -> Origins | None:
         return None
 
 
-@cached_while_unchanged(512)
+@cached_while_unchanged(512, reads=Origins.files)
 def _read(path: str, follow: int) -> Origins:
     return Origins(ast.parse(decoded_python(read_input(path)), path), path, follow)

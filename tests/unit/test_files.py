@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope import files
+from lmemscope.files import cached_while_unchanged
 from tests.support.program import ROOT, run_program
 
 LOG = ROOT / "tests/support/data/build_log/make-j2.log"
@@ -154,3 +155,28 @@ def test_an_odd_entry_of_the_cache_is_none(tmp_path: Path) -> None:
 
 def test_a_name_that_no_file_can_have_is_not_odd() -> None:
     files.refuse_odd("a\0b")
+
+
+def test_what_a_file_led_to_is_read_again_when_another_file_that_it_uses_changes(
+    tmp_path: Path,
+) -> None:
+    first, second, missing = tmp_path / "a", tmp_path / "b", tmp_path / "c"
+    first.write_text("one")
+    second.write_text("two")
+    reads = []
+
+    @cached_while_unchanged(8, reads=lambda text: (str(second), str(missing)))
+    def joined(path: str) -> str:
+        reads.append(path)
+        also = missing.read_text() if missing.exists() else ""
+        return Path(path).read_text() + second.read_text() + also
+
+    assert [joined(str(first)) for _ in range(3)] == ["onetwo"] * 3
+    assert len(reads) == 1
+    second.write_text("three")
+    assert joined(str(first)) == joined(str(first)) == "onethree"
+    missing.write_text("!")
+    assert joined(str(first)) == joined(str(first)) == "onethree!"
+    first.write_text("four")
+    assert joined(str(first)) == "fourthree!"
+    assert len(reads) == 4

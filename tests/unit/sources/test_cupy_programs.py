@@ -34,6 +34,19 @@ def test_names_of_cupys_functions(tmp_path: Path, text: str) -> None:
     assert (found.name, found.problem) == ("k", None)
 
 
+def test_a_file_is_read_again_once_what_it_is_read_from_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "compat.py").write_text("import numpy as xp\n")
+    importing = "from texts import C, xp\nk = xp.RawKernel(C, 'k')\n"
+    (tmp_path / "texts.py").write_text("from compat import xp\n" + CODE)
+    assert programs(tmp_path, importing) == []
+    (tmp_path / "compat.py").write_text("import cupy as xp\n")
+    (first,) = programs(tmp_path, importing)
+    (tmp_path / "texts.py").write_text("from compat import xp\n" + CODE.replace("int", "float"))
+    (second,) = programs(tmp_path, importing)
+    assert first.source is not None
+    assert second.source == first.source.replace("int", "float")
+
+
 def test_cupy_by_another_module(tmp_path: Path) -> None:
     (tmp_path / "compat.py").write_text(
         "try:\n    import cupy\nexcept ImportError:\n    cupy = 0\n"
