@@ -15,7 +15,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import IO, Generic, TypeVar, TypeVarTuple
+from typing import IO, Any, Generic, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -115,7 +115,7 @@ def digest_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def cached_while_unchanged(
-    most: int, reads: Callable[[T], Iterable[str]] | None = None
+    most: int, reads: Callable[[Any], Iterable[str]] | None = None
 ) -> Callable[[Callable[[str, *Ts], T]], Callable[[str, *Ts], T]]:
     """Make a function remember what it found in a file until the file changes.
 

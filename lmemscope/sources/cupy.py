@@ -19,6 +19,7 @@ from lmemscope.sources.cupy_ufuncs import kernels_of
 from lmemscope.sources.located_text import Text, at
 from lmemscope.sources.python_followed import Met, follow
 from lmemscope.sources.python_origins import Origins
+from lmemscope.sources.python_trees import nodes
 from lmemscope.sources.python_values import Unknown, Value, plain, unknown_of
 from lmemscope.sources.tool_words import nvrtc_words
 
@@ -177,7 +178,7 @@ def read_programs(
 
 
 def _calls(tree: ast.Module) -> list[ast.Call]:
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
     return sorted(calls, key=lambda node: (node.lineno, node.col_offset))
 
 
@@ -185,14 +186,14 @@ def _targets(tree: ast.Module) -> dict[ast.expr, str]:
     """Names that calls are assigned to."""
     return {
         node.value: node.targets[0].id
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
 
 
 def _literals(tree: ast.Module, lines: set[int]) -> Iterator[ast.expr]:
     """String literals on some lines, which sources came from."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str | bytes):
             continue
         if not lines.isdisjoint(_lines(node)):
@@ -225,7 +226,7 @@ def programs_of_call(
 
 def _with_doubt(program: CupyProgram, unfollowed: Sequence[str], tree: ast.Module) -> CupyProgram:
     """A program with a doubt where it is in a function of which more ways lead to others."""
-    for node in ast.walk(tree) if program.problem is None else ():
+    for node in nodes(tree) if program.problem is None else ():
         if not isinstance(node, ast.FunctionDef) or node.name not in unfollowed:
             continue
         if program.line in _lines(node):
@@ -247,7 +248,7 @@ class _Imports:
         self._origins = origins
         self._modules: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     own = alias.asname or alias.name.partition(".")[0]
@@ -456,7 +457,7 @@ def _jit_kernels(
     tree: ast.Module, imported: _Imports
 ) -> Iterator[tuple[ast.FunctionDef, ast.expr]]:
     """Functions that CuPy translates, each with its decorator, less the decorator's arguments."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef):
             marks = [one for one in node.decorator_list if imported.is_rawkernel(one)]
             if marks:

@@ -16,6 +16,7 @@ from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.located_text import Text, at
 from lmemscope.sources.python_followed import Met
 from lmemscope.sources.python_text import SourceTexts
+from lmemscope.sources.python_trees import nodes
 from lmemscope.sources.python_values import Unknown, Value
 
 _SHORTEST = 4
@@ -67,7 +68,7 @@ class _Places:
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             return
         texts = SourceTexts(source, file)
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self._literals.setdefault(node.value, texts.literal(node, node.value))
         lines = [line.strip() for line in source.split("\n")]

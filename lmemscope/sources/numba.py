@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from lmemscope.sources.python_places import assigned
+from lmemscope.sources.python_trees import nodes
 
 
 class LocalArray(Struct, frozen=True):
@@ -71,7 +72,7 @@ def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
     names = _cuda_names(tree)
     called = {function: maker for _, maker, function in _calls(tree, names) if function}
     found = []
-    for function in ast.walk(tree):
+    for function in nodes(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
         decorator = next((d for d in function.decorator_list if _is_jit(d, names)), None)
@@ -94,10 +95,10 @@ def _calls(
         The expression of ``cuda.jit``, what has its arguments, and the file's function.
     """
     functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef):
             functions[node.name].append(node)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.Call) or len(node.args) != 1:
             continue
         given, maker = node.args[0], node.func
@@ -119,7 +120,7 @@ def decorators(tree: ast.Module) -> list[ast.expr]:
     called = [jit for jit, _, _ in _calls(tree, names)]
     return called + [
         decorator.func if isinstance(decorator, ast.Call) else decorator
-        for function in ast.walk(tree)
+        for function in nodes(tree)
         if isinstance(function, ast.FunctionDef)
         for decorator in function.decorator_list
         if _is_jit(decorator, names)
@@ -129,7 +130,7 @@ def decorators(tree: ast.Module) -> list[ast.expr]:
 def _cuda_names(tree: ast.Module) -> tuple[set[str], set[str]]:
     """Names of the module ``numba.cuda``, and of its ``jit``."""
     modules, functions = set(), set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "numba":
             modules |= {a.asname or a.name for a in node.names if a.name == "cuda"}
         elif isinstance(node, ast.ImportFrom) and node.module == "numba.cuda":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lmemscope.sources.python_evaluator import Evaluator
 from lmemscope.sources.python_text import short, written
+from lmemscope.sources.python_trees import nodes
 from lmemscope.sources.python_values import (
     Class,
     Frame,
@@ -106,7 +107,7 @@ class Executor(Evaluator):
         """
         with contextlib.suppress(_StopError, _ReturnError):
             self._block(self._tree.body, self.frame)
-        for node in ast.walk(self._tree):
+        for node in nodes(self._tree):
             if isinstance(node, ast.Global):
                 for name in node.names:
                     self.frame.values[name] = Unknown(f"`{name}`, which a function assigns")

@@ -12,10 +12,12 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lmemscope.files import decoded_text, read_input
+from lmemscope.files import read_input
+from lmemscope.sources.encoding import decoded_python
 from lmemscope.sources.python_execution import Executor
 from lmemscope.sources.python_modules import module_file
 from lmemscope.sources.python_text import BeyondError
+from lmemscope.sources.python_trees import nodes, parsed
 from lmemscope.sources.python_values import Frame, Function, Module, Unknown, Value, settled
 
 _MODULES = 10
@@ -113,7 +115,7 @@ class _Following:
         self._tree = tree
         self._holding = {
             node
-            for node in ast.walk(tree)
+            for node in nodes(tree)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
             and any(one in kinds for one in ast.walk(node))
         }
@@ -253,8 +255,7 @@ class _Following:
             try:
                 if os.path.getsize(path) > _LARGEST:
                     return None
-                source = decoded_text(read_input(path))
-                tree = ast.parse(source, path)
+                source, tree = decoded_python(read_input(path)), parsed(path)
             except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
             known = Executor(tree, source, path, self._importing(path), self._executors.__getitem__)

@@ -14,9 +14,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from lmemscope.files import cached_while_unchanged, read_input
-from lmemscope.sources.encoding import decoded_python
+from lmemscope.files import cached_while_unchanged
 from lmemscope.sources.python_modules import find_module
+from lmemscope.sources.python_trees import nodes, parsed
 
 UNKNOWN = "?"
 UNBOUND = "!"
@@ -92,7 +92,7 @@ class Origins:
         self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
         self._has_star = False
         self._depth = 0
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             self._bind(node)
         for _ in range(_PASSES):
             if not self._propagate():
@@ -430,4 +430,4 @@ def _of_file(path: str, follow: int) -> Origins | None:
 
 @cached_while_unchanged(512, reads=Origins.files)
 def _read(path: str, follow: int) -> Origins:
-    return Origins(ast.parse(decoded_python(read_input(path)), path), path, follow)
+    return Origins(parsed(path), path, follow)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from lmemscope.sources.jit_packages import PACKAGES
 from lmemscope.sources.python_origins import UNBOUND, UNKNOWN, Origins
+from lmemscope.sources.python_trees import nodes
 from lmemscope.sources.python_words import MAKERS
 
 _KERNEL = re.compile(r"\b__global__\b[^;{}]*?\bvoid\b")
@@ -100,11 +101,12 @@ def _by_origin(
     tree: ast.Module, read: set[int], origins: Origins, *, reaches: bool
 ) -> Iterator[UnreadKernel]:
     """What is called, or given a function, and may make kernels by where it comes from."""
-    nodes = list(ast.walk(tree))
     functions = {
-        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        node.name
+        for node in nodes(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
-    for node in nodes:
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in node.decorator_list:
                 is_call = isinstance(decorator, ast.Call) and id(decorator.func) in read
@@ -167,7 +169,7 @@ def _doubtful(
 
 class _Finder:
     def __init__(self, tree: ast.Module, recognised: set[int], texts: set[int]) -> None:
-        self._nodes = list(ast.walk(tree))
+        self._nodes = nodes(tree)
         self._texts = texts
         self._modules = _modules(self._nodes)
         self._functions = _functions(self._nodes)
