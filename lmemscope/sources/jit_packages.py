@@ -35,15 +35,21 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _OF_WORDS = {"pallas": "Pallas", "cuda": "cuTile"}
+_MAKING = {
+    "triton": re.compile(rb"(?<!torch\.)\bjit\b"),
+    "warp": re.compile(rb"\bkernel\b"),
+}
+"""What a file that makes kernels holds beside the import, of packages that others import to launch
+kernels, or for a function of the host's."""
 
 
 def compiler_of(text: bytes) -> str | None:
     """The package that compiles a Python file's kernels, by its imports; None for most files."""
-    imported = _IMPORT.search(text)
-    if imported is None:
-        return None
-    word = next(filter(None, imported.groups())).decode()
-    return PACKAGES.get(word) or _OF_WORDS[word]
+    for imported in _IMPORT.finditer(text):
+        word = next(filter(None, imported.groups())).decode()
+        if word not in _MAKING or _MAKING[word].search(text) is not None:
+            return PACKAGES.get(word) or _OF_WORDS[word]
+    return None
 
 
 def instead(languages: Iterable[str]) -> str:

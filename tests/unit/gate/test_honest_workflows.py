@@ -240,7 +240,7 @@ class TestSourcesWithoutKernels:
         assert (walked.headers, walked.without_kernels) == (["k.h"], [])
 
     def test_another_language_is_no_such_file(self, root: Path) -> None:
-        (root / "t.py").write_text("import triton\n")
+        (root / "t.py").write_text("import triton\n@triton.jit\ndef k(): pass\n")
         assert self.gate("t.py").verdict == "undecided"
         assert [gap.kind for gap in discover(["t.py"], Globs("")).gaps] == ["evidence"]
 

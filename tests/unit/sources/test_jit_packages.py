@@ -10,9 +10,13 @@ from lmemscope.sources.jit_packages import compiler_of, instead
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        (b"import triton\nimport triton.language as tl\n", "Triton"),
-        (b"import numpy as np, triton\n", "Triton"),
-        (b"import warp as wp\n", "Warp"),
+        (b"import triton\nimport triton.language as tl\n@triton.jit\ndef k(): pass\n", "Triton"),
+        (b"import numpy as np, triton\nk = triton.jit(f)\n", "Triton"),
+        (b"from triton import (cdiv,\n    jit)\n@jit(debug=True)\ndef k(): pass\n", "Triton"),
+        (b"from triton import jit as compiled\n@compiled\ndef k(): pass\n", "Triton"),
+        (b"import triton\n@torch.jit.script\ndef f(): return triton.cdiv(3, 2)\n", None),
+        (b"import triton\nimport warp as wp\n@wp.kernel\ndef k(): pass\n", "Warp"),
+        (b"import warp as wp\nwp.launch(k, dim=3)\n", None),
         (b"from cuda import tile as ct\n", "cuTile"),
         (b"import cutlass.cute as cute\n", "CuTe DSL"),
         (b"out = pl.pallas_call(kernel, out_shape=shape)\n", "Pallas"),
