@@ -103,7 +103,9 @@ class _Gatherer:
         reached = flow.reached(function.name) if flow is not None else ()
         is_linked = self._layers.artifacts.unit.options.is_relocatable
         demangled = demangle(function.name)
-        location = self._lines.definition(function) or written_at(self._layers, demangled)
+        location = self._lines.definition(function) or written_at(
+            self._layers, function.name, demangled
+        )
         return KernelFacts(
             name=function.name,
             demangled=demangled,

@@ -42,8 +42,11 @@ def directives_of(
     return (*source.kernel_directives, *others)
 
 
-def written_at(layers: Layers, demangled: str) -> SourceLocation | None:
-    """Where the text of a unit defines a kernel; None where that is not one place."""
+def written_at(layers: Layers, name: str, demangled: str) -> SourceLocation | None:
+    """Where the text of a unit, or what lies beside it, defines a kernel; None where many do."""
+    stated = layers.artifacts.defined.get(name)
+    if stated is not None:
+        return layers.paths.shown(stated)
     source, path = layers.artifacts.source, layers.artifacts.unit.path
     if source is None:
         return None

@@ -62,6 +62,11 @@ def beside(cubin: str) -> Neighbours:
     return Neighbours(options, ptx, "triton")
 
 
+def entries(ptx: bytes) -> list[bytes]:
+    """Mangled names of a PTX text's kernels, in order."""
+    return _ENTRY.findall(ptx)
+
+
 def is_read_with_cubin(ptx: str, names: Collection[str]) -> bool:
     """Whether a PTX file is of a cubin beside it, which is read in its place.
 
@@ -79,7 +84,7 @@ def is_read_with_cubin(ptx: str, names: Collection[str]) -> bool:
         text, code = read_input(ptx), read_input(f"{stem}{_CUBIN}")
     except OSError:
         return False
-    kernels = _ENTRY.findall(text)
+    kernels = entries(text)
     return bool(kernels) and all(b"\0.text." + name + b"\0" in code for name in kernels)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from msgspec.structs import replace
 
-from lmemscope.errors import CompileError
-from lmemscope.files import open_regular
+from lmemscope.errors import CompileError, InputError
+from lmemscope.files import open_regular, read_beside
+from lmemscope.formats.hlo import hlo_beside, kernel_lines, line_of
 from lmemscope.formats.ptx_scan import code_of
 from lmemscope.lowering import jit_cache
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.relocatable import launching_gap
 from lmemscope.lowering.store import slot_for
-from lmemscope.model import Artifacts, Unit
+from lmemscope.model import Artifacts, Gap, SourceLocation, Unit
 from lmemscope.routes import Along, Asked, Expansion, per_arch
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
@@ -36,8 +38,11 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     """A unit for each architecture; unasked, the one that the file was written for.
 
     That is so where its ``.target`` is newer than the default or has a feature suffix: ptxas
-    would refuse it for the default.
+    would refuse it for the default. A directory does not stand for an empty one, as XLA leaves
+    where a module has constants alone.
     """
+    if asked.walked and _is_empty(unit.path):
+        return Expansion((), (Gap("read", f"{unit.input} is empty", "note", unit.input),))
     route = replace(asked, frontend="auto" if asked.frontend == "both" else asked.frontend)
     if not asked.explicit:
         route = replace(route, archs=(_arch(unit.path, asked.archs[0]),))
@@ -52,8 +57,30 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     """
     del along
     text = read_text(unit, "PTX")
+    if not text.strip():
+        raise InputError("read", f"{unit.input} is empty: it holds no PTX")
     slot = slot_for(cache_directory, unit)
-    return kept(unit, slot, None, lambda: _assembled(unit, encoded(text)))
+    artifacts = kept(unit, slot, None, lambda: _assembled(unit, encoded(text)))
+    return replace(artifacts, defined=_defined(unit, artifacts.ptx or b""))
+
+
+def _defined(unit: Unit, ptx: bytes) -> dict[str, SourceLocation]:
+    """Lines of the kernels' own operations, where XLA has dumped what it compiled."""
+    hlo = hlo_beside(unit.path)
+    try:
+        lines = kernel_lines(read_beside(hlo)) if hlo is not None else {}
+    except OSError:
+        return {}
+    names = [name.decode() for name in jit_cache.entries(ptx)] if lines else ()
+    found = {name: line_of(name, lines) for name in names}
+    return {name: place for name, place in found.items() if place is not None}
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.path.getsize(path) == 0
+    except OSError:
+        return False
 
 
 def _assembled(unit: Unit, data: bytes) -> Artifacts:

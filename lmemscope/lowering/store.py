@@ -32,6 +32,7 @@ from msgspec.structs import asdict, replace
 from lmemscope import __version__, files, whole
 from lmemscope.errors import FormatError
 from lmemscope.formats import codec
+from lmemscope.formats.hlo import hlo_beside
 from lmemscope.model import Frontend, Gap, Moved, Tool, Unit
 from lmemscope.sources import includes
 
@@ -137,6 +138,9 @@ def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> S
     try:
         read = includes.closure(unit.path, unit.options)
         found = None if read.computed else _follows(unit, read)
+        hlo = hlo_beside(unit.path)
+        if found is not None and hlo is not None:
+            found["hlo"] = includes.digest(hlo)
     except OSError:
         return None
     return None if found is None else _slot(directory, found, moved)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from lmemscope.model.cuda_source import CudaSource
 from lmemscope.model.languages import LanguageName
-from lmemscope.model.request import Frontend, Gap, KernelDirective, Tool, Unit
+from lmemscope.model.request import Frontend, Gap, KernelDirective, SourceLocation, Tool, Unit
 
 
 class Member(Struct, frozen=True):
@@ -76,6 +76,7 @@ class Artifacts(Struct, frozen=True):
             ``ptx``, with its report in ``ptxas_log``; else None.
         language: of the source, where what lies beside the input says it; else None.
         directives: comments about its kernels that are in no CUDA source.
+        defined: where kernels are defined, by mangled name, as what lies beside the input says.
     """
 
     unit: Unit
@@ -95,3 +96,4 @@ class Artifacts(Struct, frozen=True):
     assembled: bytes | None = None
     language: LanguageName | None = None
     directives: tuple[KernelDirective, ...] = ()
+    defined: dict[str, SourceLocation] = {}

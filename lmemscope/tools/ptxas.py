@@ -14,7 +14,10 @@ from lmemscope.tools import process
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, unresolved_hint, wheel_of
 
 _VERSION_REFUSED = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
-_TARGET_REFUSED = re.compile(r"SM version specified by \.target is higher than default SM version")
+_TARGET_REFUSED = re.compile(
+    r"SM version specified by \.target is higher than default SM version"
+    r"|PTX with \.target '\w+' cannot be compiled for architecture"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def _refusal(name: str, log: str, command: str, ptxas: Tool, toolchain: Toolchai
             f"pip install --upgrade {wheel}; or compile again with an older one"
         )
     elif _TARGET_REFUSED.search(log):
-        hint = "the file's .target is newer than --arch; pass the architecture it was written for"
+        hint = "pass as --arch what the file's .target names, or leave --arch out"
     else:
         hint = unresolved_hint(log)
     return CompileError("ptxas", message, hint=hint, command=command, log=log.strip())
