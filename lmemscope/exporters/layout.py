@@ -223,7 +223,7 @@ def summary(report: Report) -> str:
         # One kernel, however often it was compiled.
         key = (unit.input, stable_name(kernel.facts.name))
         kinds.setdefault(key, set()).add(kernel.verdict.kind)
-    files = len(dict.fromkeys(unit.input for unit in report.units))
+    files = len({unit.file for unit in report.units})
     archs = len({unit.arch for unit in report.units if unit.kernels or unit.clean})
     using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
     if kinds or any(unit.clean for unit in report.units):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from lmemscope.model.cause_table import verdict_kind
 from lmemscope.model.devices import Reservation
 from lmemscope.model.document import NOT_GIVEN, always
+from lmemscope.model.inputs import InputId
 from lmemscope.model.kernels import KernelReport
 from lmemscope.model.launches import Launch
 from lmemscope.model.link import Link
@@ -113,6 +114,11 @@ class UnitReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached: bool = False
     others: tuple[str, ...] = ()
 
+    @property
+    def file(self) -> str:
+        """Its file, as shown to the user: several inputs may be programs of one."""
+        return InputId.parse(self.input).file
+
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
         gaps = f", {count(len(self.gaps), 'gap')}" if self.gaps else ""
@@ -188,7 +194,7 @@ class Report(
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]
-        files = count(len({unit.input for unit in self.units}), "file")
+        files = count(len({unit.file for unit in self.units}), "file")
         failed = sum(unit.failure is not None for unit in self.units)
         tail = f", {failed} failed" if failed else ""
         return f"<Report: {_counted(kernels, f' in {files}')}{tail}>"

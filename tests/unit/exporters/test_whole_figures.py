@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.groups import counted
 from lmemscope.api import scan
@@ -55,6 +56,12 @@ def test_functions_are_counted_apart() -> None:
     assert counted(rows[:1]) == "1 kernel"
     assert counted(rows[2:]) == "1 function"
     assert summary(report).startswith("2 kernels and 1 function in 1 file")
+
+
+def test_programs_of_one_file_are_one_file() -> None:
+    (unit,) = report_of(facts("a")).units
+    units = tuple(replace(unit, input=f"{unit.input}[{name}]") for name in ("k", "k#2"))
+    assert "2 kernels in 1 file," in summary(replace(report_of(), units=units))
 
 
 @pytest.mark.toolchain
