@@ -128,16 +128,6 @@ class Traffic(Struct, frozen=True):
         """Which part of all sectors that L1 asked L2 for was in L2, from 0 to 1."""
         return ratio(self.l2_hits, self.l2_sectors)
 
-    @property
-    def sectors_per_load(self) -> float | None:
-        """Sectors per request of local loads."""
-        return ratio(self.load_sectors, self.load_requests)
-
-    @property
-    def sectors_per_store(self) -> float | None:
-        """Sectors per request of local stores."""
-        return ratio(self.store_sectors, self.store_requests)
-
 
 class MeasuredAccess(Struct, frozen=True):
     """A local load or store as it ran.

@@ -43,7 +43,6 @@ from lmemscope.formats.sass import (
     NOT_DISASSEMBLED,
     parse_json,
     parse_live_registers,
-    parse_printed_lines,
     parse_text,
 )
 from lmemscope.gate import baseline, compare, difference
@@ -239,7 +238,6 @@ def _dwarf(data: bytes) -> None:
 def _sass(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     parse_text(text)
-    parse_printed_lines(text)
     parse_live_registers(text)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.sources.cupy import cupy_options, find_programs
+from lmemscope.sources.cupy import cupy_options, read_programs
 from lmemscope.tools.cupy_templates import templates
 from tests.support.program import run_program
 
@@ -58,7 +58,7 @@ def words(source: object) -> list[str]:
 
 def generated(call: str) -> str:
     source = f"import cupy\nk = cupy.{call}"
-    (program,) = find_programs(ast.parse(source), source, "/src/k.py")
+    (program,) = read_programs(ast.parse(source), source, "/src/k.py").programs
     assert program.generated is not None, program.problem
     return program.generated.program(next(program.generated.assignments()), templates())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.sources.cupy import CupyProgram, cupy_options, find_programs
+from lmemscope.sources.cupy import CupyProgram, cupy_options, read_programs
 from lmemscope.sources.numba import find_kernels
 from lmemscope.tools import python_child
 from tests.support.program import DATA, run_program
@@ -26,7 +26,7 @@ extern "C" __global__ void histogram(const unsigned char *data, unsigned *totals
 
 
 def programs(source: str, path: str = "/src/k.py") -> list[CupyProgram]:
-    return find_programs(ast.parse(source), source, path)
+    return list(read_programs(ast.parse(source), source, path).programs)
 
 
 class TestCupyFound:

@@ -18,6 +18,7 @@ from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, Unit, reader_line
 from lmemscope.tools import nvdisasm, nvrtc
+from tests.support.printed_lines import printed_lines
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
 ManyForms = Callable[[str], Artifacts]
@@ -58,7 +59,7 @@ def test_line_tables_equal_nvdisasm(many_forms: ManyForms, arch: str) -> None:
     data = many_forms(arch).cubin
     cubin = Cubin(data)
     listing = nvdisasm.listing(data, ("-g", "-gi", "-gp"))
-    printed = sass.parse_printed_lines(listing)
+    printed = printed_lines(listing)
     depths = set()
     for function in cubin.functions:
         assert printed[function.name]
