@@ -164,7 +164,8 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 def _state_of(path: str) -> tuple[int, ...] | None:
     try:
         return _state(os.stat(path))
-    except OSError:
+    except (OSError, ValueError):
+        # No file can have a name with a NUL.
         return None
 
 
