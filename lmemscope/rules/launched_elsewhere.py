@@ -144,10 +144,13 @@ class _Project:
     def arguments(self, kernel: str, position: int) -> Iterator[int]:
         """Numbers that launches of a kernel, of whatever instance, give a parameter."""
         for one in self.launches_of(kernel).written:
-            if position < len(one.given):
-                value = number_of(one.given[position], self._sources, one.place)
-                if value is not None:
-                    yield value
+            written = one.given[position] if position < len(one.given) else ""
+            value = number_of(written, self._sources, one.place)
+            if value is not None:
+                yield value
+            elif _ARITHMETIC.fullmatch(written) and not _CALLED.search(written):
+                # Of what calls make of their arguments nothing is known.
+                yield from self._values(written, one.place, _HOPS)
 
     def launches_of(self, kernel: str) -> Launches:
         """The launches of a kernel by its plain name, none of another's of that name."""
