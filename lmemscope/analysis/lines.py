@@ -148,11 +148,11 @@ class Lines:
         return found
 
     def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
-        """A chain of machine code with the calls around it that compilers left out or mistook.
+        """A chain of machine code as PTX has it, where ptxas mistook what is around its line.
 
-        Behind a line number 0, nvcc does not say again where the same place is inlined. Reading PTX
-        in order makes up for that; ptxas copies the line as it stands. And it may give a call that
-        is inlined the file of the function that is called, with the line of the call.
+        ptxas begins a row where the number of the line changes, and only there: in another file, or
+        where a function is inlined once more, the same number continues the row before it. It may
+        also leave out calls behind a line number 0, or give them the file of what is called.
         """
         flow = self._flow
         if flow is None or origin.function is None or origin.ptx_line is None:
@@ -162,8 +162,7 @@ class Lines:
             return chain
         for index in dataflow.by_line.get(origin.ptx_line, ()):
             told = self.of_instruction(dataflow.body.instructions[index])
-            is_same = len(chain) == 1 or _lines(told) == _lines(chain)
-            if told[:1] and told[0].location == chain[0].location and is_same:
+            if told and told[0].location.line == chain[0].location.line:
                 return told
         return chain
 
@@ -305,7 +304,3 @@ class Lines:
             return None
         file, line = function.first_loc
         return self.shown(SourceLocation(flow.ptx.files.get(file, ""), line))
-
-
-def _lines(chain: Chain) -> list[int]:
-    return [frame.location.line for frame in chain]

@@ -24,7 +24,7 @@ from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
 from lmemscope.rewrites.purity import is_pure, may_act
 from lmemscope.rewrites.rows import check_indices
-from lmemscope.rewrites.value_uses import element_at, takes_value
+from lmemscope.rewrites.value_uses import element_at, is_changed, takes_value
 from lmemscope.sources.edits import overlap
 from lmemscope.sources.syntax import around, walk
 
@@ -273,7 +273,7 @@ def _is_inside(use: Use, array: Elements, meanings: Meanings, *, is_plain: bool)
         return False
     field = above.child_by_field_name("field")
     outer = above.parent
-    if outer is not None and outer.type == "call_expression":
+    if is_changed(use.name) or (outer is not None and outer.type == "call_expression"):
         return True
     if outer is not None and outer.type == "subscript_expression":
         return False

@@ -26,6 +26,7 @@ from lmemscope.rewrites.likelihood import (
     fits_registers,
     is_named,
     is_reached_by_index_alone,
+    saves,
 )
 from lmemscope.rewrites.rows import check_rows
 from lmemscope.sources.syntax import Syntax
@@ -39,6 +40,8 @@ MOST = 128
 
 _ADVISED = 32
 """Elements up to which comparing is advised: with more it was often slower than local memory."""
+_COMPARED = 0.5
+"""Cycles for a comparison and a selection: two instructions of a warp, of which four are issued."""
 _INDENT = " " * 8
 _INLINE = "__host__ __device__ __forceinline__"
 _NAMES = (b"lmem_select", b"lmem_select2", b"lmem_select3")
@@ -128,14 +131,21 @@ struct {name.decode()} {{
 
 
 def _is_likely(target: Target) -> bool:
-    """Whether an index is all that keeps a small array in memory, and registers are left for it."""
+    """Whether an index is all that keeps a small array in memory, and comparing costs less."""
     return (
         target.cause in ("dynamic-index", "rolled-loop")
         and is_named(target)
         and is_reached_by_index_alone(target)
         and (elements_of(target) or 0) <= _ADVISED
         and fits_registers(target)
+        and saves(target, _COMPARED * _registers(target))
     )
+
+
+def _registers(target: Target) -> int:
+    """How many registers are compared with at each access: at least one for each element."""
+    sizes = (hit.case.object.size for hit in target.hits if hit.case.object is not None)
+    return max(elements_of(target) or 0, max(sizes, default=0) // 4)
 
 
 REWRITE = Rewrite(

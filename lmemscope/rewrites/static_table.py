@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import element_type, is_for_host
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.declarations import declared_with
 from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
-from lmemscope.rewrites.value_uses import place_of, takes_value
+from lmemscope.rewrites.value_uses import is_changed, place_of, takes_value
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import casts_const_away
+from lmemscope.rules.launch_syntax import parameter_name
 from lmemscope.sources.syntax import PLAIN_TYPES, Declared, around, walk
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ _STORED = (
     b"__managed__",
     b"volatile",
 )
-_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -56,6 +56,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     const = _const(target, declared)
     if const is None:
         return
+    _check_constant(target, declared)
     align = aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
@@ -79,6 +80,23 @@ def propose(target: Target) -> Iterator[Rewriting]:
             declared_with(b"static " + align + b"constexpr ", declared, target),
             f"`{target.name}` once for all threads (static constexpr)",
         )
+
+
+def _check_constant(target: Target, declared: Declared) -> None:
+    """That no parameter of its function is in the table's initialiser.
+
+    Raises:
+        DeclinedError: one is, so that it is not constant.
+    """
+    syntax = target.syntax
+    assert declared.value is not None
+    words = frozenset(re.findall(r"\w+", syntax.code_of(declared.value).decode(errors="replace")))
+    for one in syntax.parameters(declared.function):
+        name = parameter_name(syntax.code_of(one).decode(errors="replace"))
+        if name in words:
+            raise DeclinedError(
+                f"its initializer has the parameter `{name}`, which is not constant"
+            )
 
 
 def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]] | None:
@@ -133,7 +151,7 @@ def can_be_const(target: Target, declared: Declared) -> bool:
             return False
         check_address_space(target)
     for use in uses:
-        if _is_changed(use):
+        if is_changed(use):
             return False  # It would not compile.
         if casts_const_away(use, syntax) or any(True for _ in around(use, "gnu_asm_expression")):
             return False
@@ -146,19 +164,6 @@ def _is_read(use: Node, declared: Declared, target: Target) -> bool:
         return True
     place = place_of(use, declared, target)
     return place is not None and takes_value(place, element_type(target), target)
-
-
-def _is_changed(use: Node) -> bool:
-    """Whether what is subscripted is assigned to, or counted up or down."""
-    node = use
-    while node.parent is not None and node.parent.type in _REACHING:
-        if node.parent.child_by_field_name("argument") not in (node, None):
-            return False  # It is an index itself.
-        node = node.parent
-    above = node.parent
-    if above is None or above.type not in ("assignment_expression", "update_expression"):
-        return False
-    return node != use and node != above.child_by_field_name("right")
 
 
 REWRITE = Rewrite(

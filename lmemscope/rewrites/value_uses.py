@@ -36,6 +36,7 @@ VECTORS = re.compile(rb"u?(?:char|short|int|long|longlong|float|double)[1-4]")
 """Types of the language's own, whose members are numbers."""
 _NARROW = re.compile(rb"(?:__)?(?:half|nv_bfloat16|nv_fp8\w*|uint\d*|u?(?:char|short|long))[24]?")
 """Types of CUDA's headers that are numbers, or made of some."""
+_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 _THROUGH = ("subscript_expression", "field_expression", "pointer_expression")
 _OPERATORS = {sign: re.compile(rb"\boperator\s*" + re.escape(sign)) for sign in (b"[", b"->", b"*")}
 """Of classes, which may be what seems to be a pointer."""
@@ -74,6 +75,19 @@ Apart = Literal["const", "reference", "volatile"]
 """What is put in an expression's place: a copy, or what is ``const``; or nothing, but no reference
 to it may be kept, not by a class out of sight either; or what is not ``volatile``, which a
 reference to what is const tells, too: a template may be deduced from it."""
+
+
+def is_changed(use: Node) -> bool:
+    """Whether what is subscripted is assigned to, or counted up or down."""
+    node = use
+    while node.parent is not None and node.parent.type in _REACHING:
+        if node.parent.child_by_field_name("argument") not in (node, None):
+            return False  # It is an index itself.
+        node = node.parent
+    above = node.parent
+    if above is None or above.type not in ("assignment_expression", "update_expression"):
+        return False
+    return node != use and node != above.child_by_field_name("right")
 
 
 def takes_value(

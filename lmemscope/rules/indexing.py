@@ -80,8 +80,7 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     because = f": its index depends on {made}" if made else ""
     way = (
         " Let the threads of a warp cooperate on one array, or process it in pieces that fit in "
-        "registers. If it only copies other memory, read that memory instead; if it is the same "
-        "in all threads, keep one copy per block."
+        f"registers.{_conditions(case)}"
     )
     near = f" {offer.reason}." if offer.reason is not None else ""
     constant = ""
@@ -93,6 +92,20 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         )
     text = f"lmemscope knows no small change that removes it{because}.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
+
+
+def _conditions(case: Case) -> str:
+    """What would do if it held, as a sentence, where no access shows that it does not."""
+    accesses = (*case.accesses, *case.generic)
+    stores = [one for one in accesses if one.is_store]
+    loaded = {one.chain for one in accesses if not one.is_store and one.chain}
+    ways = []
+    if not any(one.chain in loaded for one in stores):  # Else it is changed.
+        ways.append("if it only copies other memory, read that memory instead")
+    if all(one.uniformity in ("uniform", "unknown") for one in stores):
+        ways.append("if it is the same in all threads, keep one copy per block")
+    text = "; ".join(ways)
+    return f" {text[:1].upper()}{text[1:]}." if ways else ""
 
 
 _MOST_WRITTEN_OUT = 131072

@@ -26,6 +26,7 @@ from lmemscope.rules.block_sizes import (
     threads_of,
 )
 from lmemscope.rules.constants import number_of
+from lmemscope.rules.declared import rest_of_block
 from lmemscope.rules.launch_reader import Launches, launches_in
 from lmemscope.rules.remembered import Remembered
 
@@ -144,10 +145,13 @@ class _Project:
     def arguments(self, kernel: str, position: int) -> Iterator[int]:
         """Numbers that launches of a kernel, of whatever instance, give a parameter."""
         for one in self.launches_of(kernel).written:
-            if position < len(one.given):
-                value = number_of(one.given[position], self._sources, one.place)
-                if value is not None:
-                    yield value
+            written = one.given[position] if position < len(one.given) else ""
+            value = number_of(written, self._sources, one.place)
+            if value is not None:
+                yield value
+            elif _ARITHMETIC.fullmatch(written) and not _CALLED.search(written):
+                # Of what calls make of their arguments nothing is known.
+                yield from self._values(written, one.place, _HOPS)
 
     def launches_of(self, kernel: str) -> Launches:
         """The launches of a kernel by its plain name, none of another's of that name."""
@@ -206,7 +210,8 @@ class _Project:
             parts = parts_of(shape["parts"])
             yield from _products([*self._values(one, place, hops)] for one in parts)
             return
-        reached = {one["last"]: one[0] for one in _REACHED.finditer(written)}
+        # What selects an element is not its value.
+        reached = {one["last"]: one[0] for one in _REACHED.finditer(_SUBSCRIPT.sub("", written))}
         names = [one for one in reached if one not in _NOTHING]
         if not hops:
             return
@@ -308,8 +313,9 @@ class _Project:
             # A counter goes on to its end.
             end = one["end"] if one["too"] else f"{one['end']} - 1"
             yield from self._values(end.strip(), self._place(at, one.start()), hops)
-        for part, where in self._listed(name, file):
+        for part, where in (*self._listed(name, file), *self._elements(name, file)):
             yield from self._values(part, where, hops)
+        yield from self._stepped(name, above[declared[-1] :] if declared else (), hops)
         asking = re.compile(rf"&\s*{name}\b")
         for at, one in self._matches(name, asking, file):
             code = self._sources.code(at)
@@ -334,15 +340,37 @@ class _Project:
             r"(?:\{(?P<listed>[^;{}]*)\}|(?P<of>[A-Za-z_]\w*))\s*\)"
         )
         for at, one in self._matches(name, taken, file):
-            lists = [one]
             if one["of"] is not None:
-                made = re.compile(
-                    rf"(?<!\w){one['of']}\s*(?:\[[^\[\]]*\])?\s*=?\s*\{{(?P<listed>[^;{{}}]*)\}}"
-                )
-                lists = [found for _, found in self._matches(one["of"], made, at)]
-            for found in lists:
-                place = self._place(at, found.start())
-                yield from ((part, place) for part in parts_of(found["listed"]))
+                yield from self._elements(one["of"], at)
+            else:
+                place = self._place(at, one.start())
+                yield from ((part, place) for part in parts_of(one["listed"]))
+
+    def _elements(self, name: str, file: str) -> Iterator[tuple[str, SourceLocation]]:
+        """The elements that a variable's own list has: ``int sizes[] = {64, 128}``."""
+        made = re.compile(rf"(?<!\w){name}\s*(?:\[[^\[\]]*\])?\s*=?\s*\{{(?P<listed>[^;{{}}]*)\}}")
+        for at, one in self._matches(name, made, file):
+            place = self._place(at, one.start())
+            yield from ((part, place) for part in parts_of(one["listed"]))
+
+    def _stepped(
+        self, name: str, declared: Sequence[tuple[str, re.Match[str]]], hops: int
+    ) -> Iterator[int]:
+        """What a variable is compared with that is made larger after its declaration.
+
+        ``int b = 32; while (b <= 512) { k<<<1, b>>>(); b *= 2; }``
+        """
+        if not declared:
+            return
+        file, first = declared[0]
+        place = self._place(file, first.start())
+        block = rest_of_block(self._sources, place, name)
+        own = rf"(?<![\w.>]){name}\s*"
+        if re.search(rf"{own}(?:(?:[*+]|<<)=|\+\+|=(?!=)[^;]*\b{name}\b)", block) is None:
+            return
+        for one in re.finditer(rf"{own}<(?P<too>=?)(?!<)(?P<end>[^;&|(){{}}<]+)[;&|)]", block):
+            end = one["end"] if one["too"] else f"{one['end']} - 1"
+            yield from self._values(end.strip(), place, hops)
 
     def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
         """What calls give a parameter of a function, or of a template where ``<`` opens them."""

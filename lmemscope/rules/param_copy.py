@@ -68,6 +68,13 @@ def _is_array(case: Case) -> bool:
     )
 
 
+def _is_changed_itself(case: Case) -> bool:
+    """Whether the store that changes the copy is one of the object's, and not of another member."""
+    found = case.object.evidence_facts if case.object is not None else ()
+    lines = {one.ptx_line for one in found if one.kind == "parameter-changed"}
+    return any(one.is_store and one.ptx_line in lines for one in (*case.accesses, *case.generic))
+
+
 def _passed(case: Case) -> str:
     """Which functions get its address, for nothing else keeps it in memory."""
     found = case.object.evidence_facts if case.object is not None else ()
@@ -108,7 +115,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         )
     if "parameter-changed" in case.shown:
         is_indexed = case.index is not None
-        if is_indexed and _is_array(case):
+        if is_indexed and _is_array(case) and _is_changed_itself(case):
             return (
                 Advice(
                     f"The kernel modifies {case.name}, so every thread needs a copy: assign it "

@@ -40,16 +40,14 @@ def broadcast_lane(code: Definitions, affine: Affine, index: int) -> str | None:
 
 
 def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:
-    """Whether a value of ``%tid.x`` has lost the five bits that tell lanes apart."""
+    """Whether a value of ``%tid.x``, or of a thread's number, has lost the bits of lanes."""
     if value < 0 or code.body.instructions[value].isa.kind not in _DROPPING:
-        return False
-    if code.rows is False:
         return False
     return _lane_bits(code, values, value, _STEPS) == 0
 
 
 def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> int | None:
-    """The bits of a value in which lanes may differ; None where it is not ``%tid.x`` alone."""
+    """The bits of a value in which lanes may differ; None where it is made of anything else."""
     if value < 0 or not steps:
         return None
     instruction = code.body.instructions[value]
@@ -70,12 +68,63 @@ def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> i
 
 
 def _bits_of(code: Definitions, values: Values, index: int, operand: str, steps: int) -> int | None:
-    if operand == "%tid.x" or operand == "%laneid":
+    if operand == "%laneid":
         return _LANES
+    if operand == "%tid.x":
+        return None if code.rows is False else _LANES
     if not operand.startswith("%"):
         return 0
     before = values.read(index, operand)
-    return _lane_bits(code, values, before, steps) if before is not None else None
+    if before is None:
+        return None
+    return _LANES if _is_number(code, values, before) else _lane_bits(code, values, before, steps)
+
+
+def _is_number(code: Definitions, values: Values, value: Value) -> bool:
+    """Whether a value is a thread's number, ``(z * ny + y) * nx + x``, by which warps are filled.
+
+    CUDA C++ Programming Guide, "Thread Hierarchy". Without ``z`` it is that of a block of two
+    dimensions.
+    """
+    if value < 0:
+        return False
+    instruction = code.body.instructions[value]
+    if instruction.operation != "mad" or "lo" not in instruction.modifiers:
+        return False
+    operands = [one for one in instruction.operands[1:] if isinstance(one, str)]
+    if instruction.predicate is not None or len(operands) != 3:
+        return False
+    first, second, added = (_special_of(code, values, value, one) for one in operands)
+    if added != "%tid.x" or "%ntid.x" not in (first, second):
+        return False
+    row, said = (operands[1], second) if first == "%ntid.x" else (operands[0], first)
+    before = values.read(value, row) if row.startswith("%") else None
+    return said == "%tid.y" or (before is not None and _is_row(code, values, before))
+
+
+def _is_row(code: Definitions, values: Values, value: Value) -> bool:
+    """Whether a value is ``z * ny + y``."""
+    if value < 0:
+        return False
+    instruction = code.body.instructions[value]
+    if instruction.operation != "mad" or instruction.predicate is not None:
+        return False
+    names = [
+        _special_of(code, values, value, one)
+        for one in instruction.operands[1:]
+        if isinstance(one, str)
+    ]
+    return names[2:] == ["%tid.y"] and set(names[:2]) == {"%tid.z", "%ntid.y"}
+
+
+def _special_of(code: Definitions, values: Values, index: int, operand: str) -> str | None:
+    """The special register that an operand is a copy of, or itself."""
+    before = values.read(index, operand) if operand.startswith("%") else None
+    if before is None or before < 0:
+        return operand
+    instruction = code.body.instructions[before]
+    copied = instruction.operands[-1]
+    return copied if instruction.operation == "mov" and isinstance(copied, str) else None
 
 
 def _is_zero(code: Definitions, values: Values, index: int, operand: str, steps: int) -> bool:
@@ -95,12 +144,10 @@ def _is_zero(code: Definitions, values: Values, index: int, operand: str, steps:
 
 
 def _is_thread(code: Definitions, values: Values, index: int, operand: str) -> bool:
-    """Whether an operand is ``%tid.x`` itself."""
+    """Whether an operand is ``%tid.x`` itself, or a thread's number."""
     before = values.read(index, operand)
-    if before is None or before < 0:
-        return operand == "%tid.x"
-    instruction = code.body.instructions[before]
-    return instruction.operation == "mov" and instruction.operands[-1] == "%tid.x"
+    is_number = before is not None and _is_number(code, values, before)
+    return is_number or _special_of(code, values, index, operand) == "%tid.x"
 
 
 def _after(

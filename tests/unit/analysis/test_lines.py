@@ -325,8 +325,24 @@ ret;"""
         assert [frame.location.line for frame in one.chain] == called
 
 
-def test_a_call_is_in_the_file_that_ptx_tells() -> None:
-    """Ptxas may give the line of a call the file of the function that is inlined there."""
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        # The call has the file of the function that is inlined there.
+        ([("b.h", 3), ("b.h", 8)], [("b.h", 3), ("a.cu", 8)]),
+        # The row of another call of the function goes on: its line has the same number.
+        ([("b.h", 3), ("a.cu", 7)], [("b.h", 3), ("a.cu", 8)]),
+        # The row of another file goes on.
+        ([("a.cu", 3)], [("b.h", 3), ("a.cu", 8)]),
+        ([("c.h", 3), ("a.cu", 9)], [("b.h", 3), ("a.cu", 8)]),
+        # Another number is another row.
+        ([("a.cu", 4)], [("a.cu", 4)]),
+    ],
+)
+def test_lines_of_one_number_are_told_apart_by_ptx(
+    table: list[tuple[str, int]], expected: list[tuple[str, int]]
+) -> None:
+    """Ptxas tells rows apart by the number of the line, not by its file or the calls around it."""
     body = f"""{depot(64)}
 .loc 1 1 0
 {ADDRESS}
@@ -334,12 +350,10 @@ def test_a_call_is_in_the_file_that_ptx_tells() -> None:
 {LOAD}
 ret;"""
     ptx = program(body, inlined=("_Z3cosf",), variables=('.file 2 "b.h"',))
-    inner = SourceLocation("b.h", 3)
-    for line, file in ((8, "a.cu"), (9, "b.h")):
-        mistaken = (inner, SourceLocation("b.h", line))
-        given = layers(ptx, ldl("ld.local", base=4, source=mistaken), frame=64)
-        (one,) = attributed(given).accesses
-        assert [frame.location for frame in one.chain] == [inner, SourceLocation(file, line)]
+    mistaken = tuple(SourceLocation(*place) for place in table)
+    given = layers(ptx, ldl("ld.local", base=4, source=mistaken), frame=64)
+    (one,) = attributed(given).accesses
+    assert [frame.location for frame in one.chain] == [SourceLocation(*at) for at in expected]
 
 
 def test_a_name_of_a_helpers_own_is_not_the_variable() -> None:

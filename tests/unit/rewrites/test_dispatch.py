@@ -278,6 +278,15 @@ def test_a_stream_whose_first_elements_are_kept_has_any_length(loop: str, rewrit
         ("9", False, False),
         ("MORE", False, False),
         ("m", True, True),
+        # What a variable, a list, a counter and a caller give.
+        ("few", True, True),
+        ("many", False, False),
+        ("many / 3", True, True),
+        ("each", False, False),
+        ("counter", False, False),
+        ("handed", False, False),
+        # What a function makes of its arguments is not known.
+        ("least(many, 8)", True, True),
     ],
 )
 def test_no_promise_is_made_that_a_launch_in_sight_breaks(
@@ -285,7 +294,14 @@ def test_no_promise_is_made_that_a_launch_in_sight_breaks(
 ) -> None:
     loop = "for (int i = 0; i < n; ++i) { if (p[i] < 7) a[i] = p[i]; }"
     text = kernel("int a[8];", loop, "out[0] = a[p[0] & 7];")
-    text += f"#define MORE 4 * 4\nvoid host(int m) {{ k<<<1, 32>>>(p, out, {given}); }}\n"
+    text += f"""#define MORE 4 * 4
+void go(int handed, int m, int few) {{
+    int many = 5; many = 20; few = 6;
+    for (int each : {{4, 17}})
+        for (int counter = 0; counter < 12; ++counter) k<<<1, 32>>>(p, out, {given});
+}}
+void host(int m) {{ go(9, m, 8); }}
+"""
     made, _ = proposals(target(text, "a", "int[8]", location=SourceLocation("/p/a.cu", 1)))
     found = {one.rewrite for one in made if one.applicability == "unsafe"}
     assert ("dispatch" in found, "bounded-loop" in found) == (dispatch, bounded)

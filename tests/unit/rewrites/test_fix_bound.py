@@ -155,6 +155,12 @@ def test_a_table_stays_as_it_is_where_something_tells_its_elements_from_const(
     assert "static-table" in offered(plain, "int[4]")
 
 
+@pytest.mark.parametrize(("first", "is_offered"), [("1", True), ("n", False), ("2 * p[0]", False)])
+def test_a_table_with_a_parameter_is_none_of_all_threads(first: str, is_offered: bool) -> None:
+    text = kernel(f"const int a[4] = {{{first}, 2, 3, 4}};", "out[0] = a[p[1] & 3];")
+    assert ("static-table" in offered(text, "int[4]")) == is_offered
+
+
 _WORK = (
     "__device__ int work(const int *p, int n, int deep) {{\n  int a[24];\n  a[n] = 1;\n"
     "  return a[p[0]] + {};\n}}\n"

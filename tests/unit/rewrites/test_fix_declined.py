@@ -220,6 +220,23 @@ def test_elements_that_do_not_tell_a_copy_are_selected() -> None:
     assert "select" in offered(f"struct Cell {{ {members} }};\n" + text, "Cell[32]")
 
 
+@pytest.mark.parametrize(
+    ("use", "is_offered"),
+    [
+        ("out[0] = a[n].v + a[n].w[1];", True),
+        ("out[a[n].v] = 1;", True),
+        ("a[n].v = 3;", False),
+        ("a[n].w[1] += 2;", False),
+        ("++a[n].v;", False),
+        ("(a[n].v)--;", False),
+    ],
+)
+def test_a_member_is_not_changed_in_a_copy(use: str, is_offered: bool) -> None:
+    text = kernel("Cell a[32];", "Cell c = {};", "a[n] = c;", use, "out[1] = a[n + 1].v;")
+    found = offered("struct Cell { int v; int w[2]; };\n" + text, "Cell[32]")
+    assert ("select" in found) == is_offered
+
+
 def test_a_part_that_is_an_array_by_its_types_name_is_not_reached_in_a_copy() -> None:
     cell = "struct Cell { row v; int w; };\n"
     text = kernel("Cell a[32];", "const int *q = a[n].v;", "out[0] = q[1] + a[n].w;")

@@ -666,7 +666,12 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
     # A copy of the array that is indexed would be in local memory again.
     made = replace(changed.objects[0], type="float[16]", index=indexed(COUNTER))
-    assert "modified members" not in said(replace(changed, objects=(made,)), source)
+    (load,) = changed.accesses
+    own = replace(changed, objects=(made,), accesses=(load, replace(load, is_store=True)))
+    assert "modifies `table`, so every thread" in said(own, source)
+    # The store is another member's: the array itself stays as it is.
+    other = replace(own, accesses=(load, replace(load, is_store=True, ptx_line=8)))
+    assert "copy only the modified members" in said(other, source)
     several = replace(made, type="Settings")
     assert "copy only the modified members" in said(replace(changed, objects=(several,)), source)
 

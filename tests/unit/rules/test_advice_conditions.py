@@ -13,11 +13,13 @@ from lmemscope.model import (
     Finding,
     IndexFacts,
     IndexSource,
+    InlineFrame,
     KernelFacts,
     SourceLocation,
+    Uniformity,
 )
 from lmemscope.rules.launched import block_of
-from tests.support.builders import find, kernel_with, local_object, source_text
+from tests.support.builders import access, find, kernel_with, local_object, source_text
 
 LOADED = IndexSource("memory", "x", 0)
 
@@ -78,6 +80,28 @@ def test_a_volatile_that_is_used_need_not_be_kept_alive(use: str, is_used: bool)
     facts = replace(facts, objects=(one,))
     finding = only(facts, f"void k() {{\n\n  volatile int sum = 0;\n  {use}\n}}")
     assert len(finding.advice) == (1 if is_used else 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "uniformity", "is_copy", "is_shared"),
+    [
+        (6, "uniform", True, True),
+        (7, "uniform", False, True),  # It is loaded on that line, and changed.
+        (6, "data-dependent", True, False),  # Each thread has put something elsewhere.
+        (7, "lane-varying", False, False),
+        (6, "unknown", True, True),
+    ],
+)
+def test_conditions_that_accesses_refute_are_not_named(
+    line: int, uniformity: Uniformity, is_copy: bool, is_shared: bool
+) -> None:
+    facts = array("float[2000]", 8000)
+    place = (InlineFrame.at(SourceLocation("a.cu", line), None),)
+    store = access(is_store=True, uniformity=uniformity, chain=place)
+    (advice,) = only(replace(facts, accesses=(*facts.accesses, store))).advice
+    assert advice.is_none
+    found = ("only copies" in advice.text.lower(), "same in all threads" in advice.text)
+    assert found == (is_copy, is_shared)
 
 
 @pytest.mark.parametrize(("line", "is_offered"), [("", True), ("#ifdef DEBUG_PRINT", False)])

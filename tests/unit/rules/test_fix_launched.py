@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,25 @@ def test_a_larger_launch_in_sight_counts_whatever_the_user_says_of_blocks(tmp_pa
     (one,) = [c for c in done.document["candidates"] if c["rewrite"] == "shared-memory"]
     assert one["applicability"] == "unsafe"
     assert one["after"]["shared"] == 6 * 4 * 1024
+
+
+@pytest.mark.parametrize(
+    ("before", "launched", "threads"),
+    [
+        # An element is one of its list, whatever selects it.
+        ("int sizes[] = {64, 128, 256};", "for (int i = 0; i < 3; ++i) LAUNCH(sizes[i])", 256),
+        ("std::vector<int> sizes{64, 96};", "for (int i = 0; i < 2; ++i) LAUNCH(sizes[i])", 96),
+        ("dim3 d[2] = {dim3(8, 8), dim3(32, 4)};", "LAUNCH(d[0]) LAUNCH(d[1])", 128),
+        ("int first[] = {64, 128}; int i = 512;", "LAUNCH(first[i % 2])", 128),
+        # What is made larger is launched with up to what ends that.
+        ("int b = 32;", "while (b <= 512) { LAUNCH(b) b *= 2; }", 512),
+        ("int b = 32;", "do { LAUNCH(b) b += b; } while (b < 513);", 512),
+        ("int b = 32;", "again: LAUNCH(b) b <<= 1; if (b <= 256) goto again;", 256),
+        # It is compared, and stays as it is.
+        ("int b = 32;", "if (b <= 512) LAUNCH(b)", 32),
+        ("int b = 32; int c = 0;", "while (c <= 512) { LAUNCH(b) c += b; }", 32),
+    ],
+)
+def test_elements_and_steps_tell_blocks(before: str, launched: str, threads: int) -> None:
+    launched = re.sub(r"LAUNCH\(([^()]*)\)", r"own<<<4, \1>>>(0);", launched)
+    assert largest(a=f"{KERNEL}void run() {{\n  {before}\n  {launched}\n}}\n") == threads

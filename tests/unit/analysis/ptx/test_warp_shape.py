@@ -29,6 +29,16 @@ KERNELS: dict[str, tuple[str, str | None, bool | None]] = {
     "divided": ("threadIdx.x / 32", "dim3(64, 2)", True),
     "divided_across": ("threadIdx.x / 32", "dim3(48, 2)", False),
     "divided_unknown": ("threadIdx.x / 32", None, True),
+    "numbered": ("(threadIdx.y * blockDim.x + threadIdx.x) / 32", "dim3(16, 16)", True),
+    "numbered_signed": ("int(threadIdx.x + blockDim.x * threadIdx.y) / 64", "dim3(8, 8)", True),
+    "numbered_in_space": (
+        "((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) >> 5",
+        "dim3(8, 2, 4)",
+        True,
+    ),
+    "numbered_across": ("(threadIdx.x * blockDim.y + threadIdx.y) / 32", "dim3(16, 16)", False),
+    "numbered_ahead": ("(threadIdx.y * blockDim.x + threadIdx.x + 1) / 32", "dim3(16, 8)", False),
+    "numbered_half": ("(threadIdx.y * blockDim.x + threadIdx.x) / 16", "dim3(16, 16)", False),
     "both": ("(threadIdx.x + threadIdx.y) & 63", "dim3(32, 4)", False),
 }
 LOOPED = """(const float *p, float *q, int n) {
