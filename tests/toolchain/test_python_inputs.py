@@ -603,3 +603,58 @@ def test_a_comment_in_python_allows(tmp_path: Path) -> None:
     assert run_program("check", "h.py", cwd=tmp_path).code == 0
     (tmp_path / "h.py").write_text(f"import cupy\n{source}")
     assert run_program("check", "h.py", cwd=tmp_path).code == 1
+
+
+CALLED = """\ufefffrom numba import cuda, int32
+SIZE = 48
+
+def at(stack, i):
+    return stack[i]
+
+@cuda.jit(device=True)
+def walk(order, n):
+    stack = cuda.local.array(SIZE, int32)
+    for i in range(n):
+        stack[i] = order[i]
+    total = 0
+    for i in range(n):
+        total += stack[order[i]]
+    return total
+
+@cuda.jit
+def k(order, n, rng):
+    nbc = 40
+    ring = cuda.local.array((nbc,), int32)
+    for i in range(n):
+        ring[order[i]] = i
+    order[0] = walk(order, n) + ring[n] + rng.shape[0]
+
+def make():
+    @cuda.jit
+    def inner(order):
+        order[0] = 1
+    return inner
+"""
+
+
+@pytest.mark.toolchain
+def test_arrays_of_functions_that_a_numba_kernel_calls(tmp_path: Path) -> None:
+    """A file with a byte order mark, a size that a variable has, types of Numba's generators."""
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "c.py").write_text(CALLED, encoding="utf-8")
+    done = run_program(
+        *("scan", "c.py", "--run-python", "--format", "json"),
+        *("--signature", "k(int32[::1], int32, Array(xoroshiro128p_type, 1, 'C'))"),
+        *("--signature", "inner(int32[::1])"),
+        cwd=tmp_path,
+    )
+    found = {
+        one["object"]: (one["type"], one["bytes"], one["location"]["line"], one["index"])
+        for one in done.kernel("k")["findings"]
+    }
+    assert found["stack"][:3] == ("int32[48]", 192, 14)
+    assert found["ring"][:3] == ("int32[40]", 160, 22)
+    assert found["stack"][3]["uniformity"] == "uniform"
+    failure = done.document["units"][1]["failure"]
+    assert "running the file does not make it" in failure["message"]
+    assert "Error" not in failure["message"]
