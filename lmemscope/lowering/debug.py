@@ -17,6 +17,7 @@ from lmemscope.lowering import store
 from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.compile_cuda import granting_flags
 from lmemscope.lowering.debugging import Debugging
+from lmemscope.lowering.numba_variables import placed
 from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.written_parameters import parameters_beside
 from lmemscope.model import Artifacts, Gap, Unit, Variable
@@ -33,7 +34,8 @@ def debug_variables(
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
     """The variables, or parameters alone or None, and the gap that says why there are no others."""
     if artifacts.variables is not None:
-        return artifacts.variables, ()
+        known = artifacts.variables
+        return placed(known, artifacts.unit.path, artifacts.ptx or b""), ()
     if artifacts.source is None:
         unnamed = Gap("names", "without the source, variables have no names")
         return parameters_beside(artifacts.unit.path) or None, (unnamed,)

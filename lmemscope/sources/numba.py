@@ -85,6 +85,11 @@ def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
     return sorted(found, key=lambda kernel: kernel.line)
 
 
+def local_arrays(function: ast.FunctionDef, tree: ast.Module) -> tuple[LocalArray, ...]:
+    """The local arrays that one function of a file makes."""
+    return tuple(_local_arrays(function, _cuda_names(tree)))
+
+
 def _called_arrays(
     kernel: ast.FunctionDef, tree: ast.Module, names: tuple[set[str], set[str]]
 ) -> Iterator[LocalArray]:

@@ -658,3 +658,29 @@ def test_arrays_of_functions_that_a_numba_kernel_calls(tmp_path: Path) -> None:
     failure = done.document["units"][1]["failure"]
     assert "running the file does not make it" in failure["message"]
     assert "Error" not in failure["message"]
+
+
+@pytest.mark.toolchain
+def test_arrays_of_one_size_in_functions_of_two_modules(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    walk = (
+        "@cuda.jit(device=True)\ndef {0}(order, n):\n"
+        "    {1} = cuda.local.array(32, int32)\n"
+        "    for i in range(n):\n        {1}[i] = order[i]\n"
+        "    total = 0\n"
+        "    for i in range(n):\n        total += {1}[n - i]\n"
+        "    return total\n\n"
+    )
+    head = "from numba import cuda, int32\n"
+    (tmp_path / "walks.py").write_text(head + walk.format("far", "there"))
+    (tmp_path / "k.py").write_text(
+        f"{head}from walks import far\n{walk.format('near', 'here')}"
+        '@cuda.jit("void(int32[::1], int32)")\ndef k(order, n):\n'
+        "    order[0] = near(order, n) + far(order, n)\n"
+    )
+    done = run_program("scan", "k.py", "--run-python", "--format", "json", cwd=tmp_path)
+    found = {
+        one["object"]: (one["type"], Path(one["location"]["file"]).name, one["location"]["line"])
+        for one in done.kernel("k")["findings"]
+    }
+    assert found == {"here": ("int32[32]", "k.py", 10), "there": ("int32[32]", "walks.py", 9)}
