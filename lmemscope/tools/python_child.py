@@ -121,27 +121,32 @@ def _parameters(function: Callable[..., Any], signature: Any) -> list[str] | Non
     """What the parameters of PTX are in Python; None where a type is passed in another way.
 
     Numba passes an array as pointers to its object and its owner, the numbers and sizes of its
-    elements, the elements, its shape and its strides.
+    elements, the elements, its shape and its strides; a tuple as its elements.
     """
     import inspect
 
     from numba import types as kinds
     from numba.core import sigutils
 
-    arguments, _ = sigutils.normalize_signature(signature)
-    named = list(inspect.signature(function).parameters)
-    found: list[str] = []
-    for name, kind in zip(named, arguments, strict=False):
+    def parts_of(name: str, kind: Any) -> list[str]:
+        if isinstance(kind, kinds.BaseTuple):
+            return [part for n, one in enumerate(kind) for part in parts_of(f"{name}[{n}]", one)]
         if isinstance(kind, kinds.Array):
-            found += [f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize")]
-            found.append(name)
-            for part in ("shape", "strides"):
-                found += [f"{name}.{part}[{axis}]" for axis in range(kind.ndim)]
-        elif isinstance(kind, kinds.Integer | kinds.Float | kinds.Boolean):
-            found.append(name)
-        else:
-            return None
-    return found
+            around = [f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize")]
+            axes = [f"{part}[{axis}]" for part in ("shape", "strides") for axis in range(kind.ndim)]
+            return [*around, name, *(f"{name}.{axis}" for axis in axes)]
+        if isinstance(kind, kinds.Complex):
+            return [f"{name}.real", f"{name}.imag"]
+        if isinstance(kind, kinds.Integer | kinds.Float | kinds.Boolean | kinds.Record):
+            return [name]
+        raise TypeError(f"{kind} is passed in another way")
+
+    arguments, _ = sigutils.normalize_signature(signature)
+    named = zip(inspect.signature(function).parameters, arguments, strict=False)
+    try:
+        return [part for name, kind in named for part in parts_of(name, kind)]
+    except TypeError:
+        return None
 
 
 def _pretend(major: int, minor: int) -> None:

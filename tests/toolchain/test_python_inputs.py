@@ -684,3 +684,21 @@ def test_arrays_of_one_size_in_functions_of_two_modules(tmp_path: Path) -> None:
         for one in done.kernel("k")["findings"]
     }
     assert found == {"here": ("int32[32]", "k.py", 10), "there": ("int32[32]", "walks.py", 9)}
+
+
+@pytest.mark.toolchain
+def test_a_tuple_is_named_by_its_elements(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "a.py").write_text(
+        "from numba import cuda, float64\n\n@cuda.jit\ndef k(x, pair, z):\n"
+        "    own = cuda.local.array(32, float64)\n"
+        "    for i in range(32):\n        own[i] = x[i] + z.real\n"
+        "    x[0] = own[pair[0][1]] + pair[1]\n"
+    )
+    done = run_program(
+        *("scan", "a.py", "--run-python", "--format", "json"),
+        *("--signature", "k(float64[::1], Tuple((int32[::1], int32)), complex64)"),
+        cwd=tmp_path,
+    )
+    (finding,) = done.kernel("k")["findings"]
+    assert [one["name"] for one in finding["index"]["sources"]] == ["pair[0]"]
