@@ -20,6 +20,7 @@ from lmemscope.sources.numba import LocalArray, local_arrays
 from lmemscope.sources.python_places import PythonText
 
 _INLINED = re.compile(rb"\.loc[ \t]+(\d+) ([1-9]\d*) \d+, function_name ([\w$]+)")
+_OWN = re.compile(rb"\.loc[ \t]+(\d+) ([1-9]\d*) \d+[ \t]*$", re.MULTILINE)
 _NUMBER = re.compile(r"(?:u?int|float|complex)(8|16|32|64|128)")
 
 
@@ -34,6 +35,7 @@ def placed(variables: Sequence[Variable], path: str, ptx: bytes) -> tuple[Variab
     texts: dict[str, PythonText | None] = {}
     found: list[Variable] = []
     claimed: set[tuple[str, int]] = set()
+    read: set[tuple[str, str, int]] = set()
     for name, file, line in _functions(PtxModule(ptx)):
         if file not in texts:
             texts[file] = _read(file)
@@ -42,7 +44,9 @@ def placed(variables: Sequence[Variable], path: str, ptx: bytes) -> tuple[Variab
         if text is None or function is None:
             continue
         if file != path:
-            found += _declared(name, file, text, function)
+            if (name, file, function.lineno) not in read:
+                read.add((name, file, function.lineno))
+                found += _declared(name, file, text, function)
             continue
         inside = range(function.lineno, (function.end_lineno or function.lineno) + 1)
         own = {(v.name, v.line): v for v in variables if not v.is_parameter and v.line in inside}
@@ -54,11 +58,17 @@ def placed(variables: Sequence[Variable], path: str, ptx: bytes) -> tuple[Variab
 
 
 def _functions(ptx: PtxModule) -> Iterator[tuple[str, str, int]]:
-    """PTX's functions, and those that it has inlined: name, file and a line of each."""
+    """PTX's functions, and those that it has inlined: name, file and a line of each.
+
+    What Numba inlined itself, of another file, has the name of PTX's function.
+    """
     for function in ptx.functions:
         if function.first_loc is not None:
             file, line = function.first_loc
             yield function.name, ptx.files.get(file, ""), line
+            for other, at in dict.fromkeys(_OWN.findall(function.text)):
+                if int(other) != file:
+                    yield function.name, ptx.files.get(int(other), ""), int(at)
     seen = set()
     for function in ptx.functions:
         for file, line, label in _INLINED.findall(function.text):

@@ -167,20 +167,32 @@ def _keep_lines() -> None:
     Numba asks for them by each function's own decorator. It gives what it inlines itself the file
     of the caller, and the line of its ``def`` where the line is above that.
     """
-    from numba.cuda import dispatcher
+    from numba.cuda import debuginfo, dispatcher
     from numba.cuda.lowering import CUDALower
 
     compiled = dispatcher.compile_cuda
+    locate = debuginfo.DIBuilder._di_location  # noqa: SLF001 - there is no public way
+    file: list[str] = [""]
 
     def with_lines(*arguments: Any, **keywords: Any) -> Any:
         return compiled(*arguments, **{**keywords, "lineinfo": not keywords.get("debug")})
 
     def line_of(lowering: Any, line: int) -> int:
-        own = lowering.func_ir.loc.filename
-        return line if lowering.loc.filename == own else 0
+        file[0] = os.path.abspath(lowering.loc.filename)
+        return line
+
+    def location(builder: Any, line: int) -> Any:
+        if file[0] in ("", builder.filepath):
+            return locate(builder, line)
+        add, (directory, name) = builder.module.add_debug_info, os.path.split(file[0])
+        other = add("DIFile", {"directory": directory, "filename": name})
+        around = {"scope": builder.subprograms[-1], "file": other, "discriminator": 0}
+        scope = add("DILexicalBlockFile", around)
+        return add("DILocation", {"line": line, "column": 1, "scope": scope})
 
     dispatcher.compile_cuda = with_lines
-    CUDALower._adjust_line_if_prologue = line_of  # noqa: SLF001 - there is no public way
+    CUDALower._adjust_line_if_prologue = line_of  # noqa: SLF001 - as above
+    debuginfo.DIBuilder._di_location = location  # noqa: SLF001 - as above
 
 
 def _recorded_arrays() -> dict[tuple[str, int], dict[str, Any]]:

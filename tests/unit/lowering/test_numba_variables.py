@@ -36,6 +36,12 @@ def walk(v):
     stack = cuda.local.array((2, SIZE), dtype=REAL)
     other = cuda.local.array(SIZE, KIND)
     return stack[0, v] + other[v]
+
+@cuda.jit(device=True, inline=True)
+def sunk(v):
+    deep = cuda.local.array(SIZE, np.int16)
+    deep[v] = 1
+    return deep[0]
 """
 
 
@@ -53,6 +59,7 @@ def ptx(own: str, other: str) -> bytes:
 {{
 \t.loc 1 15 0
 \t.loc 1 7 1, function_name $L__info_string0, inlined_at 1 17 1
+\t.loc 2 17 1
 \t.loc 2 11 1, function_name $L__info_string1, inlined_at 1 17 1
 \tret;
 }}
@@ -82,6 +89,7 @@ def test_each_is_of_the_function_that_makes_it(tmp_path: Path) -> None:
         # Numba inlined it itself: PTX has no function of its name.
         ("kernel", "lost", "float64[8]", 64, "k.py", 11),
         ("_ZN1k5innerE", "near", "float64[8]", 64, "k.py", 6),
+        ("kernel", "deep", "int16[6]", 12, "walks.py", 15),
         # The type of `other` is another module's.
         ("_ZN5walks4walkE", "stack", "float32[2][6]", 48, "walks.py", 9),
     }
