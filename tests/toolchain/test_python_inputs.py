@@ -445,7 +445,7 @@ class TestNumba:
             ("import sys; sys.exit(7)", "60", "SystemExit: 7"),
             ("raise RuntimeError('no data')", "60", "RuntimeError: no data"),
             ("import os; os._exit(9)", "60", "ended the process with code 9"),
-            ("while True: pass", "2.5", "ran longer than 2 s"),
+            ("while True: pass", "2.5", "took longer than 2 s"),
         ],
     )
     def test_a_file_that_misbehaves_when_run(
