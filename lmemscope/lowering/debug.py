@@ -17,7 +17,9 @@ from lmemscope.lowering import store
 from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.compile_cuda import granting_flags
 from lmemscope.lowering.debugging import Debugging
+from lmemscope.lowering.numba_variables import placed
 from lmemscope.lowering.reading import read_text
+from lmemscope.lowering.written_parameters import parameters_beside
 from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
 from lmemscope.tools.toolchain import Toolchain
@@ -30,11 +32,13 @@ _SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 def debug_variables(
     artifacts: Artifacts, cache_directory: str | None, debugging: Debugging
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
-    """The variables, or None and the gap that says why there are none."""
+    """The variables, or parameters alone or None, and the gap that says why there are no others."""
     if artifacts.variables is not None:
-        return artifacts.variables, ()
+        known = artifacts.variables
+        return placed(known, artifacts.unit.path, artifacts.ptx or b""), ()
     if artifacts.source is None:
-        return None, (Gap("names", "without the source, variables have no names"),)
+        unnamed = Gap("names", "without the source, variables have no names")
+        return parameters_beside(artifacts.unit.path) or None, (unnamed,)
     try:
         slot = store.slot_at(cache_directory, artifacts.key)
         return _variables(artifacts, slot, debugging), ()

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lmemscope.errors import CompileError
+from lmemscope.errors import CompileError, StageTimeoutError
 from lmemscope.model import Gap, Unit
 from lmemscope.sources.cupy import CupyProgram
 from lmemscope.sources.cupy_captured import captured_programs
@@ -45,7 +45,15 @@ def ask(child: str, request: dict[str, Any], name: str, limit: float) -> tuple[d
         asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
         asked.write_text(json.dumps(request), encoding="utf-8")
         # As a file and with -P: of the current directory it imports only what the user's file does.
-        done = process.run([sys.executable, "-P", child, str(asked), str(answered)], timeout=limit)
+        command = [sys.executable, "-P", child, str(asked), str(answered)]
+        try:
+            done = process.run(command, timeout=limit)
+        except StageTimeoutError as error:
+            raise StageTimeoutError(
+                "run",
+                f"{name}: running it and compiling its kernel took longer than {limit:g} s",
+                hint=f"raise --timeout, of which this is {_SHARE:.0%}",
+            ) from error
         if not answered.exists():
             raise CompileError(
                 "run",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,9 +119,16 @@ def array_of(target: NumbaTarget) -> NumbaArray:
         node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == target.name
     ]
     stores = [node for node in names if not isinstance(node.ctx, ast.Load)]
-    declared = target.declared_at.line if target.declared_at is not None else None
-    if not stores or (
-        declared is not None and not function.lineno <= declared <= (function.end_lineno or 0)
+    declared, is_elsewhere = None, False
+    if target.declared_at is not None:
+        declared = target.declared_at.line
+        # The places of a report may be relative to where it was made.
+        name = os.path.basename(target.declared_at.file)
+        is_elsewhere = name != os.path.basename(target.path)
+    if (
+        not stores
+        or is_elsewhere
+        or (declared is not None and not function.lineno <= declared <= (function.end_lineno or 0))
     ):
         raise DeclinedError("it is an array of another function than the kernel")
     if len(stores) != 1 or any(

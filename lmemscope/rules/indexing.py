@@ -46,8 +46,15 @@ def index_sources(case: Case) -> str:
 
 
 def _listed_sources(sources: Sequence[IndexSource]) -> str:
-    made = [_source(source) for source in sources if source.kind != "other" or source.name]
-    return listed(list(dict.fromkeys(made)))
+    named = [one for one in sources if one.kind != "other" or one.name]
+    memory = [one.name for one in named if one.kind == "memory"]
+    loaded = list(dict.fromkeys(_quoted(name) for name in memory if name))
+    loaded += ["other memory"] if None in memory else []
+    if len(loaded) < 2:
+        return listed(list(dict.fromkeys(map(_source, named))))
+    # Last, where a list within the list is read as one.
+    made = list(dict.fromkeys(_source(one) for one in named if one.kind != "memory"))
+    return listed([*made, f"values loaded from {listed(loaded)}"])
 
 
 def left_alone(case: Case) -> tuple[Advice, ...]:

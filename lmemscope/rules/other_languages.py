@@ -8,6 +8,12 @@ from lmemscope.model import Advice, Cause, Language
 from lmemscope.rules.base import Case
 from lmemscope.rules.math_slow_path import is_float_path
 from lmemscope.rules.register_cap import cap_of
+from lmemscope.rules.shared import STATIC_BYTES
+
+_WARP = 32
+_LARGEST_BLOCK = 1024
+_REGISTER_BYTES = 255 * 4
+"""What a thread's registers hold: CUDA C++ Programming Guide, "Compute Capabilities"."""
 
 
 def advice_in(language: Language, case: Case) -> tuple[Advice, ...]:
@@ -53,10 +59,27 @@ def _calls(language: Language, case: Case) -> tuple[str, ...]:
 
 
 def _indexed(language: Language, case: Case) -> tuple[str, ...]:
+    if _bytes(case) > _REGISTER_BYTES:
+        return _large(language, case)
     constant = f"Index it with constants only: {language.unroll}, or compare and select."
-    if language.shared is None:
-        return (constant,)
-    return (constant, f"Or keep it in shared memory: {language.shared}.")
+    shared = _shared(language, case)
+    return (constant, f"Or {shared}.") if shared is not None else (constant,)
+
+
+def _bytes(case: Case) -> int:
+    """Bytes of the object for each thread, or of what is in the frame of several."""
+    return case.object.size if case.object is not None else case.share.frame_bytes
+
+
+def _shared(language: Language, case: Case) -> str | None:
+    """How the object is kept in shared memory; None where the block does not fit, or no warp."""
+    most = STATIC_BYTES // max(_bytes(case), 1) // _WARP * _WARP
+    occupancy = case.facts.occupancy
+    block = occupancy.block if occupancy is not None and occupancy.is_known else _WARP
+    if language.shared is None or most < block:
+        return None
+    fitting = f" (blocks of up to {most} threads)" if most < _LARGEST_BLOCK else ""
+    return f"keep it in shared memory{fitting}: {language.shared}"
 
 
 def _rolled(language: Language, case: Case) -> tuple[str, ...]:
@@ -66,9 +89,10 @@ def _rolled(language: Language, case: Case) -> tuple[str, ...]:
 
 
 def _large(language: Language, case: Case) -> tuple[str, ...]:
-    del case
-    where = f", or keep it in shared memory: {language.shared}" if language.shared else ""
-    return (f"Make it smaller, process it in parts{where}.",)
+    shared = _shared(language, case)
+    if shared is None:
+        return ("Make it smaller, or process it in parts.",)
+    return (f"Make it smaller, process it in parts, or {shared}.",)
 
 
 def _address(language: Language, case: Case) -> tuple[str, ...]:

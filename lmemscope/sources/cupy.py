@@ -28,6 +28,13 @@ _CLASS = re.compile(
     r"(RawKernel|RawModule|ElementwiseKernel|ReductionKernel|create_ufunc|create_reduction_func)"
 )
 """Functions that make kernels, by their dotted names: CuPy's own packages use others than users."""
+_CHAINER = re.compile(r"chainer\.(?:backends\.)?cuda\.(cupy\.\w+|elementwise|reduce|raw)")
+_OF_CHAINER = {
+    "elementwise": "ElementwiseKernel",
+    "reduce": "ReductionKernel",
+    "raw": "RawKernel",
+}
+"""Chainer's functions that make kernels of CuPy's classes, of the same arguments."""
 _PARAMETERS = {
     "RawKernel": (
         *("code", "name", "options", "backend", "translate_cucomplex"),
@@ -232,6 +239,11 @@ def _with_doubt(program: CupyProgram, unfollowed: Sequence[str], tree: ast.Modul
 
 def class_of_name(name: str) -> str | None:
     """What a function of a dotted name makes, or None."""
+    by_chainer = _CHAINER.fullmatch(name)
+    if by_chainer is not None:
+        name = by_chainer[1]
+        if name in _OF_CHAINER:
+            return _OF_CHAINER[name]
     found = _CLASS.fullmatch(name)
     return found[1] if found is not None else None
 

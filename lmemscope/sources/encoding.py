@@ -69,7 +69,7 @@ def python_encoding(data: bytes) -> str | None:
 
 
 def decoded_python(data: bytes) -> str:
-    """The text of a Python file, every kind of line end as one newline.
+    """The text of a Python file without a byte order mark, every kind of line end as one newline.
 
     Raises:
         ValueError: it is not in the encoding that it declares, or that is not read.
@@ -77,7 +77,7 @@ def decoded_python(data: bytes) -> str:
     name = python_encoding(data)
     if name is None:
         raise ValueError("its encoding is not read")
-    return decoded_text(data, name)
+    return decoded_text(data, name).removeprefix("\ufeff")
 
 
 def encoded(text: str) -> bytes:

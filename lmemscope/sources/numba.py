@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.sources.python_places import assigned
 from lmemscope.sources.python_trees import nodes
@@ -43,7 +44,7 @@ class NumbaKernel(Struct, frozen=True):
         name: of the function.
         line: of its ``def``.
         signatures: literal signatures of its decorator.
-        arrays: its local arrays.
+        arrays: its local arrays, and those of the file's functions that it calls.
     """
 
     name: str
@@ -79,10 +80,40 @@ def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
         maker = decorator if decorator is not None else called.get(function)
         if maker is None or _is_device(maker):
             continue
-        arrays = tuple(_local_arrays(function, names))
+        arrays = (*_local_arrays(function, names), *_called_arrays(function, tree, names))
         given = tuple(_signatures(maker))
         found.append(NumbaKernel(function.name, function.lineno, given, arrays))
     return sorted(found, key=lambda kernel: kernel.line)
+
+
+def local_arrays(function: ast.FunctionDef, tree: ast.Module) -> tuple[LocalArray, ...]:
+    """The local arrays that one function of a file makes."""
+    return tuple(_local_arrays(function, _cuda_names(tree)))
+
+
+def _called_arrays(
+    kernel: ast.FunctionDef, tree: ast.Module, names: tuple[set[str], set[str]]
+) -> Iterator[LocalArray]:
+    """Local arrays of the functions of a file that a kernel calls, themselves or through others.
+
+    Of several functions of one name each is one that it may call. What their shapes are is left to
+    Numba: an inlined parameter is a constant.
+    """
+    functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name].append(node)
+    reached, pending = [kernel], [kernel]
+    while pending:
+        called = (node.func for node in ast.walk(pending.pop()) if isinstance(node, ast.Call))
+        for callee in called:
+            for function in functions[callee.id] if isinstance(callee, ast.Name) else ():
+                if function not in reached:
+                    reached.append(function)
+                    pending.append(function)
+    for function in reached[1:]:
+        for array in _local_arrays(function, names):
+            yield replace(array, refusal=None)
 
 
 def _calls(

@@ -46,7 +46,7 @@ MAKERS = {
 """Names that make kernels wherever they come from, and what of."""
 _WORDS = (
     *("cupyx?", "cupy_backends", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core"),
-    *(r"cuda\s*\.\s*bindings", "pynvrtc", "pynvjitlink", "mxnet"),
+    *(r"cuda\s*\.\s*bindings", "pynvrtc", "pynvjitlink", "mxnet", "chainer"),
     *("cpp_extension", "_compile_kernel", *MAKERS),
 )
 _OF_ANY_MODULE = r"(?<!\bjax)(?<!\btorch)(?<!\btriton)(?<!\s)\s*\.\s*(?:jit|local\s*\.\s*array)\b"

@@ -9,6 +9,7 @@ nothing but ANSWER, and has a time limit.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import types
@@ -17,11 +18,17 @@ from pathlib import Path
 from typing import Any
 
 
+class NotMadeError(Exception):
+    """The file ran, and the kernel that was asked for is not there."""
+
+
 def main() -> None:
     """Read the request, write the answer."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
         answer = _jit(request) if request["kind"] == "jit.rawkernel" else _numba(request)
+    except NotMadeError as error:
+        answer = {"error": str(error)}
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
         answer = {"error": f"{type(error).__name__}: {error}"}
     Path(sys.argv[2]).write_text(json.dumps(answer), encoding="utf-8")
@@ -67,10 +74,12 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
     signatures = request["signatures"] or given.get(dispatcher.py_func, [])
     if not signatures:
         return {"missing": "signature"}
-    signature = signatures[0]
+    signature = _signature(signatures[0], dispatcher.py_func)
     chosen = options.get(dispatcher.py_func, {})
     major, minor = divmod(int(request["arch"].removeprefix("sm_").rstrip("af")), 10)
     _pretend(major, minor)
+    _keep_lines()
+    recorded = _recorded_arrays()
     ptx, _ = cuda.compile_ptx(
         dispatcher.py_func,
         signature,
@@ -82,40 +91,62 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "ptx": ptx,
         "registers": chosen.get("max_registers"),
-        "signature": str(signature),
+        "signature": str(signatures[0]),
         "others": len(signatures) - 1,
         "namesakes": others,
         "ended": ended,
         "parameters": _parameters(dispatcher.py_func, signature),
-        "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
+        "arrays": [
+            recorded.get((os.path.abspath(request["path"]), array["line"]))
+            or _evaluated(dispatcher.py_func, array)
+            for array in request["arrays"]
+        ],
     }
+
+
+def _signature(given: Any, function: Callable[..., Any]) -> Any:
+    """A signature as Numba takes it; its text may use the file's names and Numba's own types."""
+    from numba import types as kinds
+    from numba.core import sigutils
+    from numba.cuda.random import xoroshiro128p_type
+
+    if not isinstance(given, str):
+        return given
+    own = {"xoroshiro128p_type": xoroshiro128p_type, **function.__globals__}
+    made = eval(given, {**own, **vars(kinds)})
+    return sigutils.normalize_signature(made)[0] if isinstance(made, tuple) else made
 
 
 def _parameters(function: Callable[..., Any], signature: Any) -> list[str] | None:
     """What the parameters of PTX are in Python; None where a type is passed in another way.
 
     Numba passes an array as pointers to its object and its owner, the numbers and sizes of its
-    elements, the elements, its shape and its strides.
+    elements, the elements, its shape and its strides; a tuple as its elements.
     """
     import inspect
 
     from numba import types as kinds
     from numba.core import sigutils
 
-    arguments, _ = sigutils.normalize_signature(signature)
-    named = list(inspect.signature(function).parameters)
-    found: list[str] = []
-    for name, kind in zip(named, arguments, strict=False):
+    def parts_of(name: str, kind: Any) -> list[str]:
+        if isinstance(kind, kinds.BaseTuple):
+            return [part for n, one in enumerate(kind) for part in parts_of(f"{name}[{n}]", one)]
         if isinstance(kind, kinds.Array):
-            found += [f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize")]
-            found.append(name)
-            for part in ("shape", "strides"):
-                found += [f"{name}.{part}[{axis}]" for axis in range(kind.ndim)]
-        elif isinstance(kind, kinds.Integer | kinds.Float | kinds.Boolean):
-            found.append(name)
-        else:
-            return None
-    return found
+            around = [f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize")]
+            axes = [f"{part}[{axis}]" for part in ("shape", "strides") for axis in range(kind.ndim)]
+            return [*around, name, *(f"{name}.{axis}" for axis in axes)]
+        if isinstance(kind, kinds.Complex):
+            return [f"{name}.real", f"{name}.imag"]
+        if isinstance(kind, kinds.Integer | kinds.Float | kinds.Boolean | kinds.Record):
+            return [name]
+        raise TypeError(f"{kind} is passed in another way")
+
+    arguments, _ = sigutils.normalize_signature(signature)
+    named = zip(inspect.signature(function).parameters, arguments, strict=False)
+    try:
+        return [part for name, kind in named for part in parts_of(name, kind)]
+    except TypeError:
+        return None
 
 
 def _pretend(major: int, minor: int) -> None:
@@ -128,6 +159,73 @@ def _pretend(major: int, minor: int) -> None:
 
     device = types.SimpleNamespace(compute_capability=(major, minor))
     dispatcher.get_current_device = lambda: device
+
+
+def _keep_lines() -> None:
+    """Have functions that a kernel calls compiled with their lines, as the kernel is.
+
+    Numba asks for them by each function's own decorator. It gives what it inlines itself the file
+    of the caller, and the line of its ``def`` where the line is above that.
+    """
+    from numba.cuda import debuginfo, dispatcher
+    from numba.cuda.lowering import CUDALower
+
+    compiled = dispatcher.compile_cuda
+    locate = debuginfo.DIBuilder._di_location  # noqa: SLF001 - there is no public way
+    file: list[str] = [""]
+
+    def with_lines(*arguments: Any, **keywords: Any) -> Any:
+        return compiled(*arguments, **{**keywords, "lineinfo": not keywords.get("debug")})
+
+    def line_of(lowering: Any, line: int) -> int:
+        file[0] = os.path.abspath(lowering.loc.filename)
+        return line
+
+    def location(builder: Any, line: int) -> Any:
+        if file[0] in ("", builder.filepath):
+            return locate(builder, line)
+        add, (directory, name) = builder.module.add_debug_info, os.path.split(file[0])
+        other = add("DIFile", {"directory": directory, "filename": name})
+        around = {"scope": builder.subprograms[-1], "file": other, "discriminator": 0}
+        scope = add("DILexicalBlockFile", around)
+        return add("DILocation", {"line": line, "column": 1, "scope": scope})
+
+    dispatcher.compile_cuda = with_lines
+    CUDALower._adjust_line_if_prologue = line_of  # noqa: SLF001 - as above
+    debuginfo.DIBuilder._di_location = location  # noqa: SLF001 - as above
+
+
+def _recorded_arrays() -> dict[tuple[str, int], dict[str, Any]]:
+    """Local arrays by file and line, filled while Numba compiles: type and bytes as it made them.
+
+    One whose line makes arrays of several types, such as that of a function for several, has
+    neither.
+    """
+    from numba.cuda import cudaimpl
+    from numba.cuda.lowering import CUDALower
+
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    at: list[Any] = [None]
+    lower, make = CUDALower.lower_inst, cudaimpl._generic_array  # noqa: SLF001 - as above
+
+    def lower_inst(lowering: Any, instruction: Any) -> Any:
+        at[0] = instruction.loc
+        return lower(lowering, instruction)
+
+    def generic_array(context: Any, builder: Any, **keywords: Any) -> Any:
+        if keywords["symbol_name"] == "_cudapy_lmem":
+            dtype, shape = keywords["dtype"], keywords["shape"]
+            width = context.get_abi_sizeof(context.get_data_type(dtype))
+            dimensions = "".join(f"[{size}]" for size in shape)
+            made = {"bytes": math.prod(shape) * width, "type": f"{dtype.name}{dimensions}"}
+            where = os.path.abspath(at[0].filename), at[0].line
+            if found.setdefault(where, made) != made:
+                found[where] = {"bytes": None, "type": ""}
+        return make(context, builder, **keywords)
+
+    CUDALower.lower_inst = lower_inst
+    cudaimpl._generic_array = generic_array  # noqa: SLF001 - as above
+    return found
 
 
 def _jit(request: dict[str, Any]) -> dict[str, Any]:
@@ -181,8 +279,9 @@ def _find(namespace: dict[Any, Any], request: dict[str, Any], attribute: str) ->
     own = {key: value for key, value in named.items() if _file(getattr(value, attribute)) == path}
     found = own or named
     if not found:
-        raise LookupError(
-            f"{name} is not in the module after it ran: keep the kernel in a module variable"
+        raise NotMadeError(
+            "running the file does not make it: call the function that defines it, in the file "
+            "and outside of if __name__ == '__main__'"
         )
     first, *others = found.values()
     return first, len(others)

@@ -445,7 +445,7 @@ class TestNumba:
             ("import sys; sys.exit(7)", "60", "SystemExit: 7"),
             ("raise RuntimeError('no data')", "60", "RuntimeError: no data"),
             ("import os; os._exit(9)", "60", "ended the process with code 9"),
-            ("while True: pass", "2.5", "ran longer than 2 s"),
+            ("while True: pass", "2.5", "took longer than 2 s"),
         ],
     )
     def test_a_file_that_misbehaves_when_run(
@@ -603,3 +603,102 @@ def test_a_comment_in_python_allows(tmp_path: Path) -> None:
     assert run_program("check", "h.py", cwd=tmp_path).code == 0
     (tmp_path / "h.py").write_text(f"import cupy\n{source}")
     assert run_program("check", "h.py", cwd=tmp_path).code == 1
+
+
+CALLED = """\ufefffrom numba import cuda, int32
+SIZE = 48
+
+def at(stack, i):
+    return stack[i]
+
+@cuda.jit(device=True)
+def walk(order, n):
+    stack = cuda.local.array(SIZE, int32)
+    for i in range(n):
+        stack[i] = order[i]
+    total = 0
+    for i in range(n):
+        total += stack[order[i]]
+    return total
+
+@cuda.jit
+def k(order, n, rng):
+    nbc = 40
+    ring = cuda.local.array((nbc,), int32)
+    for i in range(n):
+        ring[order[i]] = i
+    order[0] = walk(order, n) + ring[n] + rng.shape[0]
+
+def make():
+    @cuda.jit
+    def inner(order):
+        order[0] = 1
+    return inner
+"""
+
+
+@pytest.mark.toolchain
+def test_arrays_of_functions_that_a_numba_kernel_calls(tmp_path: Path) -> None:
+    """A file with a byte order mark, a size that a variable has, types of Numba's generators."""
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "c.py").write_text(CALLED, encoding="utf-8")
+    done = run_program(
+        *("scan", "c.py", "--run-python", "--format", "json"),
+        *("--signature", "k(int32[::1], int32, Array(xoroshiro128p_type, 1, 'C'))"),
+        *("--signature", "inner(int32[::1])"),
+        cwd=tmp_path,
+    )
+    found = {
+        one["object"]: (one["type"], one["bytes"], one["location"]["line"], one["index"])
+        for one in done.kernel("k")["findings"]
+    }
+    assert found["stack"][:3] == ("int32[48]", 192, 14)
+    assert found["ring"][:3] == ("int32[40]", 160, 22)
+    assert found["stack"][3]["uniformity"] == "uniform"
+    failure = done.document["units"][1]["failure"]
+    assert "running the file does not make it" in failure["message"]
+    assert "Error" not in failure["message"]
+
+
+@pytest.mark.toolchain
+def test_arrays_of_one_size_in_functions_of_two_modules(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    walk = (
+        "@cuda.jit(device=True)\ndef {0}(order, n):\n"
+        "    {1} = cuda.local.array(32, int32)\n"
+        "    for i in range(n):\n        {1}[i] = order[i]\n"
+        "    total = 0\n"
+        "    for i in range(n):\n        total += {1}[n - i]\n"
+        "    return total\n\n"
+    )
+    head = "from numba import cuda, int32\n"
+    (tmp_path / "walks.py").write_text(head + walk.format("far", "there"))
+    (tmp_path / "k.py").write_text(
+        f"{head}from walks import far\n{walk.format('near', 'here')}"
+        '@cuda.jit("void(int32[::1], int32)")\ndef k(order, n):\n'
+        "    order[0] = near(order, n) + far(order, n)\n"
+    )
+    done = run_program("scan", "k.py", "--run-python", "--format", "json", cwd=tmp_path)
+    found = {
+        one["object"]: (one["type"], Path(one["location"]["file"]).name, one["location"]["line"])
+        for one in done.kernel("k")["findings"]
+    }
+    assert found == {"here": ("int32[32]", "k.py", 10), "there": ("int32[32]", "walks.py", 9)}
+
+
+@pytest.mark.toolchain
+def test_a_tuple_is_named_by_its_elements(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "a.py").write_text(
+        "from numba import cuda, float64\n\n@cuda.jit\ndef k(x, pair, z):\n"
+        "    own = cuda.local.array(32, float64)\n"
+        "    for i in range(32):\n        own[i] = x[i] + z.real\n"
+        "    x[0] = own[pair[0][1]] + pair[1]\n"
+    )
+    done = run_program(
+        *("scan", "a.py", "--run-python", "--format", "json"),
+        *("--signature", "k(float64[::1], Tuple((int32[::1], int32)), complex64)"),
+        cwd=tmp_path,
+    )
+    (finding,) = done.kernel("k")["findings"]
+    assert [one["name"] for one in finding["index"]["sources"]] == ["pair[0]"]

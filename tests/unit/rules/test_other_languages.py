@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lmemscope.model import (
     LANGUAGES,
+    Cause,
     CubinFacts,
     Evidence,
     Finding,
@@ -78,3 +79,27 @@ def test_fast_functions_are_offered_for_float_alone(table: str, is_offered: bool
     finding = in_language("numba", replace(facts, objects=(replace(one, evidence_facts=proof),)))
     offered = any("fast_sinf" in advice.text for advice in finding.advice)
     assert offered == is_offered
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (32, "keep it in shared memory: `cuda.shared.array`"),
+        (400, "(blocks of up to 96 threads)"),
+        (1500, "(blocks of up to 32 threads)"),
+        (2048, None),
+        (32768, None),
+    ],
+)
+@pytest.mark.parametrize("cause", ["dynamic-index", "large-array"])
+def test_shared_memory_is_offered_where_a_block_fits(
+    cause: Cause, size: int, said: str | None
+) -> None:
+    facts = kernel(cause)
+    (one,) = facts.objects
+    finding = in_language("numba", replace(facts, objects=(replace(one, size=size),)))
+    text = " ".join(advice.text for advice in finding.advice)
+    assert ("shared memory" in text) == (said is not None)
+    assert said is None or said in text
+    # Registers hold 1020 bytes of a thread.
+    assert ("constants only" in text) == (cause == "dynamic-index" and size <= 1020)

@@ -140,6 +140,14 @@ def test_the_message_names_what_the_index_is_made_of() -> None:
     assert "values loaded from `x` and the parameter `n`" in message
 
 
+def test_what_an_index_is_loaded_from_is_one_list() -> None:
+    memory = tuple(IndexSource("memory", name) for name in ("x", None, "y"))
+    sources = (*memory, IndexSource("parameter", "n"))
+    index = IndexFacts(None, sources, "data-dependent", None)
+    message = only(find(kernel("dynamic-index", index=index))).message
+    assert "the parameter `n` and values loaded from `x`, `y` and other memory" in message
+
+
 @pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
 def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)

@@ -27,6 +27,12 @@ def programs(tmp_path: Path, text: str) -> list[CupyProgram]:
         "from cupy import _core\nk = _core.ElementwiseKernel('T x', 'T y', 'y = x', 'k')",
         "from cupy._core import _kernel\nk = _kernel.ElementwiseKernel('T x', 'T y', 'y = x', 'k')",
         "from cupy._core import create_ufunc\nk = create_ufunc('k', ('f->f',), 'out0 = in0')",
+        "from chainer import cuda\nk = cuda.elementwise('T x', 'T y', 'y = x', 'k')(1)",
+        "import chainer\nk = chainer.cuda.elementwise('T x', 'T y', 'y = x', 'k')",
+        "from chainer.backends import cuda\n"
+        "k = cuda.reduce('T x', 'T y', 'x', 'a + b', 'y = a', '0', 'k')",
+        "from chainer.backends import cuda\nk = cuda.raw(C, 'k')",
+        "from chainer import cuda\nk = cuda.cupy.RawKernel(C, 'k')",
     ],
 )
 def test_names_of_cupys_functions(tmp_path: Path, text: str) -> None:
