@@ -231,6 +231,8 @@ class _Ring:
             if asked is None or self._name not in words_of([self._syntax.text(asked)]):
                 break
             own = above
+        if not self._is_step(own):
+            return (own,)
         first = own.prev_named_sibling
         while first is not None and self._is_step(first):
             own, first = first, first.prev_named_sibling
