@@ -1,6 +1,7 @@
 """The objects of public repositories on which `lmemscope fix` is judged, and their sources.
 
-python benchmarks/fixes.py --sources DIR [--write OUT | --judge FILE [--without REWRITE]...]
+python benchmarks/fixes.py --sources DIR [--write OUT | --propose FILE]
+python benchmarks/fixes.py --sources DIR --judge FILE [--without REWRITE]...
 
 fixes.json says how they were drawn: by a seed, before any rewrite was written. DIR/OWNER+NAME is a
 clone or a bare mirror (DIR/OWNER+NAME/repo serves too) of each repository, and holds the commit
@@ -8,8 +9,9 @@ that the list names. What the objects' files need is written below a temporary d
 OUT, as OUT/OWNER+NAME; with --write nothing else is done, and each file is printed with its
 options. With --judge every object is tried: FILE takes what came of it, one object per line, and
 the best patch of each is applied by git and scanned again. With --without, `fix` lacks a rewrite:
-what an object loses then is what the rewrite is worth. data/fixes_judged.json is what came of it
-last.
+what an object loses then is what the rewrite is worth. --propose compiles no rewriting: it takes
+minutes, not hours, and shows which rewrites have something for which object, as
+data/fixes_proposed.json says of all 24 that there were before the first was removed.
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--write", type=Path, metavar="OUT")
     parser.add_argument("--judge", type=Path, metavar="FILE")
+    parser.add_argument("--propose", type=Path, metavar="FILE")
     parser.add_argument("--without", action="append", default=[], metavar="REWRITE")
     given = parser.parse_args(arguments)
     entries = read()
@@ -92,6 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory() as directory:
         sources = [*written(entries, given.sources, Path(directory).resolve())]
+        if given.propose:
+            rows = [proposed(source) for source in sources]
+            given.propose.write_text(json.dumps(rows, indent=1) + "\n")
+            return 0
         if given.judge:
             judged = judged_all(sources, given.without)
             given.judge.write_text("".join(f"{json.dumps(one)}\n" for one in judged))
@@ -187,6 +194,22 @@ def judge(source: Source, without: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
+def proposed(source: Source) -> dict[str, Any]:
+    """Which rewrites have something for an object, and whether that is safe; nothing is tried."""
+    entry = source.entry
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "proposed"
+        arguments = ["fix", str(source.file), *source.options, "--object", entry.object]
+        program = [sys.executable, "-c", _PROPOSING, str(out), *arguments, "--arch", "sm_90"]
+        subprocess.run(program, cwd=source.root, capture_output=True, check=False)
+        rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None
+    found = {name: how for line, name, how in rows or () if line == entry.line}
+    return {
+        **{key: getattr(entry, key) for key in ("project", "path", "object", "cause")},
+        "proposed": None if rows is None else dict(sorted(found.items())),
+    }
+
+
 def summary(judged: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The figures of docs/fix.md."""
     removed = [one for one in judged if one["removed_by"]]
@@ -258,6 +281,19 @@ def _frames(source: Source) -> dict[str, tuple[int, int]]:
     }
 
 
+_PROPOSING = """
+import json, sys
+from lmemscope.__main__ import main
+from lmemscope.fixing import run
+out = open(sys.argv.pop(1), "w")
+def note(self, target, results, rewriting, **how):
+    line = target.place.line if target.place else None
+    out.write(json.dumps([line, rewriting.rewrite, rewriting.applicability]) + "\\n")
+    out.flush()
+run.Attempts.start = note
+run._try_all = lambda *given: None
+main()
+"""
 _WITHOUT = """
 import sys
 from lmemscope import rewrites
