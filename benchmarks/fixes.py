@@ -11,7 +11,8 @@ options. With --judge every object is tried: FILE takes what came of it, one obj
 the best patch of each is applied by git and scanned again. With --without, `fix` lacks a rewrite:
 what an object loses then is what the rewrite is worth. --propose compiles no rewriting: it takes
 minutes, not hours, and shows which rewrites have something for which object, as
-data/fixes_proposed.json says of all 24 that there were before the first was removed.
+data/fixes_proposed.json says of all 24 that there were before the first was removed; null of files
+that were not compiled in time, or without headers of cuBLAS.
 """
 
 from __future__ import annotations

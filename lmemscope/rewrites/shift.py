@@ -186,8 +186,6 @@ class _Ring:
                 continue
             index, line = use.indices[0], use.name.start_point.row + 1
             if any(_is(one, self._head, target) for one in walk(index)):
-                if in_arguments(index, target):
-                    raise DeclinedError(f"line {line} uses it in a macro")
                 edits.append(target.edit(index.start_byte, index.end_byte, self._text(index)))
             elif use.name.start_byte < first:
                 is_filled = True

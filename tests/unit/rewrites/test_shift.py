@@ -149,10 +149,10 @@ def test_a_head_that_something_else_steps_is_declined(line: str) -> None:
     assert declined(REWRITE, text, "w", "float[8]") is not None
 
 
-def test_a_function_may_know_the_head() -> None:
+def test_a_function_may_know_the_head_and_an_element() -> None:
     before = "__device__ int twice(int h) { return 2 * h; }\n"
-    text = kernel("w[h] = in[k];", "out[k] = twice(h) + w[(h + 1) % 8];", before=before)
-    assert "out[k] = twice(h) + w[1];" in moved(text)
+    text = kernel("w[h] = in[k];", "out[k] = twice(h) + fabsf(w[(h + 1) % 8]);", before=before)
+    assert "out[k] = twice(h) + fabsf(w[1]);" in moved(text)
 
 
 def test_a_head_that_begins_anew_is_declined() -> None:
