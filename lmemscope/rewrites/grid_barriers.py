@@ -51,6 +51,7 @@ _LOAD = re.compile(rb"\b(?:ld|atom)(?![\w:.]*(?:\.(?:param|const|local|nc)\b|\.s
 """A load by assembly, but of what only the block or the thread has."""
 _ASSEMBLY = re.compile(rb"\b(?:asm|__asm__|__asm)\b")
 _FENCE = re.compile(rb"\b(?:__threadfence\w*|__nanosleep|\w*fence\w*)\b|\"memory\"")
+_SYNCING = re.compile(rb"\b__sync(?:threads|warp)\w*")
 _VOLATILE = re.compile(rb"\bvolatile\b|\batomic(?:_ref|_flag|_u?int)?\b\s*[<&*\s]")
 _WAITING = re.compile(rb"(?:\.|->)\s*wait\s*\(|\batomic_wait\w*\s*\(")
 _MEETING = re.compile(
@@ -78,7 +79,7 @@ def may_wait(files: tuple[Syntax, ...], meanings: Meanings) -> bool:
     waiting = _Waiting(files, meanings)
     bodies = meanings.definitions(meanings.words).splitlines()
     return any(_LOOPING.search(body) and waiting.polls(body, b"") for body in bodies) or any(
-        waiting.polls(syntax.code_of(loop), syntax.text(loop))
+        waiting.polls(syntax.code_of(loop), syntax.text(loop)) or _rereads(loop, syntax)
         for syntax in files
         for loop in _endless(syntax)
     )
@@ -97,6 +98,27 @@ def _endless(syntax: Syntax) -> Iterator[Node]:
                 syntax.code, function.start_byte, node.start_byte
             ):
                 yield function
+
+
+def _rereads(loop: Node, syntax: Syntax) -> bool:
+    """Whether a loop with a barrier of the block ends by memory that it does not write itself."""
+    asked, code = loop.child_by_field_name("condition"), syntax.code_of(loop)
+    if asked is None or _SYNCING.search(code) is None:
+        return False
+    for node in walk(asked):
+        if node.type in ("pointer_expression", "subscript_expression", "field_expression"):
+            name = (*_WORD.findall(syntax.code_of(node)), b"")[0]
+            own = re.compile(rb"\b%b\b[^;=]*(?<![<>=!])=(?!=)|__shared__[^;]*\b%b\b" % (name, name))
+            is_index = b"Idx" in name or b"Dim" in name
+            if not is_index and own.search(code) is None and _is_shared(name, syntax) is None:
+                return True
+    return False
+
+
+def _is_shared(name: bytes, syntax: Syntax) -> re.Match[bytes] | None:
+    """Where a file declares a name in shared memory, or as an array of a thread's own."""
+    declared = rb"__shared__[^;]*\b%b\b|\b(?:int|float|double|bool|char)\s+%b\s*\[" % (name, name)
+    return re.search(declared, syntax.code)
 
 
 def _is_counted(loop: Node, syntax: Syntax) -> bool:
