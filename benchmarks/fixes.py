@@ -1,13 +1,18 @@
 """The objects of public repositories on which `lmemscope fix` is judged, and their sources.
 
-python benchmarks/fixes.py --sources DIR [--write OUT | --judge FILE]
+python benchmarks/fixes.py --sources DIR [--write OUT | --propose FILE]
+python benchmarks/fixes.py --sources DIR --judge FILE [--without REWRITE]...
 
 fixes.json says how they were drawn: by a seed, before any rewrite was written. DIR/OWNER+NAME is a
 clone or a bare mirror (DIR/OWNER+NAME/repo serves too) of each repository, and holds the commit
 that the list names. What the objects' files need is written below a temporary directory, or below
 OUT, as OUT/OWNER+NAME; with --write nothing else is done, and each file is printed with its
 options. With --judge every object is tried: FILE takes what came of it, one object per line, and
-the best patch of each is applied by git and scanned again.
+the best patch of each is applied by git and scanned again. With --without, `fix` lacks a rewrite:
+what an object loses then is what the rewrite is worth. --propose compiles no rewriting: it takes
+minutes, not hours, and shows which rewrites have something for which object, as
+data/fixes_proposed.json says of all 24 that there were before the first was removed; null of files
+that were not compiled in time, or without headers of cuBLAS.
 """
 
 from __future__ import annotations
@@ -81,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--write", type=Path, metavar="OUT")
     parser.add_argument("--judge", type=Path, metavar="FILE")
+    parser.add_argument("--propose", type=Path, metavar="FILE")
+    parser.add_argument("--without", action="append", default=[], metavar="REWRITE")
     given = parser.parse_args(arguments)
     entries = read()
     if given.write:
@@ -89,8 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory() as directory:
         sources = [*written(entries, given.sources, Path(directory).resolve())]
+        if given.propose:
+            rows = [proposed(source) for source in sources]
+            given.propose.write_text(json.dumps(rows, indent=1) + "\n")
+            return 0
         if given.judge:
-            judged = judged_all(sources)
+            judged = judged_all(sources, given.without)
             given.judge.write_text("".join(f"{json.dumps(one)}\n" for one in judged))
             print(*summary(judged), sep="\n")
             return 0
@@ -126,8 +137,13 @@ def written(entries: Sequence[Entry], sources: Path, out: Path) -> Iterator[Sour
         yield Source(entry, file, tuple(options))
 
 
-def judged_all(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """Each object's result, two repositories at a time: patches change files of their own."""
+def judged_all(sources: Sequence[Source], without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Each object's result, two repositories at a time: patches change files of their own.
+
+    Args:
+        sources: the objects' files.
+        without: names of the rewrites that `fix` lacks.
+    """
     projects: dict[str, list[int]] = {}
     for number, source in enumerate(sources):
         projects.setdefault(source.entry.project, []).append(number)
@@ -135,7 +151,7 @@ def judged_all(sources: Sequence[Source]) -> list[dict[str, Any]]:
 
     def of_project(numbers: list[int]) -> None:
         for number in numbers:
-            found[number] = judge(sources[number])
+            found[number] = judge(sources[number], without)
             print(len(found), "of", len(sources), file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(2) as pool:
@@ -143,13 +159,13 @@ def judged_all(sources: Sequence[Source]) -> list[dict[str, Any]]:
     return [found[number] for number in sorted(found)]
 
 
-def judge(source: Source) -> dict[str, Any]:
+def judge(source: Source, without: Sequence[str] = ()) -> dict[str, Any]:
     """What `lmemscope fix` offers for an object, and whether its best patch does what it says."""
     entry = source.entry
     began = time.monotonic()
     arguments = ["fix", str(source.file), *source.options, "--object", entry.object]
     arguments += ["--arch", "sm_90", "--format", "json", "-j", "1"]
-    found = _run(*arguments, directory=source.root)
+    found = _run(*arguments, directory=source.root, without=without)
     own = [one for one in found["candidates"] if _is_of(one, entry)]
     tried = {one["rewrite"]: one["verdict"] for one in own}
     offered = [one for one in own if one["verdict"] in ("removed", "reduced")]
@@ -164,7 +180,9 @@ def judge(source: Source) -> dict[str, Any]:
         "object": entry.object,
         "cause": entry.cause,
         "tried": tried,
-        "removed_by": sorted({one["rewrite"] for one in offered if one["verdict"] == "removed"}),
+        "removed_by": {
+            one["rewrite"]: _worth(one) for one in reversed(order) if one["verdict"] == "removed"
+        },
         "safe": any(
             one["verdict"] == "removed" and one["applicability"] == "safe" for one in offered
         ),
@@ -174,6 +192,22 @@ def judge(source: Source) -> dict[str, Any]:
         "untried": sorted(reasons),
         "errors": sorted({one["error"] for one in own if one["error"]})[:4],
         "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def proposed(source: Source) -> dict[str, Any]:
+    """Which rewrites have something for an object, and whether that is safe; nothing is tried."""
+    entry = source.entry
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "proposed"
+        arguments = ["fix", str(source.file), *source.options, "--object", entry.object]
+        program = [sys.executable, "-c", _PROPOSING, str(out), *arguments, "--arch", "sm_90"]
+        subprocess.run(program, cwd=source.root, capture_output=True, check=False)
+        rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None
+    found = {name: how for line, name, how in rows or () if line == entry.line}
+    return {
+        **{key: getattr(entry, key) for key in ("project", "path", "object", "cause")},
+        "proposed": None if rows is None else dict(sorted(found.items())),
     }
 
 
@@ -197,6 +231,15 @@ def _is_of(candidate: dict[str, Any], entry: Entry) -> bool:
         and place["line"] == entry.line
         and place["file"].endswith(PurePosixPath(entry.file).name)
     )
+
+
+def _worth(candidate: dict[str, Any]) -> dict[str, Any]:
+    """How a rewriting that removes an object is offered, and how much faster it is modelled."""
+    before, after = candidate["cost_before"], candidate["cost_after"]
+    return {
+        "applicability": candidate["applicability"],
+        "modelled": round(before / after, 3) if before and after else None,
+    }
 
 
 def _applies(source: Source, patch: str, verdict: str) -> bool:
@@ -239,9 +282,35 @@ def _frames(source: Source) -> dict[str, tuple[int, int]]:
     }
 
 
-def _run(*arguments: str, directory: Path) -> Any:
+_PROPOSING = """
+import json, sys
+from lmemscope.__main__ import main
+from lmemscope.fixing import run
+out = open(sys.argv.pop(1), "w")
+def note(self, target, results, rewriting, **how):
+    line = target.place.line if target.place else None
+    out.write(json.dumps([line, rewriting.rewrite, rewriting.applicability]) + "\\n")
+    out.flush()
+run.Attempts.start = note
+run._try_all = lambda *given: None
+main()
+"""
+_WITHOUT = """
+import sys
+from lmemscope import rewrites
+from lmemscope.__main__ import main
+left_out = sys.argv.pop(1).split(",")
+if unknown := {*left_out} - {one.name for one in rewrites.REWRITES}:
+    sys.exit(f"no rewrite {', '.join(unknown)}")
+rewrites.REWRITES = tuple(one for one in rewrites.REWRITES if one.name not in left_out)
+main()
+"""
+
+
+def _run(*arguments: str, directory: Path, without: Sequence[str] = ()) -> Any:
+    program = ["-c", _WITHOUT, ",".join(without)] if without else ["-m", "lmemscope"]
     done = subprocess.run(
-        [sys.executable, "-m", "lmemscope", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=directory,
         capture_output=True,
         text=True,

@@ -138,7 +138,7 @@ EXAMPLES = (
         Shown("report_negative"),
         Shown("count_negative"),
         "The second kernel only counts the values.",
-        rewrite="no-printf",
+        asked=False,
     ),
     Example(
         "LM402",
@@ -146,7 +146,7 @@ EXAMPLES = (
         Shown("wave_any"),
         Shown("wave_turns"),
         "The second kernel's argument is in turns, not in radians.",
-        rewrite="fast-math",
+        asked=False,
     ),
     Example(
         "LM403",

@@ -53,10 +53,9 @@ def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
 
 def _offer(target: Target, files: Files) -> Offer:
     made, declined = likely(target)
-    ruled_out = frozenset(name for one in declined if one.is_ruled_out for name in one.rewrites)
     if made:
         advice = tuple(_advice(one, files, target.path) for one in made)
-        return Offer(advice, ruled_out=ruled_out)
+        return Offer(advice)
     if not declined:
         return Offer()
     nearest = declined[0]
@@ -64,10 +63,10 @@ def _offer(target: Target, files: Files) -> Offer:
     if rewrite is None:
         return Offer(reason=f"No rewrite is offered: {nearest.reason}")
     if nearest.is_ruled_out or rewrite.is_likely is always:
-        return Offer(reason=f"`{rewrite.name}` declines: {nearest.reason}", ruled_out=ruled_out)
+        return Offer(reason=f"`{rewrite.name}` declines: {nearest.reason}")
     does = rewrite.page.partition("\n")[0]
     reason = f"{does}: `{rewrite.name}` is likely to remove it, but declines: {nearest.reason}"
-    return Offer(reason=reason, nearest=rewrite.name, ruled_out=ruled_out)
+    return Offer(reason=reason, nearest=rewrite.name)
 
 
 def _advice(found: Likely, files: Files, home: str) -> Advice:

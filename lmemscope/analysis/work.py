@@ -19,7 +19,6 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.loop_counts import LinesOf, counts_in
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
-from lmemscope.analysis.ptx.convergence import parted_shuffles
 from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.effects import effects
 from lmemscope.analysis.ptx.flow import is_local_access
@@ -135,7 +134,6 @@ class PtxWork:
                     self._lanes[line] = max(map(divergence.active, indices))
         self._weights = line_weights(flow, calls, Dataflow.weight)
         self._loops = loops
-        self._parted_shuffles = parted_shuffles(flow, facts.name)
         self._effects = effects(flow, facts.name)
 
     @classmethod
@@ -162,7 +160,6 @@ class PtxWork:
             work,
             largest=self._loops.largest,
             loops=self._loops.loops,
-            parted_shuffles=self._parted_shuffles,
             effects=self._effects,
         )
 

@@ -36,8 +36,6 @@ _CAME: Mapping[TrialVerdict, str] = {
     "failed": "not compiled",
 }
 """What came of a trial, in a list of several."""
-_AS_ACCURATE = frozenset({"half-turns"})
-"""Rewrites after which results are at least as accurate as before."""
 _ENDED = Advice("Not all of its rewrites were tried: the run was ended before.", is_none=True)
 _ERROR = 160
 """Characters of a compiler's error in such a list."""
@@ -131,15 +129,8 @@ def _tried(
         fix = ProvenFix(verified, best.summary, rewriting.caveat, best.patch or "")
     advice = _advice(finding.advice, trials)
     if best is not None and best.verdict == "removed":
-        # Who can take what is proven is not served by what is not, unless that costs accuracy.
-        costs = best.rewriting.applicability == "unsafe"
-        slow = finding.cause == "math-slow-path"
-        advice = (
-            one
-            for one in advice
-            if one.verified is not None
-            or (costs and (one.rewrite in _AS_ACCURATE or (slow and one.rewrite is None)))
-        )
+        # Who can take what is proven is not served by what is not.
+        advice = (one for one in advice if one.verified is not None)
     kept = tuple(advice)
     if fix is None and not any(one.verified is not None for one in kept):
         kept = (*kept, *_in_vain(trials), *ended)
@@ -234,6 +225,5 @@ def _verified(trial: Trial) -> Verified | None:
         trial.verdict,
         trial.before,
         trial.after,
-        # How often a print runs, no model can tell: most stand where hardly any thread comes to.
-        trial.speed_up if trial.rewriting.rewrite != "no-printf" else None,
+        trial.speed_up,
     )

@@ -50,7 +50,6 @@ from lmemscope.sources.edits import patched
 
 ALIGNMENT = 16
 """Bytes by which frames grow: an object's own may be fewer, or padded."""
-_COMPILERS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path"})
 _LESS = 1.5
 """How many times fewer lines are fewer: what is left over of an unrolled loop is taken to run half
 of its copies, of up to 16, then 8 and 4, less than half of the loop, and is gone where it is
@@ -149,8 +148,6 @@ def effect(
         return "no-effect"  # It is another object that is gone.
     if verdict != "no-effect" and _is_untouched(shares, before, after, classes):
         return "no-effect"  # What is less is another's.
-    if verdict == "reduced" and causes <= _COMPILERS and not _has(after, causes):
-        return "removed"  # Something else has its place of the frame.
     return verdict
 
 
@@ -292,10 +289,6 @@ def _object(facts: KernelFacts, one: CauseShare) -> LocalObject | None:
 def _name(facts: KernelFacts, one: CauseShare) -> str | None:
     found = _object(facts, one)
     return found.name if found is not None else None
-
-
-def _has(facts: KernelFacts, causes: Collection[Cause]) -> bool:
-    return any(one.cause in causes for one in facts.causes)
 
 
 def _runs_less(was: KernelReport, made: KernelReport) -> bool:

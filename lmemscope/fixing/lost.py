@@ -1,14 +1,9 @@
-"""What a rewrite may take from a program besides its local memory: lanes, and effects."""
+"""What a rewrite may take from a program besides its local memory: effects that others see."""
 
 from __future__ import annotations
 
 from lmemscope.analysis.ptx.effects import POINTED, PRINT
 from lmemscope.model import KernelReport
-
-
-def is_parted(after: KernelReport) -> bool:
-    """Whether a kernel has shuffles that lanes may not come to together, its own included."""
-    return after.work is None or after.work.parted_shuffles > 0
 
 
 def missing_effects(rewrite: str, before: KernelReport, after: KernelReport | None) -> list[str]:

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import KernelFacts, SharedVariable, UnitReport
-from lmemscope.rewrites.shared_table import ALIGNMENT
+
+ALIGNMENT = 128
+"""Bytes that any access to shared memory may ask for at most, but by a tensor map."""
 
 
 def moved_shared(before: UnitReport, after: UnitReport) -> Iterator[str]:

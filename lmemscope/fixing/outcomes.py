@@ -12,7 +12,7 @@ from lmemscope.fixing.fit import fitted
 from lmemscope.fixing.grids import Grids, grid_of
 from lmemscope.fixing.judge import NOTHING, Judged, harm, judge, refusal
 from lmemscope.fixing.kernel_figures import figures
-from lmemscope.fixing.lost import is_parted, missing_effects
+from lmemscope.fixing.lost import missing_effects
 from lmemscope.model import Figures, KernelReport, Trial, Unit
 from lmemscope.model.fix import NOTICED
 from lmemscope.rewrites.base import Hit
@@ -75,9 +75,6 @@ def _trial(
     made = cost_of(after, arch, grid) if after is not None else None
     was = figures(hit.facts, arch, grid)
     found = figures(after.facts, arch, grid) if after is not None else None
-    if after is not None and "shuffle" in attempt.rewriting.rewrite and is_parted(after):
-        why = "lanes of a warp may part, leave or wait for each other before they come to it"
-        judged, found = Judged("failed", None, why), None
     if judged is not None and judged.verdict == "removed" and after is None:
         found = NOTHING
     missing = missing_effects(attempt.rewriting.rewrite, before, after)

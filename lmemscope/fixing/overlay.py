@@ -100,9 +100,6 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
         with open(copy, "wb") as stream:
             stream.write(data)
     options = _redirected(unit.options, root)
-    for edit in edits:
-        if edit.adds:
-            options = _with_parameter(options, *edit.adds)
     return replace(unit, path=_within(root, unit.path), options=options)
 
 
@@ -134,17 +131,6 @@ def _redirected(options: CompileOptions, root: str) -> CompileOptions:
         for path in options.include_dirs
     )
     return replace(options, include_dirs=directories)
-
-
-def _with_parameter(options: CompileOptions, kernel: str, kind: str) -> CompileOptions:
-    """The signatures given for a Python kernel with one more parameter."""
-    return replace(
-        options,
-        signatures=tuple(
-            f"{text.rstrip()[:-1]}, {kind})" if text.partition("(")[0].strip() == kernel else text
-            for text in options.signatures
-        ),
-    )
 
 
 def _within(root: str, path: str) -> str:

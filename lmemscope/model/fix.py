@@ -39,8 +39,6 @@ class Edit(Struct, frozen=True, order=True):
             and the first counts. ``place``: one at each place. ``each``: every one, as closing
             parentheses. ``head``: one at each place, unless another edit begins there: what stands
             before a declaration that stays as it is.
-        adds: the kernel of a Python file, and the type of the parameter that it gets here: who says
-            its signature outside of the file says one more.
         kept: what the text has of the bytes that it replaces: where it stands in the text, and the
             first and the last byte of it in the file. Edits of these bytes are made there, too.
     """
@@ -50,7 +48,6 @@ class Edit(Struct, frozen=True, order=True):
     end: int
     text: bytes
     counts: Literal["file", "place", "each", "head"] = "place"
-    adds: tuple[str, str] | tuple[()] = ()
     kept: tuple[tuple[int, int, int], ...] = ()
 
 

@@ -78,7 +78,6 @@ class Work(Struct, frozen=True):
             to be: the arrays that loops walk up to them hold no more.
         loops: the kernel's own loops, of each head the one that runs most often: those of a
             rewriting run as often.
-        parted_shuffles: shuffles of all lanes that cannot be told to have all lanes come to them.
         effects: kinds of what it does that others can see, with how often each stands there.
     """
 
@@ -98,7 +97,6 @@ class Work(Struct, frozen=True):
     looped_code: float | None = None
     largest: tuple[tuple[str, int], ...] = ()
     loops: tuple[LoopTurns, ...] = ()
-    parted_shuffles: int = 0
     effects: tuple[tuple[str, int], ...] = ()
 
     @property

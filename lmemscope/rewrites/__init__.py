@@ -18,22 +18,17 @@ from lmemscope.rewrites import (
     const_indices,
     dispatch,
     drop_volatile,
-    fast_math,
     force_inline,
     grid_constant,
-    half_turns,
     keep_rolled,
     launch_bounds,
     narrow,
-    no_printf,
     packed,
     partial_unroll,
     select,
     shared_memory,
     shared_row,
-    shared_table,
     shift,
-    shuffle,
     smem_spilling,
     sort,
     static_table,
@@ -51,8 +46,6 @@ REWRITES: tuple[Rewrite, ...] = (
     unroll.REWRITE,
     static_table.REWRITE,
     const_indices.REWRITE,
-    shared_table.REWRITE,
-    shuffle.REWRITE,
     grid_constant.REWRITE,
     force_inline.REWRITE,
     bounded_loop.REWRITE,
@@ -67,9 +60,6 @@ REWRITES: tuple[Rewrite, ...] = (
     launch_bounds.REWRITE,
     keep_rolled.REWRITE,
     smem_spilling.REWRITE,
-    half_turns.REWRITE,
-    fast_math.REWRITE,
-    no_printf.REWRITE,
 )
 """In the order in which they are tried: the cheapest to run first."""
 ADDITIONS: tuple[Addition, ...] = (partial_unroll.REWRITE,)
@@ -77,7 +67,7 @@ ADDITIONS: tuple[Addition, ...] = (partial_unroll.REWRITE,)
 
 
 _FOR_ANY_COMPILER = frozenset(
-    {"unroll", "keep-rolled", "bounded-loop", "const-indices", "drop-volatile", "no-printf"}
+    {"unroll", "keep-rolled", "bounded-loop", "const-indices", "drop-volatile"}
 )
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
 _HOST = "the host's compiler may read its header, too"

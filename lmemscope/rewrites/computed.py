@@ -1,13 +1,9 @@
-"""Whole-number expressions of a source computed for some values of their variables, as C does.
-
-What a rewrite has to know of an index or of a step of one, it tries out for every value: an
-expression is of few operators, and its variables have few values.
-"""
+"""Whole-number expressions of a source computed for some values of their variables, as C does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,13 +14,11 @@ if TYPE_CHECKING:
 
 _LITERAL = re.compile(rb"(0[xX][0-9a-fA-F]+|[1-9]\d*|0)([uU]?)([lL]{0,2})([uU]?)")
 
-
-class UndefinedError(Exception):
-    """The language gives the expression no value: an overflow, or a division by zero."""
+_IF = ("condition", "consequence")
 
 
 class UnknownError(Exception):
-    """It has something that is not computed."""
+    """An expression has something that is not computed, or that the language gives no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,149 +36,88 @@ class Value:
             number -= 1 << bits
         return Value(number, is_signed, bits)
 
-    def promoted(self) -> Value:
-        """As an operator takes it: at least as an ``int``."""
-        return self if self.bits >= 32 else Value(self.number)
-
 
 Named = Callable[["Node"], Value]
 """The value of an identifier. Raises `UnknownError`."""
 
 
-def computed(node: Node, syntax: Syntax, named: Named) -> Value:
-    """The value of an expression that changes nothing.
+class Computer:
+    """Computes expressions and statements that change one variable at most.
 
-    Raises:
-        UndefinedError, UnknownError: see there.
+    Args:
+        syntax: of the file.
+        named: values of other names.
+        name, value: the variable, and what it is; statements change it.
     """
-    return _Computer(syntax, named).value(node)
 
-
-@dataclass
-class Variables:
-    """Variables that statements change: their values by name, with the types they are stored in."""
-
-    values: dict[bytes, Value]
-
-
-def executed(statements: Sequence[Node], syntax: Syntax, named: Named, own: Variables) -> None:
-    """Run statements that change some variables, and nothing else.
-
-    Raises:
-        UndefinedError, UnknownError: see there.
-    """
-    machine = _Computer(syntax, named, own)
-    for one in statements:
-        machine.run(one)
-
-
-class _Computer:
-    def __init__(self, syntax: Syntax, named: Named, own: Variables | None = None) -> None:
-        self._syntax, self._named, self._own = syntax, named, own
+    def __init__(self, syntax: Syntax, named: Named, name: bytes, value: Value) -> None:
+        self._syntax, self._named, self._name, self.own = syntax, named, name, value
 
     def run(self, node: Node) -> None:
+        """Run a statement, or an expression for its effect.
+
+        Raises:
+            UnknownError: see there.
+        """
         if node.type == "compound_statement":
             for one in node.named_children:
                 self.run(one)
-        elif node.type == "expression_statement" and first_named(node) is not None:
-            self.value(_given(first_named(node)))
         elif node.type == "if_statement":
-            clause = _given(node.child_by_field_name("condition"))
-            asked = _given(clause.child_by_field_name("value"))
-            other = node.child_by_field_name("alternative")
-            if self.value(asked).number:
-                self.run(_given(node.child_by_field_name("consequence")))
-            elif other is not None:
-                self.run(other.named_children[-1])
-        elif node.type in ("assignment_expression", "update_expression"):
-            self.value(node)
+            clause, then = (_given(node.child_by_field_name(one)) for one in _IF)
+            if node.child_by_field_name("alternative") is not None:
+                raise UnknownError
+            if self.value(_given(clause.child_by_field_name("value"))).number:
+                self.run(then)
         elif node.type != "comment":
-            raise UnknownError
+            is_whole = node.type == "expression_statement"
+            self.value(_given(first_named(node)) if is_whole else node)
 
     def value(self, node: Node) -> Value:
+        """The value of an expression.
+
+        Raises:
+            UnknownError: see there.
+        """
         kind, text = node.type, self._syntax.text(node)
-        if kind in ("parenthesized_expression", "condition_clause"):
+        if kind == "parenthesized_expression":
             return self.value(_given(first_named(node)))
         if kind == "number_literal":
             return _literal(text)
         if kind == "identifier":
-            if self._own is not None and text in self._own.values:
-                return self._own.values[text]
-            return self._named(node)
-        if kind == "unary_expression":
-            return self._unary(node)
-        if kind == "binary_expression":
-            return self._binary(node)
-        if kind == "conditional_expression":
-            asked = self.value(_given(node.child_by_field_name("condition"))).number
-            parts = [
-                self.value(_given(node.child_by_field_name(one)))
-                for one in ("consequence", "alternative")
-            ]
-            first, second = _together(*parts)
-            return first if asked else second
-        if kind == "cast_expression":
-            return self._cast(node)
+            return self.own if text == self._name else self._named(node)
         if kind in ("assignment_expression", "update_expression"):
             return self._changed(node)
-        raise UnknownError
-
-    def _cast(self, node: Node) -> Value:
-        kind = self._syntax.text(_given(node.child_by_field_name("type")))
-        known = {b"int": (True, 32), b"unsigned": (False, 32), b"unsigned int": (False, 32)}
-        if kind not in known:
+        if kind == "conditional_expression":
+            ways = (node.child_by_field_name(one) for one in (*_IF, "alternative"))
+            asked, *parts = (self.value(_given(one)) for one in ways)
+            return _together(*parts)[0 if asked.number else 1]
+        operator = node.child_by_field_name("operator")
+        written = b"" if operator is None else self._syntax.text(operator)
+        if kind == "unary_expression" and written == b"-":
+            argument = self.value(_given(node.child_by_field_name("argument")))
+            return _combined(b"-", Value(0), argument)
+        if kind != "binary_expression":
             raise UnknownError
-        return self.value(_given(node.child_by_field_name("value"))).to(*known[kind])
-
-    def _unary(self, node: Node) -> Value:
-        operator = self._syntax.text(_given(node.child_by_field_name("operator")))
-        given = self.value(_given(node.child_by_field_name("argument"))).promoted()
-        if operator == b"!":
-            return Value(int(not given.number))
-        made = {b"-": -given.number, b"+": given.number, b"~": ~given.number}.get(operator)
-        if made is None:
-            raise UnknownError
-        return _fitting(made, given)
-
-    def _binary(self, node: Node) -> Value:
-        operator = self._syntax.text(_given(node.child_by_field_name("operator")))
-        left = self.value(_given(node.child_by_field_name("left")))
-        if operator in (b"&&", b"||"):
-            if bool(left.number) == (operator == b"||"):
-                return Value(int(bool(left.number)))
-            right = self.value(_given(node.child_by_field_name("right")))
-            return Value(int(bool(right.number)))
-        right = self.value(_given(node.child_by_field_name("right")))
-        return _combined(operator, left, right)
+        left, right = (_given(node.child_by_field_name(one)) for one in ("left", "right"))
+        return _combined(written, self.value(left), self.value(right))
 
     def _changed(self, node: Node) -> Value:
-        field = "argument" if node.type == "update_expression" else "left"
-        name = _given(node.child_by_field_name(field))
-        own = self._own.values if self._own is not None else {}
-        key = self._syntax.text(name)
-        if name.type != "identifier" or key not in own:
+        is_step = node.type == "update_expression"
+        name = _given(node.child_by_field_name("argument" if is_step else "left"))
+        if name.type != "identifier" or self._syntax.text(name) != self._name:
             raise UnknownError
-        before = own[key]
-        operator = _given(node.child_by_field_name("operator"))
+        operator, before = _given(node.child_by_field_name("operator")), self.own
         written = self._syntax.text(operator)
-        if node.type == "update_expression":
-            made = _combined(written[:1], before, Value(1))
-        else:
-            right = self.value(_given(node.child_by_field_name("right")))
-            made = right if written == b"=" else _combined(written[:-1], own[key], right)
-        own[key] = made.to(before.is_signed, before.bits)
-        is_postfix = node.type == "update_expression" and operator.start_byte > name.start_byte
-        return before if is_postfix else own[key]
+        made = Value(1) if is_step else self.value(_given(node.child_by_field_name("right")))
+        if written != b"=":
+            made = _combined(written[:1], before, made)
+        self.own = made.to(before.is_signed, before.bits)
+        return before if is_step and operator.start_byte > name.start_byte else self.own
 
 
 def _combined(operator: bytes, left: Value, right: Value) -> Value:
     left, right = _together(left, right)
     one, other = left.number, right.number
-    if operator in (b"/", b"%"):
-        if other == 0:
-            raise UndefinedError
-        quotient = abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
-        return _fitting(quotient if operator == b"/" else one - quotient * other, left)
     compared = {
         b"<": one < other,
         b">": one > other,
@@ -200,38 +133,29 @@ def _combined(operator: bytes, left: Value, right: Value) -> Value:
         b"-": one - other,
         b"*": one * other,
         b"&": one & other,
-        b"|": one | other,
-        b"^": one ^ other,
     }
+    if operator == b"%" and other:
+        made[operator] = abs(one) % abs(other) * (-1 if one < 0 else 1)
     if operator not in made:
         raise UnknownError
-    return _fitting(made[operator], left)
+    number, limit = made[operator], 1 << (left.bits - 1)
+    if left.is_signed and not -limit <= number < limit:
+        raise UnknownError
+    return Value(number).to(left.is_signed, left.bits)
 
 
 def _together(left: Value, right: Value) -> tuple[Value, Value]:
     """Both as the type that C combines them in."""
-    left, right = left.promoted(), right.promoted()
-    bits = max(left.bits, right.bits)
-    wider = [one for one in (left, right) if one.bits == bits]
-    is_signed = all(one.is_signed for one in wider)
+    bits = max(left.bits, right.bits, 32)
+    is_signed = all(one.is_signed or one.bits < bits for one in (left, right))
     return left.to(is_signed, bits), right.to(is_signed, bits)
-
-
-def _fitting(number: int, like: Value) -> Value:
-    if like.is_signed and not -(1 << (like.bits - 1)) <= number < 1 << (like.bits - 1):
-        raise UndefinedError
-    return Value(number, like.is_signed, like.bits).to(like.is_signed, like.bits)
 
 
 def _literal(text: bytes) -> Value:
     found = _LITERAL.fullmatch(text)
-    if found is None:
+    if found is None or int(found[1], 0) >= 1 << 31:
         raise UnknownError
-    number = int(found[1], 0)
-    is_signed, bits = not (found[2] or found[4]), 64 if found[3] else 32
-    if number >= 1 << 31:
-        raise UnknownError
-    return Value(number, is_signed, bits)
+    return Value(int(found[1], 0), not (found[2] or found[4]), 64 if found[3] else 32)
 
 
 def _given(node: Node | None) -> Node:

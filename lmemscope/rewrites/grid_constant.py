@@ -6,7 +6,7 @@ copy per thread (sm_70 and newer). Every declaration of the kernel changes, in i
 Safe if only members are read: a parameter that is modified does not compile as const. Unsafe if a
 function gets it, a member function is called, a reference binds to a part of it, an array in it
 decays to a pointer, or classes have non-const operators: there may be a const overload, or a cast.
-Declined if one is in sight. Reads at addresses that differ between lanes go through the L1 cache.
+Reads at addresses that differ between lanes go through the L1 cache.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.const_overloads import function_overload, member_overloads
 from lmemscope.rewrites.reaching import same_object
 from lmemscope.rewrites.value_uses import takes_value
 from lmemscope.rewrites.written import (
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ROOT = re.compile(r"[A-Za-z_]\w*")
-_CALLED = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*\(")
 _REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
@@ -93,7 +91,6 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
             f"the kernel's text near line {line.start_point.row + 1} is in a form that is not read"
         )
     _check(target, body, name)
-    _check_overloads(target, kernel, given[position], name)
     edits: list[Edit] = []
     own = target.syntax.function_name(kernel)
     for place in _places(target, own):
@@ -246,30 +243,6 @@ def _check(target: Target, body: Node, name: bytes) -> None:
             raise DeclinedError(f"a cast on line {line} may take const away")
         if _is_address(use, target) and any(True for _ in around(use, "gnu_asm_expression")):
             raise DeclinedError(f"inline assembly gets the parameter's address on line {line}")
-
-
-def _check_overloads(target: Target, kernel: Node, parameter: Node, name: bytes) -> None:
-    """That nothing in sight does something else for a parameter that is const.
-
-    Raises:
-        DeclinedError: a member of its class, or a function that gets it, is there for both.
-    """
-    kind = parameter.child_by_field_name("type")
-    words = _ROOT.findall(target.syntax.text(kind).decode(errors="replace")) if kind else []
-    if not words or not _is_shared(target, kernel, name):
-        return
-    if any(target.syntax.text(one) == b"const" for one in parameter.children):
-        return  # It is const already.
-    body = kernel.child_by_field_name("body")
-    text = target.syntax.text(body).decode(errors="replace") if body is not None else ""
-    called = frozenset(_CALLED.findall(text))
-    found = [*member_overloads(target, words[-1])]
-    if (free := function_overload(target, words[-1], called)) is not None:
-        found.append(free)
-    for one in found:
-        raise DeclinedError(
-            f"`{one.name}` has an overload for what is const, {one.where}, which would be called"
-        )
 
 
 def _is_address(use: Node, target: Target) -> bool:

@@ -17,7 +17,7 @@ from lmemscope.model import Cause, Declined, Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, declined_by
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, array_of, shared
 from lmemscope.rewrites.numba_carried import changing_types
-from lmemscope.rewrites.numba_ways import constant_parameter, global_memory
+from lmemscope.rewrites.numba_ways import constant_parameter
 from lmemscope.sources.python_places import PythonText
 
 _INDEXED: frozenset[Cause] = frozenset(
@@ -38,7 +38,6 @@ def proposals(target: NumbaTarget) -> tuple[tuple[Rewriting, ...], tuple[Decline
         "unroll": _unrolled,
         "constant-parameter": constant_parameter,
         "shared-memory": shared,
-        "global-memory": global_memory,
     }
     for name, way in ways.items():
         try:

@@ -1,7 +1,7 @@
-"""The launches of a Numba kernel that its file shows: what they pass, and one argument more.
+"""The launches of a Numba kernel that its file shows, and what they pass.
 
-A name is the kernel only where nothing else of the file is called so, and ``numba.cuda`` only where
-the module imports it: parameters, local variables and other imports may hide them.
+A name is the kernel only where nothing else of the file is called so: parameters, local variables
+and other imports may hide it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, configuration
 from lmemscope.sources.python_places import PythonText, assigned
 
-_PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Load)
-"""What may be evaluated twice."""
-_BRANCHES = (ast.If, ast.Try)
 _ARRAY = re.compile(r"\w+\[([:, 1]+)\]")
 _NUMBER = re.compile(r"u?int\d*|u?intp|float\d+|bool(?:ean|_)?")
 _ARRAY_HEAD = 5
@@ -256,187 +252,3 @@ def ptx_numbers(
         at += 1 if shape is None else _ARRAY_HEAD + 2 * (shape[1].count(",") + 1)
     kernels = sorted({hit.facts.name for hit in target.hits})
     return tuple((one, f"{one}_param_{at}", number) for one in kernels for at, number in found)
-
-
-def in_signature(target: NumbaTarget, function: ast.FunctionDef, kind: bytes) -> Iterator[Edit]:
-    """One more type in the decorator's signature, where it has one.
-
-    Raises:
-        DeclinedError: it has several, or one that is no text.
-    """
-    (decorator,) = function.decorator_list
-    given = decorator.args if isinstance(decorator, ast.Call) else []
-    if not given:
-        return
-    written = target.text.source(given[0])
-    is_text = isinstance(given[0], ast.Constant) and isinstance(given[0].value, str)
-    closing = written.rfind(b")")
-    if len(given) > 1 or not is_text or closing < 0 or written[closing - 1 : closing] == b"(":
-        raise DeclinedError("its signature is no text of one")
-    at = target.text.start(given[0]) + closing
-    yield Edit(target.path, at, at, b", " + kind)
-
-
-def check_module(array: NumbaArray, text: PythonText) -> None:
-    """Whether launches know ``numba.cuda`` as the kernel does.
-
-    Raises:
-        DeclinedError: its name may be something else where they are.
-    """
-    name = array.module.partition(".")[0]
-    imported = 0
-    for node in ast.walk(text.tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        source = "numba" if isinstance(node, ast.Import) else node.module or ""
-        for alias in node.names:
-            known_as = alias.asname or alias.name.partition(".")[0]
-            origin = alias.name if isinstance(node, ast.Import) else source
-            if known_as == name and origin.partition(".")[0] == "numba" and is_at_top(node, text):
-                imported += 1
-    if not imported or text.bindings[name] != imported:
-        raise DeclinedError(f"{name} may be something else where it is launched")
-
-
-def is_at_top(node: ast.AST, text: PythonText) -> bool:
-    """Whether a statement is of the module itself, under no more than a condition."""
-    node = text.parents[node]
-    while isinstance(node, (*_BRANCHES, ast.ExceptHandler)):
-        node = text.parents[node]
-    return isinstance(node, ast.Module)
-
-
-def one_more(
-    call: ast.Call, shape: Sequence[str], dtype: str, target: NumbaTarget, array: NumbaArray
-) -> Edit:
-    """An array with a column for each thread as a launch's last argument.
-
-    Args:
-        call: the launch.
-        shape: extents of a thread's array.
-        dtype: NumPy's name of its type.
-        target, array: the array it stands for.
-
-    Raises:
-        DeclinedError: how many threads there are is not to be told again.
-    """
-    text = target.text
-    assert isinstance(call.func, ast.Subscript)
-    kernel = call.func.value
-    assert isinstance(kernel, ast.Name)
-    configured = configuration(kernel, text)
-    if len(configured) > 2 and text.integer(configured[2]) != 0:
-        # What a pool frees is another's while the stream still runs.
-        raise DeclinedError(f"line {call.lineno} launches in a stream, which outlives the array")
-    held = [node for one in call.args for node in ast.walk(one)]
-    if any(isinstance(node, ast.NamedExpr) for node in held):
-        raise DeclinedError(f"line {call.lineno} gives a name a value in the launch")
-    sizes = [_size(one, call, text) for one in configured[:2]]
-    if any(
-        isinstance(node, ast.Call)
-        or (isinstance(node, ast.Attribute) and _is_computed(node.attr, text))
-        for node in held
-    ):
-        changed = [one for size in sizes for one in ast.walk(size) if _may_change(one, text)]
-        if changed:
-            raise DeclinedError(f"line {call.lineno} calls a function that may change its grid")
-    threads = " * ".join(
-        f"({ast.unparse(one)})" if isinstance(one, ast.BinOp) else ast.unparse(one) for one in sizes
-    )
-    made = f'{array.module}.device_array(({", ".join(shape)}, {threads}), "{dtype}")'
-    at = text.behind(call.args[-1], text.end(call) - 1)
-    return Edit(target.path, at, at, b", " + made.encode())
-
-
-def _size(given: ast.expr, call: ast.Call, text: PythonText) -> ast.expr:
-    """The number of blocks of a grid, or of threads of a block, of one dimension."""
-    line = f"line {call.lineno}"
-    while isinstance(given, ast.Tuple):
-        if not given.elts or any(text.integer(one) != 1 for one in given.elts[1:]):
-            raise DeclinedError(f"{line} launches more than one dimension")
-        given = given.elts[0]
-    for node in ast.walk(given):
-        if not isinstance(node, _PLAIN):
-            raise DeclinedError(f"{line} computes its grid in the launch")
-        if isinstance(node, ast.Attribute) and not _is_plain(node, text):
-            raise DeclinedError(f"{line} takes {ast.unparse(node)}, which may be computed")
-        if isinstance(node, ast.Name) and _may_be_tuple(node.id, text):
-            raise DeclinedError(f"{line} takes {node.id}, which may be a tuple")
-    return given
-
-
-def _may_change(node: ast.AST, text: PythonText) -> bool:
-    """Whether a function that is called may give part of an expression another value."""
-    if not isinstance(node, ast.Name):
-        return isinstance(node, ast.Attribute)
-    return any(
-        isinstance(one, ast.Global | ast.Nonlocal) and node.id in one.names
-        for one in ast.walk(text.tree)
-    )
-
-
-def _is_plain(node: ast.Attribute, text: PythonText) -> bool:
-    """Whether an attribute is a number that a method of the file sets, and no property."""
-    values = [
-        value
-        for one in ast.walk(text.tree)
-        if isinstance(one, ast.Assign | ast.AnnAssign)
-        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
-        if isinstance(target, ast.Attribute) and target.attr == node.attr
-        for value in [one.value]
-    ]
-    is_set = bool(values) and not any(value is None or _is_odd(value, text) for value in values)
-    return is_set and not _is_computed(node.attr, text)
-
-
-def _is_computed(name: str, text: PythonText) -> bool:
-    """Whether a class of the file has a method or a variable of a name: a property may be one."""
-    return any(
-        (isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == name)
-        or any(bound == name for bound, _ in assigned(one))
-        for owner in ast.walk(text.tree)
-        if isinstance(owner, ast.ClassDef)
-        for one in owner.body
-    )
-
-
-def _may_be_tuple(name: str, text: PythonText) -> bool:
-    """Whether the text gives a name what may be no plain number, as far as that shows.
-
-    What a parameter is given, or a name of another module, is for the promise to say.
-    """
-    pending, seen = [name], set[str]()
-    while pending:
-        own = pending.pop()
-        if own in seen:
-            continue
-        seen.add(own)
-        for node in ast.walk(text.tree):
-            for bound, value in assigned(node):
-                if bound != own:
-                    continue
-                if value is None or _is_odd(value, text):
-                    return True
-                pending += [value.id] if isinstance(value, ast.Name) else []
-    return False
-
-
-def _is_odd(value: ast.expr, text: PythonText) -> bool:
-    """Whether a value may be something else than one of Python's integers: tuples, what NumPy's
-    arrays hold, and its numbers, which overflow."""
-    if isinstance(value, ast.BinOp):
-        return _is_odd(value.left, text) or _is_odd(value.right, text)
-    if isinstance(value, ast.UnaryOp):
-        return _is_odd(value.operand, text)
-    if isinstance(value, ast.Call):
-        called = ast.unparse(value.func).rpartition(".")[2]
-        is_plain = called in ("int", "len", "ceil")
-        return not is_plain and (
-            called not in ("min", "max") or any(_is_odd(one, text) for one in value.args)
-        )
-    if isinstance(value, ast.Subscript):
-        is_extent = ast.unparse(value.value).endswith(".shape")
-        return not is_extent or text.integer(value.slice) is None
-    if isinstance(value, ast.Attribute):
-        return value.attr != "size"
-    return not isinstance(value, ast.Name) and text.integer(value) is None

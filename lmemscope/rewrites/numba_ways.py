@@ -1,41 +1,29 @@
-"""Ways out of a Numba kernel's local array that change its launches, too (docs/questions).
+"""``constant-parameter``: the number that all launches of a Numba kernel pass is told the kernel.
 
-``constant-parameter``: where all launches of the file pass one number for a parameter, the kernel
-is told that number, and indices that are made of it may be constants. ``global-memory``: the host
-allocates an array with a column for each thread, which launches pass as one more argument. Both
-promise that nobody else launches the kernel in the old way.
+Indices that are made of it may then be constants. The promise is that nobody else launches the
+kernel with another number.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.numba_arrays import (
     NumbaArray,
     NumbaTarget,
-    check_uses,
-    columns,
 )
 from lmemscope.rewrites.numba_launches import (
     as_typed,
-    check_module,
     check_number,
-    in_signature,
-    is_at_top,
     launches,
-    one_more,
     parameters,
     passed_number,
     ptx_numbers,
 )
 from lmemscope.sources.python_places import PythonText
-
-_NUMBERS = re.compile(r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|complex(?:64|128))")
-"""Types that Numba's signatures and NumPy's dtypes have by one name."""
 
 
 def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
@@ -99,56 +87,6 @@ def _shortened(target: NumbaTarget, array: NumbaArray, told: dict[str, int]) -> 
         ):
             yield Edit(target.path, text.start(extent), text.end(extent), b"%d" % number)
             return
-
-
-def global_memory(target: NumbaTarget, array: NumbaArray) -> Rewriting:
-    """An array of the host's with a column for each thread, passed by each launch.
-
-    Raises:
-        DeclinedError: a use needs more than a column, or a launch cannot be edited.
-    """
-    text, function = target.text, array.function
-    if not is_at_top(function, text):
-        raise DeclinedError("the kernel is made in a function or class, not by its module")
-    check_module(array, text)
-    check_uses(target, array)
-    owner, _, last = array.dtype.decode().rpartition(".")
-    dtype = last.strip("\"'")
-    if _NUMBERS.fullmatch(dtype) is None or not _is_of_types(owner, text):
-        raise DeclinedError(f"{array.dtype.decode()} is no type that launches can name")
-    is_word = last == dtype
-    if not owner and is_word and not 0 < text.bindings[dtype] == _imports(dtype, text):
-        raise DeclinedError(f"{dtype} may be another type there")
-    _check_grid(function)
-    if any(text.integer(one) is None for one in array.extents):
-        raise DeclinedError("its shape is no number that launches know")
-    # As written: of a module's variable another module may be in charge.
-    extents = [ast.unparse(one) for one in array.extents]
-    name = (target.name or "").encode()
-    store, lane = name + b"_work", name + b"_lane"
-    for taken in {store, lane} & text.words:
-        raise DeclinedError(f"the name {taken.decode()} is taken")
-    made = [b"%s = %s.grid(1)" % (lane, array.module.encode())]
-    edits = [*columns(target, array, store, lane, made)]
-    kind = f"{dtype}[{', '.join(':' for _ in extents)}, ::1]"
-    edits += in_signature(target, function, kind.encode())
-    parameters(function)
-    end = text.parameters_end(function.args.args[-1])
-    edits.append(Edit(target.path, end, end, b", " + store, adds=(target.kernel, kind)))
-    size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
-    calls = launches(target, array)
-    if not calls:
-        raise DeclinedError("its launches, which would pass one more array, are in other files")
-    edits += (one_more(call, extents, dtype, target, array) for call in calls)
-    return Rewriting(
-        "global-memory",
-        "unsafe",
-        tuple(sorted(edits)),
-        f"`{target.name}` in global memory, {count(size, 'byte')} for each thread, which launches "
-        "pass",
-        f"launches elsewhere pass a `{dtype}` array of ({', '.join(extents)}, threads) as the last "
-        "argument, and grids and blocks are numbers, not tuples",
-    )
 
 
 def _is_below(use: ast.Name, name: str, array: NumbaArray, text: PythonText) -> bool:
@@ -219,48 +157,4 @@ def _is_docstring(statement: ast.stmt) -> bool:
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
-    )
-
-
-def _check_grid(function: ast.FunctionDef) -> None:
-    """Refuse a kernel of more than one dimension: `grid(1)` is no number of a thread then."""
-    for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr in ("y", "z")
-            and ast.unparse(node.value).endswith(("Idx", "Dim"))
-        ):
-            raise DeclinedError(f"line {node.lineno} speaks of another dimension than x")
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).endswith(("grid", "gridsize"))
-            and any(not (isinstance(a, ast.Constant) and a.value == 1) for a in node.args)
-        ):
-            raise DeclinedError(f"line {node.lineno} takes a grid of several dimensions")
-
-
-def _is_of_types(owner: str, text: PythonText) -> bool:
-    """Whether what stands before a type's name is Numba or NumPy, or nothing does."""
-    root = owner.partition(".")[0]
-    if not root:
-        return True
-    origins = [
-        alias.name if isinstance(node, ast.Import) else node.module or ""
-        for node in ast.walk(text.tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if (alias.asname or alias.name.partition(".")[0]) == root
-    ]
-    known = {one.partition(".")[0] for one in origins} <= {"numba", "numpy"}
-    return known and 0 < len(origins) == text.bindings[root]
-
-
-def _imports(name: str, text: PythonText) -> int:
-    """How often a file imports something of Numba's or NumPy's by its own name."""
-    return sum(
-        alias.name == name and alias.asname in (None, name)
-        for node in ast.walk(text.tree)
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").partition(".")[0] in ("numba", "numpy")
-        for alias in node.names
     )

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import elements, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.calls import is_alone
 from lmemscope.rewrites.loops import (
     LOOPS,
     PRAGMA,
@@ -30,7 +29,7 @@ from lmemscope.rewrites.loops import (
     unroll_edit,
 )
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, known_arrays
-from lmemscope.rewrites.purity import is_pure
+from lmemscope.rewrites.purity import is_pure, is_pure_call
 from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
@@ -190,17 +189,19 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     inner = number_at(loop.counter, loop.update, syntax)
     if inner is None or inner.name != counter.name:
         raise DeclinedError(f"line {line}: `{name}` means several things")
-    loop = loop if loop.last or loop.owns else _with_tail(loop, target)
+    loop = loop if loop.owns else _with_tail(loop, target)
     region = (loop.loop, *loop.tail)
     words = words_of(syntax.text(one) for one in region)
     meanings = target.meanings
     if meanings.has_effects(words, calls=False) or _LEAVING.search(meanings.definitions(words)):
         raise DeclinedError(f"line {line}: a macro may change something")
-    if not all(is_alone(one, target) for one in region):
-        raise DeclinedError(f"line {line} may wait for other threads, or ask them something")
+    calls = (node for one in region for node in walk(one) if node.type == "call_expression")
+    if not all(is_pure_call(one, target) for one in calls):
+        raise DeclinedError(f"line {line} calls what may do more than compute")
     if words & NAMES:
         raise DeclinedError(f"line {line}: names of the new loop are taken")
-    _check_questions(loop, target, line)
+    if not all(is_pure(one, target) for one in loop.conditions):
+        raise DeclinedError(f"line {line} asks something with an effect")
     start = region[0].start_byte
     first = region[0]
     in_block = first.parent is not None and first.parent.type in BLOCKS
@@ -215,44 +216,6 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     if start != region[0].start_byte:
         text = syntax.indent(loop.loop) + text
     return _Insertion(loop, counter, target.edit(start, region[-1].end_byte, text))
-
-
-def _check_questions(loop: Stepped, target: Target, line: int) -> None:
-    """That asking less often, or once more, is no difference."""
-    if loop.bound is not None and loop.last and not is_pure(loop.bound, target):
-        raise DeclinedError(f"line {line} asks something with an effect")
-    if all(is_pure(one, target) for one in loop.conditions):
-        return
-    # Where the index has come to the array's end the bound has to answer for itself.
-    stops = loop.bound is not None and _stops_at_end(loop.bound, loop, target)
-    if not stops or not any(_is_certain(one) for one in loop.tail):
-        raise DeclinedError(f"line {line} asks a function that may have an effect")
-    if not all(_is_call(one) for one in loop.conditions):
-        raise DeclinedError(f"line {line} asks something with an effect")
-
-
-def _is_call(condition: Node) -> bool:
-    """Whether calls are all that may have an effect in an expression."""
-    return not any(
-        one.type in ("assignment_expression", "update_expression") for one in walk(condition)
-    )
-
-
-def _stops_at_end(bound: Node, loop: Stepped, target: Target) -> bool:
-    """Whether what is asked first is no longer so at the array's first place."""
-    first = bound
-    while first.type == "binary_expression" and (
-        target.syntax.text(first.child_by_field_name("operator") or first) == b"&&"
-    ):
-        first = first.child_by_field_name("left") or first
-    text = target.syntax.text(first).replace(b" ", b"").strip(b"()")
-    name = re.escape(loop.counter)
-    if loop.step > 0:
-        return False
-    ends = {one for one in (_ending(part, loop, target) for part in loop.tail) if one is not None}
-    if ends == {0}:
-        return re.fullmatch(name + rb"(?:>0|>=1|!=0)?", text) is not None
-    return ends == {1} and re.fullmatch(name + rb"(?:>=0|>-1|!=-1)", text) is not None
 
 
 def _ending(statement: Node, loop: Stepped, target: Target) -> int | None:

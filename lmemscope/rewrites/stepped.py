@@ -6,7 +6,7 @@ Insertion moves elements and leaves a gap behind them::
     a[j] = v;
 
 Such a loop is read into its parts, whatever way it is spelled: what it asks before a step, what a
-step does, and what is done once where it ends.
+step does, and what is done once behind it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ class Stepped:
         asked: what the body asks beside that, or None.
         body: statements of a step, in order; the step is among them, but for a ``for``.
         update: the step.
-        last: what is done once where the body's question is answered with no, before the break.
         tail: what is done behind the loop.
     """
 
@@ -83,7 +82,6 @@ class Stepped:
     asked: Asked | None
     body: tuple[Node, ...]
     update: Node
-    last: tuple[Node, ...]
     tail: tuple[Node, ...]
 
     @property
@@ -91,11 +89,6 @@ class Stepped:
         """The expressions that are asked, in order."""
         asked = None if self.asked is None else self.asked.node
         return tuple(one for one in (self.bound, asked) if one is not None)
-
-    @property
-    def ending(self) -> tuple[Node, ...]:
-        """What is done once at the end, in or behind the loop."""
-        return self.last or self.tail
 
     @property
     def is_in_head(self) -> bool:
@@ -128,7 +121,7 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
     made = _parted(statements)
     if made is None:
         return None
-    asked, moves, last = made
+    asked, moves = made
     step = None if head is None else step_of(head, syntax)
     update = head
     if head is None:
@@ -146,7 +139,7 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
     counter, by = step
     if not moves:
         return None
-    parts = [*moves, *last, *([asked.node] if asked is not None else [])]
+    parts = [*moves, *([asked.node] if asked is not None else [])]
     bound = _bound(loop)
     parts += [bound] if bound is not None else []
     for node in (one for part in parts for one in walk(part)):
@@ -165,7 +158,6 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
         asked,
         moves,
         update,
-        last,
         (),
     )
 
@@ -214,37 +206,22 @@ def distance(index: Node, counter: bytes, syntax: Syntax) -> int | None:
     return inner + sign * int(text) if text == b"0" or text[:1] != b"0" else None
 
 
-def _parted(
-    statements: tuple[Node, ...],
-) -> tuple[Asked | None, tuple[Node, ...], tuple[Node, ...]] | None:
-    """What a body asks, does in a step, and does before it breaks off."""
+def _parted(statements: tuple[Node, ...]) -> tuple[Asked | None, tuple[Node, ...]] | None:
+    """What a body asks before it goes on, and does in a step."""
     if any(one.type not in _SIMPLE for one in statements):
         return None
     breaks = [n for one in statements for n in walk(one) if n.type == "break_statement"]
-    plain = tuple(one for one in statements if one.type != "comment")
     if not breaks:
-        return None, statements, ()
-    first = plain[0]
-    if len(breaks) != 1 or first.type != "if_statement":
-        return None
-    clause = first.child_by_field_name("condition")
+        return None, statements
+    first = next(one for one in statements if one.type != "comment")
+    parts = [first.child_by_field_name(one) for one in ("condition", "consequence", "alternative")]
+    clause, then, other = parts
     asked = None if clause is None else clause.child_by_field_name("value")
-    then, other = (first.child_by_field_name(one) for one in ("consequence", "alternative"))
-    other = other.named_child(other.named_child_count - 1) if other is not None else None
-    if asked is None or then is None or asked.type == "declaration":
+    if asked is None or then is None or asked.type == "declaration" or other is not None:
         return None
-    rest = statements[statements.index(first) + 1 :]
-    is_then = then.start_byte <= breaks[0].start_byte < then.end_byte
-    leaving, staying = (then, other) if is_then else (other, then)
-    if leaving is None:
+    if [one for one in _statements(then) if one.type != "comment"] != breaks:
         return None
-    ended = [one for one in _statements(leaving) if one.type != "comment"]
-    if not ended or ended[-1] != breaks[0]:
-        return None
-    made = (*(_statements(staying) if staying is not None else ()), *rest)
-    if any(one.type not in (*_SIMPLE, "break_statement") for one in ended):
-        return None
-    return Asked(asked, is_then), made, tuple(ended[:-1])
+    return Asked(asked, is_negated=True), statements[statements.index(first) + 1 :]
 
 
 def _bound(loop: Node) -> Node | None:

@@ -68,7 +68,7 @@ class _Writer:
         self._low, self._high = min(certain), max(certain)
         if self._extent.number is not None and self._extent.number <= self._high - self._low:
             raise DeclinedError(f"line {self._line} steps further than the array is long")
-        ends = {self._offset(one) for one in self._subscripts(loop.ending)}
+        ends = {self._offset(one) for one in self._subscripts(loop.tail)}
         if len(ends) > 1 or not all(self._low <= one <= self._high for one in ends):
             raise DeclinedError(f"line {self._line} ends in a way that is not rewritten")
         self._ending = next(iter(ends), None)
@@ -94,11 +94,11 @@ class _Writer:
         step = self._pieces(loop.body, self._in_turn)
         if loop.is_in_head:
             step.append(self._syntax.text(loop.update) + b";")
-        ending = self._pieces(loop.ending, self._in_turn)
+        ending = self._pieces(loop.tail, self._in_turn)
         if ending:
             lines += [two + b"if (%s) {" % _OPEN, three + b"if (%s) {" % _ON]
             lines += [four + piece for piece in step]
-            lines.append(three + b"} else " + self._guard() + b"{")
+            lines.append(three + b"} else {")
             lines += [four + piece for piece in ending]
             lines += [three + b"}", two + b"}"]
         else:
@@ -109,10 +109,8 @@ class _Writer:
             begins = b"%s == %s" % (_FIRST, edge.text())
             is_next = position == 0 and self._has_far
             reached = b"%s || %s" % (_OPEN, begins) if is_next else begins
-            if self._guard():
-                reached = b"(%s) && (%s)" % (reached, self._bound())
             lines.append(one + b"if (" + reached + b") {")
-            lines += [two + piece for piece in self._pieces(loop.ending, self._at(edge))]
+            lines += [two + piece for piece in self._pieces(loop.tail, self._at(edge))]
             lines.append(one + b"}")
         lines.append(outer + b"}")
         return self._end.join(lines)
@@ -150,18 +148,6 @@ class _Writer:
             for n in range(1, self._high - self._ending + 1)
         ]
         yield from (*below, *above) if self._loop.step < 0 else (*above, *below)
-
-    def _guard(self) -> bytes:
-        """What the end asks first: where the head's bound fails, what the body ends with is not
-        done."""
-        loop = self._loop
-        if not loop.last or loop.bound is None:
-            return b""
-        return b"if (" + self._with(loop.bound, self._in_turn) + b") "
-
-    def _bound(self) -> bytes:
-        assert self._loop.bound is not None
-        return self._syntax.text(self._loop.bound)
 
     def _condition(self) -> bytes:
         loop, parts = self._loop, []

@@ -174,11 +174,6 @@ def _is_number(name: Node) -> bool:
     return kind is not None and kind.type in PLAIN_TYPES
 
 
-def names_in(node: Node, target: Target) -> frozenset[bytes]:
-    """Variables that an expression has, members' names aside."""
-    return frozenset(target.syntax.text(one) for one in walk(node) if one.type == "identifier")
-
-
 def kernels(target: Target, of: Iterable[KernelFacts] | None = None) -> tuple[Node, ...] | None:
     """Definitions of kernels; None where one is not in the file.
 

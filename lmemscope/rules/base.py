@@ -264,13 +264,11 @@ class Offer(Struct, frozen=True):
             do; None where none was asked.
         nearest: the name of that rewrite, where the facts say that it would help and nothing rules
             it out: its text alone is in the way.
-        ruled_out: names of rewrites that would be wrong, or cannot be, whoever writes them.
     """
 
     advice: tuple[Advice, ...] = ()
     reason: str | None = None
     nearest: str | None = None
-    ruled_out: frozenset[str] = frozenset()
 
 
 NO_OFFER = Offer()

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.declared import NO_TYPES
 from lmemscope.rules.scopes import Declaration, declarations_of, heads_between, rest_of_scope
 from lmemscope.rules.unchanged import may_change
 
@@ -31,8 +30,6 @@ _GIVEN = re.compile(r"\s*(?P<sign>=(?!=)|[({])")
 _BEHIND = re.compile(r"\s*[;,]")
 _TYPE = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*(?:<[^<>]*>)?)$")
 _LONGEST_VALUE = 2000
-_OF_TYPES = frozenset("class struct typename using typedef enum union".split())
-"""Words that stand before the name of a type."""
 _CONSTANT = re.compile(r"\b(?:const|constexpr)\b")
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
@@ -134,24 +131,6 @@ def _end_of(code: str, at: int) -> int | None:
         if not depth and char in ",;)]}":
             return index
         depth += (char in "([{") - (char in ")]}")
-    return None
-
-
-def kind_of(name: str, sources: SourceText, place: SourceLocation) -> str | None:
-    """The type that the nearest declaration above a line, or on it, gives a variable: ``int``.
-
-    The last word of it; None of pointers, and where no declaration is in sight.
-    """
-    declared = re.compile(
-        rf"(?:^|[\s(,;{{<])(?P<type>[A-Za-z_]\w*)[\s&]+(?:[\w\s=.+*-]+,\s*)?(?<![\w*]){name}\s*"
-        r"(?:=(?!=)|[,)>;\[:]|$)"
-    )
-    for number in range(place.line, 0, -1):
-        text = sources.line(place.file, number)
-        is_seen = name in text and not text.lstrip().startswith("#")
-        found = declared.search(text) if is_seen else None
-        if found is not None and found["type"] not in NO_TYPES:
-            return found["type"] if found["type"] not in _OF_TYPES else None
     return None
 
 

@@ -11,15 +11,10 @@ from lmemscope.rules.remembered import Remembered
 
 _REACH = 1500
 """Lines above a line on which the beginning of its function is looked for."""
-_SAYS_HOST = re.compile(r"#\s*define\s+(?P<name>\w+)\b.*\b__host__\b")
 _NO_FUNCTION = re.compile(
     r"\s*(?:(?:else\s+)?(?:if|for|while|switch|catch)\b|else\s*$|do\s*$|try\s*$|$"
     r"|(?:namespace|struct|class|union|enum|extern)\b[^()]*$)"
 )
-
-
-_EMPTIED = re.compile(r"^\s*#\s*define\s+__(?:device|global)__\s*(?:$|//|/\*)")
-"""What lets a compiler that is not CUDA's read code of the device."""
 
 
 _TEMPLATE = re.compile(r"\btemplate\s*<")
@@ -72,33 +67,6 @@ def function_head(sources: SourceText, place: SourceLocation) -> Head | None:
         if head.is_function:
             found = head
     return found
-
-
-def is_for_host(sources: SourceText, place: SourceLocation) -> bool:
-    """Whether the host's compiler sees a line too, or may, for a macro stands where it is said."""
-    head = function_head(sources, place)
-    if head is None:
-        return False
-    words = set(re.findall(r"\w+", head.text))
-    if says_host(sources, place) or not words & {"__device__", "__global__"}:
-        return True
-    # A source of its own is CUDA's; a header may be read without it, where the words mean nothing.
-    if place.file.endswith(".cu"):
-        return False
-    files = (place.file, *sources.quoted(place.file, searched=True))
-    return any(sources.matching(file, _EMPTIED) for file in files)
-
-
-def says_host(sources: SourceText, place: SourceLocation) -> bool:
-    """Whether a line's function says itself, or by a macro in sight, that it is the host's too."""
-    head = function_head(sources, place)
-    words = set(re.findall(r"\w+", head.text.partition("(")[0])) if head is not None else set()
-    if "__host__" in words or not words:
-        return "__host__" in words
-    main = sources.main or place.file
-    files = (place.file, main, *sources.quoted(main, searched=True))
-    said = (line for file in dict.fromkeys(files) for line in sources.matching(file, _SAYS_HOST))
-    return any(found["name"] in words for line in said for found in _SAYS_HOST.finditer(line))
 
 
 def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int, str]]:

@@ -26,8 +26,6 @@ When to leave it. When arguments are small: the path is never taken.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from lmemscope.model import Advice, LocalAccess, Severity, is_library
 from lmemscope.rules.base import Case, Offer, Rule, certain
 
@@ -49,38 +47,30 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
-    """To leave it first; then what rewrites propose, or functions without the slow path."""
+    """To leave it first; then functions without the slow path, and the promise."""
     is_float = is_float_path(case)
-    found = [
+    return (
         Advice(
             "Leave it if arguments are small: the slow path is then never taken, and costs only "
             "registers and code size."
         ),
-        *offer.advice,
-    ]
-    if "fast-math" in offer.ruled_out:
-        return (*found, _reduce(is_float))
-    is_offered = any(one.rewrite == "fast-math" for one in offer.advice)
-    found += _faster(is_float, is_offered=is_offered)
-    # Of double there is no fast function: what is proposed is the promise.
-    if not (is_offered and is_float is False):
-        found += _promise(case, is_float)
-    if offer.reason is not None:
-        found[-1] = replace(found[-1], text=f"{found[-1].text} {offer.reason}.")
-    return tuple(found)
+        Advice(
+            "For pi times something, `sinpi`, `cospi` or `sincospi` of that factor have no slow "
+            "path."
+        ),
+        *_faster(is_float),
+        *_promise(case, is_float),
+    )
 
 
-def _faster(is_float: bool | None, *, is_offered: bool) -> tuple[Advice, ...]:
-    """Functions of less accuracy, in words, where no proposal has them."""
-    if is_float and is_offered:
-        return ()
+def _faster(is_float: bool | None) -> tuple[Advice, ...]:
+    """Functions of less accuracy."""
     if is_float:
         return (
             Advice(
                 "Where reduced accuracy is enough, use __sinf and similar intrinsics in all such "
                 "calls of device code, or --use_fast_math for the whole file. Their absolute "
-                "error is 1e-6 within pi of zero, and grows with larger arguments.",
-                rewrite="fast-math",
+                "error is 1e-6 within pi of zero, and grows with larger arguments."
             ),
         )
     if is_float is False:
@@ -93,46 +83,27 @@ def _faster(is_float: bool | None, *, is_offered: bool) -> tuple[Advice, ...]:
     return ()
 
 
-def _reduce(is_float: bool | None) -> Advice:
-    """What is left of an angle that may be large: to reduce it where that is still exact."""
-    fast = ", __sinf and similar intrinsics, and --use_fast_math are" if is_float else " is"
-    return Advice(
-        "The argument may be large, judging by how it is computed: an assumption that it is "
-        f"small{fast} wrong for large ones. If it is a product of integers times 2 pi over "
-        "another integer, reduce the product exactly first: `(i * j) % n` for `i * j / n`; use "
-        "`2 * n` if the factor is pi.",
-        is_none=True,
-    )
-
-
-def small(is_float: bool | None) -> tuple[str, str]:
-    """The function and the number that a promise of small arguments is made with.
-
-    The slow path of floats begins at 105615, that of doubles at 2^31; the lower one where the type
-    is not known.
-    """
-    if is_float:
-        return "fabsf", "1e5f"
-    return "fabs", "2e9" if is_float is False else "1e5"
-
-
 def _promise(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
     """That arguments are small, where the compiler makes use of it.
 
-    It forgets the promise where it unrolls a loop by a part, and where it moves the call of an
-    argument that stays the same out of a loop. Loops of libraries, which call a user's function,
-    are nobody's to keep rolled.
+    The slow path of floats begins at 105615, that of doubles at 2^31; the lower one where the type
+    is not known. The compiler forgets the promise where it unrolls a loop by a part, and where it
+    moves the call of an argument that stays the same out of a loop. Loops of libraries, which call
+    a user's function, are nobody's to keep rolled.
     """
     if any(_is_called_by_library(access) for access in case.accesses):
         return ()
-    absolute, limit = small(is_float)
+    absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
+    if is_float is False:
+        limit = "2e9"
     return (
         Advice(
             f"If arguments are always below {limit.removesuffix('f')}, tell the compiler before "
             f"each statement with such a call: `__builtin_assume({absolute}(x) < {limit})`, in "
-            "device code only. Results for larger arguments are then wrong. It has no effect in a "
-            "partly unrolled loop (put `#pragma unroll 1` before it), nor inside a loop for an "
-            "argument that the loop does not change."
+            "device code only. Results for larger arguments are then wrong, as of angles that grow "
+            "with the problem: reduce integers exactly first, `(i * j) % n` for `i * j / n` turns. "
+            "It has no effect in a partly unrolled loop (put `#pragma unroll 1` before it), nor "
+            "inside a loop for an argument that the loop does not change."
         ),
     )
 

@@ -10,10 +10,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_BEHIND = re.compile(rb"#[^\r\n]*|\)")
-"""What may stand behind an expression beside blanks and commas."""
-_HEAD = re.compile(rb"#[^\r\n]*|\)|:|->")
-"""What ends a list of parameters, and what may follow it."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -49,30 +45,6 @@ class PythonText:
         if node.end_lineno is None or node.end_col_offset is None:
             raise ValueError("a node without an end")
         return self._starts[node.end_lineno - 1] + node.end_col_offset
-
-    def behind(self, last: ast.expr | ast.arg, closing: int) -> int:
-        """The byte behind the last of what parentheses hold, and behind those that are its own.
-
-        A syntax tree's node leaves out the parentheses around it: of ``f(a, (b))`` that of ``b``
-        ends in front of two.
-
-        Args:
-            last: in a call, or in a list of parameters.
-            closing: the byte at which the parentheses around all are closed.
-        """
-        end = self.end(last)
-        for found in _BEHIND.finditer(self.data, end, closing):
-            end = found.end() if found[0] == b")" else end
-        return end
-
-    def parameters_end(self, last: ast.arg) -> int:
-        """The byte behind the last parameter of a function's list."""
-        closing = end = self.end(last)
-        for found in _HEAD.finditer(self.data, end):
-            if found[0] in (b":", b"->"):
-                break
-            closing = found.start() if found[0] == b")" else closing
-        return self.behind(last, closing)
 
     def source(self, node: ast.expr | ast.stmt) -> bytes:
         """A node as written."""

@@ -27,7 +27,6 @@ from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import (
     Advice,
-    Applicability,
     Chosen,
     Cost,
     Declined,
@@ -282,26 +281,6 @@ def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(
     tried = replace(tried, rank=rank, fingerprint=finding.fingerprint)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     assert [one.text for one in found.units[0].kernels[0].findings[0].advice] == texts
-
-
-@pytest.mark.parametrize(("applicability", "kept"), [("unsafe", True), ("safe", False)])
-def test_what_is_as_accurate_is_told_beside_a_fix_that_is_not(
-    applicability: Applicability, kept: bool
-) -> None:
-    report = spills_once()
-    (unit,) = report.units
-    (kernel,) = unit.kernels
-    (finding,) = kernel.findings
-    advice = (Advice("Half turns.", rewrite="half-turns"), Advice("Another way."))
-    finding = replace(finding, advice=advice)
-    kernel = replace(kernel, findings=(finding,))
-    report = replace(report, units=(replace(unit, kernels=(kernel,)),))
-    way = Rewriting("fast-math", applicability, (), "fast functions", "less accurate")
-    tried = a_trial(kernel.facts.demangled, 7, rewriting=way, rank=1, fingerprint="f")
-    found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
-    (shown,) = found.units[0].kernels[0].findings
-    assert shown.fix is not None
-    assert [one.text for one in shown.advice] == (["Half turns."] if kept else [])
 
 
 def test_what_removes_an_object_but_costs_more_is_said_to_be_left(

@@ -307,15 +307,14 @@ __global__ void k(const float *p, const float *q, float *out) {
 """
 
 
-def test_what_is_made_for_one_finding_counts_for_another_that_has_no_rewrite(here: Path) -> None:
-    """The call of doubles is edited with the calls of floats, and not for its own sake."""
+def test_a_cause_without_a_rewrite_is_said_to_have_none(here: Path) -> None:
     (here / "angles.cu").write_text(ANGLES)
     done = run_program("fix", "angles.cu", "--format", "json", cwd=Path.cwd())
     assert done.code == 0, done.err
     found = json.loads(done.out)
-    assert found["untried"] == []
-    removed = {one["fingerprint"] for one in found["candidates"] if one["verdict"] == "removed"}
-    assert len(removed) == 2
+    assert found["candidates"] == []
+    assert {one["cause"] for one in found["untried"]} == {"math-slow-path"}
+    assert {one["reason"] for one in found["untried"]} == {"no rewrite is known for it"}
 
 
 SPILLED = """\

@@ -168,24 +168,6 @@ def test_another_variable_of_the_name_is_another() -> None:
     assert frees(unit(both), unit(none_left), hits)
 
 
-@pytest.mark.parametrize(("left", "expected"), [(True, "no-effect"), (False, "removed")])
-def test_a_print_whose_place_something_else_has_is_removed(left: bool, expected: str) -> None:
-    before = judged("k", "printf-args")
-    share = before.facts.causes[0]
-    other = CauseShare.of("dynamic-index", None, 72, SiteClass(1, 1, 4, 4))
-    ptxas = before.facts.ptxas
-    assert ptxas is not None
-    facts = changed(
-        before.facts,
-        causes=(other, share) if left else (other,),
-        ptxas=replace(ptxas, stack_frame=(ptxas.stack_frame or 0) - 8),
-    )
-    made = changed(before, facts=facts)
-    case, finding = next(iter(rules.cases(before.facts, source_text({}))))
-    found = judge(unit(before), unit(made), [Hit(before.facts, finding, case)])
-    assert found[before.facts.name].verdict == expected
-
-
 @pytest.mark.parametrize(("left", "expected"), [(80, False), (40, False), (0, True)])
 def test_bytes_of_something_else_are_not_its_own(left: int, expected: bool) -> None:
     # What was made for another object takes 648 bytes from the frame, and none of these 80.

@@ -35,28 +35,6 @@ def test_a_variable_that_is_not_volatile_is_said_to_be_none() -> None:
     assert why.line == 2
 
 
-RING = "for (int k = 0; k < n; ++k) {{ {} h = (h + 1) % 8; {} }}"
-
-
-@pytest.mark.parametrize(
-    ("total", "applicability"),
-    [
-        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j];", "safe"),
-        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j] * p[0] + 3u;", "safe"),
-        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j] * 0.25f;", "unsafe"),
-        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += w[j] * out[0];", "unsafe"),
-        ("unsigned t = 0; for (int j = 0; j < 8; ++j) t += sqrtf(w[j]);", "unsafe"),
-    ],
-)
-def test_a_total_that_is_rounded_in_each_turn_keeps_its_order(
-    total: str, applicability: str
-) -> None:
-    loop = RING.format("w[h] = p[k];", total + " out[k] = t;")
-    one = target(kernel("unsigned w[8] = {};", "int h = 0;", loop), "w", "unsigned int[8]")
-    (made,) = (each for each in proposals(one)[0] if each.rewrite == "shift")
-    assert made.applicability == applicability
-
-
 @pytest.mark.parametrize(
     ("kind", "count", "is_moved"),
     [

@@ -33,8 +33,7 @@ def stepped(*body: str, before: str = "") -> str | None:
         ("", "int_fast8_t c = 0; c++;", "c"),
         ("", "counter_type c = 0; c++;", "c"),
         ("", "auto c = (signed char)n; c++;", "c"),
-        ("", "auto c = 'a'; c++;", "c"),
-        ("", "auto c = unknown(n); c++;", "c"),
+        ("short unknown(int);\n", "auto c = unknown(n); c++;", "c"),
         ("", "decltype(n) c = n; c++;", "c"),
         (STATE, "State s; s.phase++;", "s.phase"),
         (CLOCK, "Clock<signed char> c; c.tick();", "now"),
@@ -80,34 +79,10 @@ def test_a_step_of_a_narrow_or_unknown_type_may_wrap(before: str, body: str, nam
         ("void host() { short c = 0; c++; }\n", "v[0] = 1;"),
         ("__device__ void other() { short c = 0; c++; }\n", "v[0] = 1;"),
         ("", "std::array<int, 4> c; c[0]++;"),
-        ("", "for (short i = 0; i < 16; ++i) v[i & 3] = i;"),
-        ("", "for (signed char i = 7; i >= 0; --i) v[i & 3] = i;"),
-        ("#define N 100\n", "for (int8_t i = 0; i < N; i++) v[i & 3] = i;"),
-        ("typedef short row_t;\n", "row_t m = n; for (row_t i = 0; i < m; ++i) v[i & 3] = i;"),
-        ("", "for (short i = 0; n > 3 && i < 1000; ++i) v[i & 3] = i;"),
     ],
 )
-def test_a_step_of_another_type_or_of_a_bounded_counter_does_not_wrap(
-    before: str, body: str
-) -> None:
+def test_a_step_of_another_type_does_not_wrap(before: str, body: str) -> None:
     assert stepped(body, before=before) is None
-
-
-@pytest.mark.parametrize(
-    "loop",
-    [
-        "for (short i = 0; i < n; ++i) v[i & 3] = i;",
-        "for (signed char i = 0; i < 200; ++i) v[i & 3] = i;",
-        "for (signed char i = 0; i <= 127; ++i) v[i & 3] = i;",
-        "for (short i = 0; i != 16; ++i) v[i & 3] = i;",
-        "for (short i = 0; i < 16; --i) v[i & 3] = i;",
-        "for (short i = 0; i < 16; ++i) { v[i & 3] = i; i += n; }",
-        "short i = 0; short &j = i; for (; i < 16; ++i) j = n;",
-        "short i = 0; while (i < 16) ++i;",
-    ],
-)
-def test_a_counter_whose_end_is_not_shown_may_wrap(loop: str) -> None:
-    assert stepped(loop) == "i"
 
 
 def test_what_may_wrap_makes_a_rewriting_unsafe_and_is_named() -> None:

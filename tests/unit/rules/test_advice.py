@@ -791,21 +791,6 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         assert "it is compared with another" in finding.message
 
 
-def turns(argument: str, above: str = "", name: str = "cos") -> str | None:
-    """What `cospi` is offered of: None where it is not, empty where it has no code."""
-    facts = kernel("math-slow-path")
-    (one,) = facts.objects
-    proof = (Evidence("library-table", "__cudart_i2opi_d"),)
-    facts = replace(facts, objects=(replace(one, evidence_facts=proof),))
-    source = f"\n\n\n\n{above}\n\ny = {name}({argument});\n"
-    offered = [one for one in advice(facts, source) if f"{name}pi" in one.text]
-    return None if not offered else (offered[0].code or "").removeprefix(f"{name}pi")
-
-
-def test_there_is_no_tangent_of_half_turns() -> None:
-    assert turns("M_PI * x", name="tan") is None
-
-
 def test_a_volatile_number_that_is_to_be_computed_has_to_be_used() -> None:
     assert "as in a benchmark" not in said(kernel("volatile", kind="volatile int[6]"))
     assert "store it to global memory" in said(kernel("volatile", kind="volatile double"))

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from lmemscope.model import SourceLocation
 from lmemscope.rules import cases
 from lmemscope.rules.callers import Running, function_name, kernels_running
-from lmemscope.rules.enclosing import is_for_host
 from lmemscope.rules.launched import block_of
 from tests.support.builders import kernel_with, source_text
 
@@ -90,33 +89,3 @@ __global__ void k(int *p) { p[0] = b(1); }
 )
 def test_a_functions_name_is_behind_its_attributes(head: str, name: str | None) -> None:
     assert function_name(head) == name
-
-
-@pytest.mark.parametrize(
-    ("file", "macros", "is_hosts"),
-    [
-        ("math.hpp", "#ifndef __CUDACC__\n#define __device__\n#endif", True),
-        ("math.hpp", "#define __global__ // nothing", True),
-        ("math.hpp", "#define DEVICE __device__", False),
-        # A source is CUDA's alone.
-        ("math.cu", "#define __device__", False),
-    ],
-)
-def test_a_header_may_be_the_hosts_where_the_devices_words_are_emptied(
-    file: str, macros: str, is_hosts: bool
-) -> None:
-    text = '#include "macros.hpp"\n__device__ float wave(float x) {\n  return sinf(x);\n}\n'
-    sources = source_text({file: text, "macros.hpp": macros})
-    assert is_for_host(sources, SourceLocation(file, 3)) is is_hosts
-
-
-def test_a_macro_of_several_lines_is_no_head_of_what_follows() -> None:
-    text = (
-        "#define CHECK(x) \\\n"
-        "  do { if (x) abort(); \\\n"
-        "  } while (0)\n"
-        "static __device__ __host__ float wave(float x) {\n"
-        "  return sinf(x);\n"
-        "}\n"
-    )
-    assert is_for_host(source_text({"a.cu": text}), SourceLocation("a.cu", 5))
