@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,7 +128,8 @@ class NewOptions:
 
     Attributes:
         change: of the files that say how the project is built.
-        words: that were left out, by the source that they compile, absolute.
+        words: that were left out, by the source that they compile, absolute, or by the variable of
+            the environment that has them.
         sources: all that the build compiles, absolute.
     """
 
@@ -141,6 +143,26 @@ class NewOptions:
 
     def without(self, words: Iterable[str], source: str) -> list[str]:
         """The words of the command for a source less those that are new."""
+        self.sources.add(source)
+        return self._old(words, source)
+
+    @contextmanager
+    def environment(self) -> Iterator[None]:
+        """Take new words out of the variables by which nvcc gets arguments, for a while."""
+        from lmemscope.sources.arguments import ENVIRONMENT_ARGUMENTS, words_of
+
+        were = {name: os.environ[name] for name in ENVIRONMENT_ARGUMENTS if name in os.environ}
+        try:
+            for name, value in were.items():
+                kept = self._old(words_of(value), name)
+                if name in self.words:
+                    os.environ[name] = shlex.join(kept)
+            yield
+        finally:
+            os.environ.update(were)
+
+    def _old(self, words: Iterable[str], where: str) -> list[str]:
+        """Words less those that are new, which are noted."""
         from lmemscope.discover.option_tables import VALUED
 
         kept: list[str] = []
@@ -151,9 +173,8 @@ class NewOptions:
             group = [word, *([next(left, "")] if word != name and name in VALUED else [])]
             said = "".join(group) if len(name) == 1 else "=".join(group)
             (new if self.change.is_new(said) else kept).extend(group)
-        self.sources.add(source)
         if new:
-            self.words[source] = (*self.words.get(source, ()), *new)
+            self.words[where] = (*self.words.get(where, ()), *new)
         return kept
 
 

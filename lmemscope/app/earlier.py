@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -70,7 +71,9 @@ def report_at(
             if files is not None:
                 narrow = _only(files, checkout)
                 own = [path for path in own if os.path.lexists(path)]
-            with session.anew(checkout.mapped(settings)) as there:
+            without = new.environment() if new is not None else nullcontext()
+            # Workers get the environment when they start.
+            with without, session.anew(checkout.mapped(settings)) as there:
                 report = run(own, there, narrow)
             checkout.refuse_live_files(report)
         finally:

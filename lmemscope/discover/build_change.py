@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -36,7 +36,7 @@ _RESPONSE_FILE = ".rsp"
 """Of files that a command names; each revision's own are read."""
 _OF_OPTIONS = re.compile(
     r"defin|option|flag|propert|feature|standard|architect|build_?type|configuration|toolchain"
-    r"|include|copts|nvcc|cuda|_args|preset|\bif\b|else|config",
+    r"|include|copts|nvcc|cuda|_args|preset|\bif(?:n?eq|n?def)?\b|else|config",
     re.IGNORECASE,
 )
 """Commands, variables and keywords whose arguments may become options of a compiler."""
@@ -44,7 +44,13 @@ _PLAIN = re.compile(r"(?:add_(?:library|executable|test|subdirectory)|install|me
 """Commands that name what is built, and give it no options but by words that begin with a dash."""
 _FOR_TARGETS = ("target_", "set_target_")
 """Beginnings of commands whose first argument is a target."""
-_SOURCE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl|py|md|txt|rst|json)", re.ASCII)
+_BEGIN = frozenset(("if", "ifeq", "ifneq", "ifdef", "ifndef"))
+_CONDITIONS = _BEGIN | {"elseif", "else"}
+_READING = frozenset(("configure_file", "file", "execute_process", "add_custom_command"))
+"""Commands whose arguments may be files that others are made of, C++ too."""
+_CODE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)", re.ASCII)
+_DOCUMENT = re.compile(r".*\.(?:md|rst|png|jpe?g|svg|gif|pdf)|(?:LICEN[CS]E|README|CHANGELOG).*")
+_SOURCE = re.compile(rf"{_CODE.pattern}|.*\.(?:py|md|txt|rst|json)", re.ASCII)
 _WORD = re.compile(r"[^\s\"'`,;:()\[\]{}<>$=]+")
 _NUMBERED = re.compile(r"(?:sm_|compute_|lto_|(?:c|gnu)\+\+)(\d+[af]?)")
 """What a build file may name by its number alone."""
@@ -74,6 +80,8 @@ class BuildChange(Struct, frozen=True):
         words: that are new in them.
         added: statements with new words that may be options, those words alone.
         removed: the same of the revision's, without those of targets that are gone.
+        sources: names of sources, without directories, that they name now and no build file did.
+        inputs: other files that differ and that they name: templates, generators, lists.
         says_how: whether one of the files says how the project is built; others may only call it.
     """
 
@@ -81,6 +89,8 @@ class BuildChange(Struct, frozen=True):
     words: frozenset[str] = frozenset()
     added: tuple[Statement, ...] = ()
     removed: tuple[Statement, ...] = ()
+    sources: frozenset[str] = frozenset()
+    inputs: tuple[str, ...] = ()
     says_how: bool = True
 
     def is_new(self, word: str) -> bool:
@@ -116,51 +126,148 @@ def _parts(word: str) -> frozenset[str]:
 
 def build_change(revision: Revision) -> BuildChange | None:
     """What changed in the files that say how the project is built; None where none did."""
-    paths = sorted(
-        path
-        for path in revision.changed
-        if BUILD_FILE.fullmatch(os.path.basename(path)) and not path.endswith(_RESPONSE_FILE)
-    )
-    others = _dashed(revision)
+    paths = sorted(filter(_says_how, revision.changed))
+    others = _others(revision)
     if not paths and not others:
+        return None
+    files = _BuildFiles(revision, paths)
+    inputs = [path for path in others if files.name(path)]
+    new = {
+        path: _words_in(data, path in inputs) - _words_in(were, path in inputs)
+        for path, (data, were) in others.items()
+        if path in inputs or _MAY_CALL.fullmatch(os.path.basename(path))
+    }
+    given = {path: words for path, words in new.items() if words or path in inputs}
+    if not paths and not given:
         return None
     words: set[str] = set()
     added: list[Statement] = []
     removed: list[Statement] = []
-    were = revision.contents(paths)
     for path in paths:
-        before, now = (
-            Counter(statements(_text(data))) for data in (were.get(path), text_beside(path))
-        )
+        before, now = map(Counter, files.statements(path))
         had, has = _by_head(before - now), _by_head(now - before)
         left = frozenset(chain.from_iterable(one.words for one in now))
         for one in now - before:
-            new = frozenset(has[one.head] - had[one.head])
-            words |= new
-            added += _with(one, new)
+            fresh = frozenset(has[one.head] - had[one.head])
+            words |= fresh
+            added += _with(one, fresh)
         for one in before - now:
             if not _of_no_target(one, left):
                 removed += _with(one, frozenset(had[one.head] - has[one.head]))
-    words |= frozenset(chain.from_iterable(others.values()))
-    names = tuple(os.path.relpath(path, revision.top) for path in (*paths, *others))
-    return BuildChange(names, frozenset(words), tuple(added), tuple(removed), bool(paths))
+    words |= frozenset(chain.from_iterable(given.values()))
+    named = [os.path.relpath(path, revision.top) for path in (*paths, *given)]
+    return BuildChange(
+        tuple(named),
+        frozenset(words),
+        tuple(added),
+        tuple(removed),
+        files.new_sources(),
+        tuple(os.path.relpath(path, revision.top) for path in inputs),
+        bool(paths),
+    )
 
 
-def _dashed(revision: Revision) -> dict[str, frozenset[str]]:
-    """New words with a dash in other files that may hand options to a build: scripts, settings."""
-    paths = [path for path in sorted(revision.changed) if _may_call(os.path.basename(path))]
+def _may_be_read(path: str) -> bool:
+    name = os.path.basename(path)
+    return not (_says_how(path) or path.endswith(_RESPONSE_FILE) or _DOCUMENT.fullmatch(name))
+
+
+def _says_how(path: str) -> bool:
+    # Of files of options, each revision's own are read.
+    return BUILD_FILE.fullmatch(os.path.basename(path)) is not None and not path.endswith(
+        _RESPONSE_FILE
+    )
+
+
+class _BuildFiles:
+    """The files that say how a project is built, as they are and as they were in a revision.
+
+    Args:
+        revision: of git.
+        changed: those of them that differ.
+    """
+
+    def __init__(self, revision: Revision, changed: Sequence[str]) -> None:
+        were = revision.contents(changed)
+        self._changed = {
+            path: (_text(were.get(path)), _text(text_beside(path))) for path in changed
+        }
+        same = [path for path in sorted(revision.known - revision.changed) if _says_how(path)]
+        self._same = [_text(text_beside(path)) for path in same]
+        texts = [*chain.from_iterable(self._changed.values()), *self._same]
+        self._of_options = _names_of_options(texts)
+        self._named = frozenset(chain.from_iterable(map(_files_named, texts)))
+
+    def statements(self, path: str) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+        """The statements of a file that differs: the revision's, and those of today."""
+        before, now = self._changed[path]
+        return statements(before, self._of_options), statements(now, self._of_options)
+
+    def name(self, path: str) -> bool:
+        """Whether one of them names a file, but to compile or to install it."""
+        return os.path.basename(path) in self._named
+
+    def new_sources(self) -> frozenset[str]:
+        """Names of sources that they name now, and none of them named."""
+        had = chain(self._same, (before for before, _ in self._changed.values()))
+        now = (now for _, now in self._changed.values())
+        return _sources(now) - _sources(had)
+
+
+def _sources(texts: Iterable[str]) -> frozenset[str]:
+    words = chain.from_iterable(map(_WORD.findall, chain.from_iterable(map(_statements, texts))))
+    return frozenset(os.path.basename(word) for word in words if _CODE.fullmatch(word))
+
+
+def _files_named(text: str) -> Iterator[str]:
+    """Names of files in statements that read, run or copy them; of sources, in no others."""
+    for statement in _statements(text):
+        words = _WORD.findall(statement)
+        if not words or _PLAIN.match(words[0]) is not None:
+            continue
+        reads = words[0] in _READING
+        names = (os.path.basename(word) for word in words[1:])
+        yield from (name for name in names if reads or not _CODE.fullmatch(name))
+
+
+def _names_of_options(texts: Iterable[str]) -> frozenset[str]:
+    """Names of variables that options, or conditions around options, depend on."""
+    found: set[str] = set()
+    variables: list[Statement] = []
+    for text in texts:
+        around: list[set[str]] = []
+        for one in statements(text):
+            command = one.head[0]
+            if command in _CONDITIONS:
+                if command in _BEGIN or not around:
+                    around.append(set())
+                around[-1].update(one.words)
+            elif command == "endif":
+                del around[-1:]
+            elif one.of_options:
+                found.update(one.of_options, *around)
+            elif _PLAIN.match(command) is None:
+                variables.append(one)
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for one in variables:
+            if one.head[-1] in found:
+                found.update(one.words)
+    return frozenset(found)
+
+
+def _others(revision: Revision) -> dict[str, tuple[bytes | None, bytes | None]]:
+    """Other files that differ and that a build may call or read: as they are, and as they were."""
+    paths = [path for path in sorted(revision.changed) if _may_be_read(path)]
     were = revision.contents(paths)
-    found = {path: _options_in(text_beside(path)) - _options_in(were.get(path)) for path in paths}
-    return {path: words for path, words in found.items() if words}
+    return {path: (text_beside(path), were.get(path)) for path in paths}
 
 
-def _may_call(name: str) -> bool:
-    return _MAY_CALL.fullmatch(name) is not None and BUILD_FILE.fullmatch(name) is None
-
-
-def _options_in(data: bytes | None) -> frozenset[str]:
+def _words_in(data: bytes | None, every: bool) -> frozenset[str]:
+    """The words of a text, without the dashes in front; those that have one, or all."""
     words = _WORD.findall(_text(data))
-    return frozenset(word.lstrip("-") for word in words if word.startswith("-")) - {""}
+    return frozenset(w.lstrip("-") for w in words if every or w.startswith("-")) - {""}
 
 
 def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[str]]:
@@ -184,8 +291,13 @@ def _of_no_target(statement: Statement, left: frozenset[str]) -> bool:
     return command.startswith(_FOR_TARGETS) and left.isdisjoint(named)
 
 
-def statements(text: str) -> tuple[Statement, ...]:
-    """The statements of a build file that have words other than names of sources."""
+def statements(text: str, variables: Collection[str] = ()) -> tuple[Statement, ...]:
+    """The statements of a build file that have words other than names of sources.
+
+    Args:
+        text: of the file.
+        variables: on which options depend.
+    """
     found = []
     for statement in _statements(text):
         words = [word for word in _WORD.findall(statement) if not _SOURCE.fullmatch(word)]
@@ -193,7 +305,10 @@ def statements(text: str) -> tuple[Statement, ...]:
             continue
         is_call = statement.lstrip().startswith(f"{words[0]}(")
         first = " ".join(words[:2])
-        of_options = _PLAIN.match(first) is None and _OF_OPTIONS.search(first) is not None
+        named = words[min(is_call, len(words) - 1)]
+        of_options = _PLAIN.match(first) is None and (
+            _OF_OPTIONS.search(first) is not None or named in variables
+        )
         # What a command is for is no option of it.
         begin = 2 if first.startswith(_FOR_TARGETS) else 1
         options = (
