@@ -63,7 +63,8 @@ def report_at(
     with written_out(revision) as checkout:
         here = os.getcwd()
         if settings.build_database:
-            BuildCopy(checkout, new).write(paths)
+            gone = (path for path in files or () if not os.path.lexists(path))
+            paths = BuildCopy(checkout, new, gone).write(paths)
         os.chdir(checkout.directory)
         try:
             own = [checkout.relative(path) for path in paths]

@@ -19,7 +19,7 @@ from lmemscope.app.gathered import filtered, gathered
 from lmemscope.app.judging import Judging
 from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Configuration, Settings
-from lmemscope.discover.locate import is_saved
+from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.exporters import measured_document
 from lmemscope.gate import baseline, measured
 from lmemscope.model import Baseline, Checked, GateResult, Report, Written
@@ -160,9 +160,10 @@ def _since(
     revision, report = since.revision, judging.report
     found = own_acceptance.theirs_of(file, known, revision, report)
     theirs = found.known
-    edits = under_review.edits(
-        revision, report, own_acceptance.added(known, theirs), judging.settings
-    )
+    of_build = any(map(is_build, judging.paths))
+    unbuilt = under_review.unbuilt(revision, report, since.unchanged) if of_build else ()
+    added = own_acceptance.added(known, theirs)
+    edits = under_review.edits(revision, report, added, judging.settings, unbuilt)
     notes = (*since.notes, *filter(None, (found.unreadable,)))
     own = [*own_acceptance.by_architectures(judging, known, theirs, revision)]
     name = asked.new_since or revision.name

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -33,7 +33,6 @@ from lmemscope.model import (
     InputId,
     MissingEvidence,
     Report,
-    UnitReport,
     count,
     listed,
 )
@@ -206,29 +205,23 @@ def by_build(
     change = build_change(revision)
     if change is None:
         return ByBuild()
-    said = (
-        f"{listed(change.files, _NAMED)} changed, in no option known: {before.name} is compiled as"
-    )
-    same = (f"{said} as it is today",) if change.says_how else ()
+    said = f"{listed(change.files, _NAMED)} changed, in no option known"
+    same = (f"{said}: {before.name} is compiled as it is today",) if change.says_how else ()
     if not (change.words or change.removed or change.sources or change.inputs):
         return ByBuild(notes=same)
     new = NewOptions(change)
     report = judging.report
     without = with_clean(earlier.known_at(revision, judging.paths, session, report, new))
     words = tuple(dict.fromkeys(chain.from_iterable(new.words.values())))
-    unclear = change.unexplained(words)
-    made = _generated(change, (report, without), revision)
-
-    def is_unknown(unit: UnitReport) -> bool:
-        file = InputId.parse(unit.input).file
-        is_new = os.path.basename(file) in change.sources
-        return is_new or unit.input in made or (bool(unclear) and new.compiles(file))
-
-    unknown = any(map(is_unknown, without.units))
-    if not (words or unclear or unknown):
+    unclear = change.unexplained((*words, *new.elsewhere))
+    made = _generated(change, (report, without), revision, new.directories)
+    files = {unit.input: InputId.parse(unit.input).file for unit in without.units}
+    added = {name for name in files if os.path.basename(files[name]) in change.sources}
+    unknown = {name for name in files if unclear and new.compiles(files[name])}
+    if not (words or unclear or added or made):
         return ByBuild(notes=same)
-    said = "; ".join(_said_of_build(change, words, unclear, made))
-    kept = (unit for unit in without.units if not is_unknown(unit))
+    said = "; ".join(_said_of_build(change, words, unclear, added, made))
+    kept = (unit for unit in without.units if unit.input not in {*added, *unknown, *made})
     strict = judging.answer(before.known, replace(without, units=tuple(kept)))
     missing = (
         MissingEvidence(
@@ -240,18 +233,26 @@ def by_build(
 
 
 def _generated(
-    change: BuildChange, reports: Iterable[Report], revision: Revision
+    change: BuildChange, reports: Iterable[Report], revision: Revision, directories: Collection[str]
 ) -> dict[str, str]:
     """Inputs that read what the build makes, where what it makes that of may have changed.
 
+    Args:
+        change: of the build.
+        reports: of the revision and of today.
+        revision: of git.
+        directories: that the build's commands run in, absolute.
+
     Returns:
-        By input, a file that git does not know in the repository.
+        By input, a file of the repository or of these directories that git does not know.
     """
+    within = tuple(os.path.join(os.path.realpath(one), "") for one in (revision.top, *directories))
     found: dict[str, str] = {}
     for unit in chain.from_iterable(report.units for report in reports if change.inputs):
         for name in unit.sources or ():
             path = os.path.realpath(name)
-            if revision.why(path) == "" and path not in revision.changed:
+            is_tracked = path in revision.known or path in revision.changed
+            if path.startswith(within) and not is_tracked:
                 found.setdefault(unit.input, name)
     return found
 
@@ -260,6 +261,7 @@ def _said_of_build(
     change: BuildChange,
     words: Sequence[str],
     unclear: Sequence[Statement],
+    added: Collection[str],
     made: Mapping[str, str],
 ) -> Iterator[str]:
     """What changed in the build, in clauses."""
@@ -269,8 +271,8 @@ def _said_of_build(
     elif unclear:
         statements = listed([" ".join(one.head) for one in unclear], _NAMED)
         yield f"{files} may have changed options, in {statements}"
-    if change.sources:
-        yield f"{files} newly names {listed(sorted(change.sources), _NAMED)}"
+    if added:
+        yield f"{files} did not name {listed(sorted(added), _NAMED)}"
     if made:
         generated = listed(sorted({*made.values()}), _NAMED)
         yield f"{listed(change.inputs, _NAMED)} may have changed {generated}"

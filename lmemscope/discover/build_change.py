@@ -52,6 +52,9 @@ _CODE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)", re.ASCII)
 _DOCUMENT = re.compile(r".*\.(?:md|rst|png|jpe?g|svg|gif|pdf)|(?:LICEN[CS]E|README|CHANGELOG).*")
 _SOURCE = re.compile(rf"{_CODE.pattern}|.*\.(?:py|md|txt|rst|json)", re.ASCII)
 _WORD = re.compile(r"[^\s\"'`,;:()\[\]{}<>$=]+")
+_NAME = re.compile(r"\w+")
+_TEMPLATE = ".in"
+"""Ending of files that a build makes others of, with the values of its variables."""
 _NUMBERED = re.compile(r"(?:sm_|compute_|lto_|(?:c|gnu)\+\+)(\d+[af]?)")
 """What a build file may name by its number alone."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
@@ -81,7 +84,8 @@ class BuildChange(Struct, frozen=True):
         added: statements with new words that may be options, those words alone.
         removed: the same of the revision's, without those of targets that are gone.
         sources: names of sources, without directories, that they name now and no build file did.
-        inputs: other files that differ and that they name: templates, generators, lists.
+        inputs: files that differ and of which the build may make others: templates, generators,
+            lists, and what sets variables of templates.
         says_how: whether one of the files says how the project is built; others may only call it.
     """
 
@@ -132,6 +136,7 @@ def build_change(revision: Revision) -> BuildChange | None:
         return None
     files = _BuildFiles(revision, paths)
     inputs = [path for path in others if files.name(path)]
+    makers = [path for path in paths if files.feeds_templates(path)]
     new = {
         path: _words_in(data, path in inputs) - _words_in(were, path in inputs)
         for path, (data, were) in others.items()
@@ -161,8 +166,8 @@ def build_change(revision: Revision) -> BuildChange | None:
         frozenset(words),
         tuple(added),
         tuple(removed),
-        files.new_sources(),
-        tuple(os.path.relpath(path, revision.top) for path in inputs),
+        files.new_sources(revision.deleted),
+        tuple(os.path.relpath(path, revision.top) for path in (*makers, *inputs)),
         bool(paths),
     )
 
@@ -197,6 +202,19 @@ class _BuildFiles:
         texts = [*chain.from_iterable(self._changed.values()), *self._same]
         self._of_options = _names_of_options(texts)
         self._named = frozenset(chain.from_iterable(map(_files_named, texts)))
+        templates = [path for path in revision.known | revision.changed if self._is_template(path)]
+        words = (_NAME.findall(_text(text_beside(path))) for path in templates)
+        self._of_templates = frozenset(chain.from_iterable(words))
+
+    def _is_template(self, path: str) -> bool:
+        return path.endswith(_TEMPLATE) and self.name(path)
+
+    def feeds_templates(self, path: str) -> bool:
+        """Whether a file that differs sets a variable of a template otherwise."""
+        before, now = map(Counter, self.statements(path))
+        differ = chain(before - now, now - before)
+        set_ = (one.head[-1] for one in differ if _PLAIN.match(one.head[0]) is None)
+        return not self._of_templates.isdisjoint(set_)
 
     def statements(self, path: str) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """The statements of a file that differs: the revision's, and those of today."""
@@ -207,11 +225,14 @@ class _BuildFiles:
         """Whether one of them names a file, but to compile or to install it."""
         return os.path.basename(path) in self._named
 
-    def new_sources(self) -> frozenset[str]:
-        """Names of sources that they name now, and none of them named."""
-        had = chain(self._same, (before for before, _ in self._changed.values()))
-        now = (now for _, now in self._changed.values())
-        return _sources(now) - _sources(had)
+    def new_sources(self, gone: Iterable[str]) -> frozenset[str]:
+        """Names of sources that they name now, and none of them named.
+
+        With any, also those of files that are gone: what is named now may be one of them.
+        """
+        had = _sources(chain(self._same, (before for before, _ in self._changed.values())))
+        new = _sources(now for _, now in self._changed.values()) - had
+        return new | (frozenset(map(os.path.basename, gone)) - had) if new else new
 
 
 def _sources(texts: Iterable[str]) -> frozenset[str]:
