@@ -36,7 +36,7 @@ _RESPONSE_FILE = ".rsp"
 """Of files that a command names; each revision's own are read."""
 _OF_OPTIONS = re.compile(
     r"defin|option|flag|propert|feature|standard|architect|build_?type|configuration|toolchain"
-    r"|include|copts|nvcc|cuda|_args|preset|\bif(?:n?eq|n?def)?\b|else|config",
+    r"|include|copts|nvcc|cuda|_args|preset|config",
     re.IGNORECASE,
 )
 """Commands, variables and keywords whose arguments may become options of a compiler."""
@@ -46,6 +46,10 @@ _FOR_TARGETS = ("target_", "set_target_")
 """Beginnings of commands whose first argument is a target."""
 _BEGIN = frozenset(("if", "ifeq", "ifneq", "ifdef", "ifndef"))
 _CONDITIONS = _BEGIN | {"elseif", "else"}
+_OPERATORS = frozenset(
+    "NOT AND OR TARGET DEFINED EXISTS MATCHES EQUAL STREQUAL LESS GREATER ON OFF TRUE FALSE".split()
+)
+"""Words of conditions that name no variable."""
 _READING = frozenset(("configure_file", "file", "execute_process", "add_custom_command"))
 """Commands whose arguments may be files that others are made of, C++ too."""
 _CODE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)", re.ASCII)
@@ -262,7 +266,7 @@ def _names_of_options(texts: Iterable[str]) -> frozenset[str]:
             if command in _CONDITIONS:
                 if command in _BEGIN or not around:
                     around.append(set())
-                around[-1].update(one.words)
+                around[-1].update(set(one.words[1:]) - _OPERATORS)
             elif command == "endif":
                 del around[-1:]
             elif one.of_options:
@@ -327,9 +331,12 @@ def statements(text: str, variables: Collection[str] = ()) -> tuple[Statement, .
         is_call = statement.lstrip().startswith(f"{words[0]}(")
         first = " ".join(words[:2])
         named = words[min(is_call, len(words) - 1)]
-        of_options = _PLAIN.match(first) is None and (
-            _OF_OPTIONS.search(first) is not None or named in variables
-        )
+        if words[0] in _CONDITIONS:
+            of_options = not frozenset(words[1:]).isdisjoint(variables)
+        else:
+            of_options = _PLAIN.match(first) is None and (
+                _OF_OPTIONS.search(first) is not None or named in variables
+            )
         # What a command is for is no option of it.
         begin = 2 if first.startswith(_FOR_TARGETS) else 1
         options = (
