@@ -135,18 +135,13 @@ def _parts(word: str) -> frozenset[str]:
 def build_change(revision: Revision) -> BuildChange | None:
     """What changed in the files that say how the project is built; None where none did."""
     paths = sorted(filter(_says_how, revision.changed))
-    others = _others(revision)
+    others = sorted(filter(_may_be_read, revision.changed))
     if not paths and not others:
         return None
     files = _BuildFiles(revision, paths)
     inputs = [path for path in others if files.name(path)]
     makers = [path for path in paths if files.feeds_templates(path)]
-    new = {
-        path: _words_in(data, path in inputs) - _words_in(were, path in inputs)
-        for path, (data, were) in others.items()
-        if path in inputs or _MAY_CALL.fullmatch(os.path.basename(path))
-    }
-    given = {path: words for path, words in new.items() if words or path in inputs}
+    given = _new_words(revision, others, frozenset(inputs))
     if not paths and not given:
         return None
     words: set[str] = set()
@@ -282,11 +277,20 @@ def _names_of_options(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _others(revision: Revision) -> dict[str, tuple[bytes | None, bytes | None]]:
-    """Other files that differ and that a build may call or read: as they are, and as they were."""
-    paths = [path for path in sorted(revision.changed) if _may_be_read(path)]
+def _new_words(
+    revision: Revision, others: Iterable[str], inputs: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """Words that are new in files which call a build: those with a dash; or which one reads."""
+    called = (path for path in others if _MAY_CALL.fullmatch(os.path.basename(path)))
+    paths = sorted({*called, *inputs})
     were = revision.contents(paths)
-    return {path: (text_beside(path), were.get(path)) for path in paths}
+    found = {}
+    for path in paths:
+        every = path in inputs
+        new = _words_in(text_beside(path), every) - _words_in(were.get(path), every)
+        if new or every:
+            found[path] = new
+    return found
 
 
 def _words_in(data: bytes | None, every: bool) -> frozenset[str]:
