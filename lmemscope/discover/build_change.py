@@ -221,8 +221,12 @@ class _BuildFiles:
         return statements(before, self._of_options), statements(now, self._of_options)
 
     def name(self, path: str) -> bool:
-        """Whether one of them names a file, but to compile or to install it."""
-        return os.path.basename(path) in self._named
+        """Whether one of them names a file, but to compile or to install it.
+
+        By the end of its path: which directories variables stand for is not known.
+        """
+        parts = path.split(os.sep)
+        return any("/".join(parts[place:]) in self._named for place in range(1, len(parts)))
 
     def new_sources(self, gone: Iterable[str]) -> frozenset[str]:
         """Names of sources that they name now, and none of them named.
@@ -246,7 +250,7 @@ def _files_named(text: str) -> Iterator[str]:
         if not words or _PLAIN.match(words[0]) is not None:
             continue
         reads = words[0] in _READING
-        names = (os.path.basename(word) for word in words[1:])
+        names = (os.path.normpath(word).rpartition("../")[2].lstrip("/") for word in words[1:])
         yield from (name for name in names if reads or not _CODE.fullmatch(name))
 
 
