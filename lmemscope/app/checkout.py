@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lmemscope.errors import InputError, UsageError
-from lmemscope.model import InputId, Moved
+from lmemscope.files import text_beside
+from lmemscope.model import CUDA, InputId, Moved, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 _LARGEST = 16 << 30
 _LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL)
 _RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
+_ALIKE = 0.5
+"""Share of words that a file which was moved and edited has in common with what it was."""
 _RESPONSE_NEXT = frozenset({"--options-file", "-optf", "--optf", "-options-file"})
 
 
@@ -58,7 +63,14 @@ class Checkout:
         return path == self.live or path.startswith(self.live + os.sep)
 
     def path(self, path: str) -> str:
-        """An absolute path in the checkout; one outside of the repository stays."""
+        """An absolute path in the checkout; one outside of the repository stays.
+
+        What is a link today is what the revision has in its place, if it has something there.
+        """
+        own = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        there = os.path.normpath(os.path.join(self.tree, os.path.relpath(own, self.live)))
+        if self.is_live(own) and os.path.lexists(there):
+            return there
         real = os.path.realpath(path)
         if not self.is_live(real):
             return path
@@ -127,13 +139,18 @@ class NewOptions:
 
     Attributes:
         change: of the files that say how the project is built.
-        words: that were left out, by the source that they compile, absolute.
+        words: that were left out, by the source that they compile, absolute, or by the variable of
+            the environment that has them.
         sources: all that the build compiles, absolute.
+        elsewhere: new words of commands for sources that the revision has not.
+        directories: that its commands run in, absolute.
     """
 
     change: BuildChange
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
+    directories: set[str] = field(default_factory=set)
 
     def compiles(self, path: str) -> bool:
         """Whether the build compiles a file."""
@@ -141,6 +158,26 @@ class NewOptions:
 
     def without(self, words: Iterable[str], source: str) -> list[str]:
         """The words of the command for a source less those that are new."""
+        self.sources.add(source)
+        return self._old(words, source)
+
+    @contextmanager
+    def environment(self) -> Iterator[None]:
+        """Take new words out of the variables by which nvcc gets arguments, for a while."""
+        from lmemscope.sources.arguments import ENVIRONMENT_ARGUMENTS, words_of
+
+        were = {name: os.environ[name] for name in ENVIRONMENT_ARGUMENTS if name in os.environ}
+        try:
+            for name, value in were.items():
+                kept = self._old(words_of(value), name)
+                if name in self.words:
+                    os.environ[name] = shlex.join(kept)
+            yield
+        finally:
+            os.environ.update(were)
+
+    def _old(self, words: Iterable[str], where: str) -> list[str]:
+        """Words less those that are new, which are noted."""
         from lmemscope.discover.option_tables import VALUED
 
         kept: list[str] = []
@@ -151,9 +188,8 @@ class NewOptions:
             group = [word, *([next(left, "")] if word != name and name in VALUED else [])]
             said = "".join(group) if len(name) == 1 else "=".join(group)
             (new if self.change.is_new(said) else kept).extend(group)
-        self.sources.add(source)
         if new:
-            self.words[source] = (*self.words.get(source, ()), *new)
+            self.words[where] = (*self.words.get(where, ()), *new)
         return kept
 
 
@@ -163,27 +199,40 @@ class BuildCopy:
     Args:
         checkout: of the revision.
         new: to leave the words out that the revision's build did not have; None to keep all.
+        gone: files that the revision has and the working tree has not, absolute.
     """
 
-    def __init__(self, checkout: Checkout, new: NewOptions | None = None) -> None:
+    def __init__(
+        self, checkout: Checkout, new: NewOptions | None = None, gone: Iterable[str] = ()
+    ) -> None:
         self._checkout, self._new = checkout, new
+        self._gone = {path for path in gone if kind_of(path) is CUDA}
 
-    def write(self, paths: Sequence[str]) -> None:
+    def write(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Give the checkout the databases that speak of inputs; one that is broken is left out.
 
         Args:
             paths: inputs, relative to the working directory, which is still the repository's.
+
+        Returns:
+            The paths, but for builds outside of the repository that of their copies.
         """
-        from lmemscope.discover.locate import DATABASE, Search, database_in, is_database
+        from lmemscope.discover.locate import DATABASE, Search, database_in, is_build, is_database
 
         search = Search()
-        for path in paths:
+        named = list(paths)
+        for place, path in enumerate(paths):
             own = os.path.abspath(path)
             database = own if is_database(own) else database_in(own) or search.database_for(own)
-            if database is not None and os.path.isfile(database):
-                self._copy(database, DATABASE)
+            if database is None or not os.path.isfile(database):
+                continue
+            outside = is_build(own) and not self._checkout.is_live(os.path.realpath(own))
+            copy = os.path.join(f".build-{place}", DATABASE) if outside else DATABASE
+            if self._copy(database, copy) and outside:
+                named[place] = os.path.join(self._checkout.tree, copy)
+        return tuple(named)
 
-    def _copy(self, database: str, name: str) -> None:
+    def _copy(self, database: str, name: str) -> bool:
         from lmemscope.discover.build_database import commands_of
 
         checkout = self._checkout
@@ -192,16 +241,17 @@ class BuildCopy:
             copy = os.path.join(checkout.tree, name)
         inside = os.path.realpath(os.path.dirname(copy)) + os.sep
         if os.path.islink(copy) or not inside.startswith(checkout.tree + os.sep):
-            return  # The revision's links lead elsewhere: nothing is written there.
+            return False  # The revision's links lead elsewhere: nothing is written there.
         own = copy if os.path.isfile(copy) else database
         try:
             records = commands_of(own)
             kept = [self._record(one, os.path.dirname(database)) for one in records]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, InputError):
-            return  # Without its build each side says by itself what is wrong.
+            return False  # Without its build each side says by itself what is wrong.
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(copy, "w", encoding="utf-8", errors="surrogateescape") as stream:
             json.dump([one for one in kept if one is not None], stream)
+        return True
 
     def _record(self, record: Mapping[str, Any], beside: str) -> dict[str, Any] | None:
         """An entry with the checkout's paths; None for a file that the revision has not."""
@@ -209,20 +259,55 @@ class BuildCopy:
 
         directory = os.path.normpath(os.path.join(beside, record["directory"]))
         source = os.path.normpath(os.path.join(directory, record["file"]))
-        if not os.path.exists(self._checkout.built(source)):
-            return None
         words = record.get("arguments")
         words = [
             *self._expanded(shell_words(record["command"]) if words is None else words, directory)
         ]
+        built = self._checkout.built(source)
+        if not os.path.exists(built):
+            was = self._was(source)
+            if was is None:
+                self._note(words)
+                return None
+            words = [was if self._is(word, directory, source) else word for word in words]
+            source, built = was, self._checkout.path(was)
         if self._new is not None:
             words = self._new.without(words, source)
+            self._new.directories.add(directory)
         made = {
             "directory": directory,
-            "file": self._checkout.built(source),
+            "file": built,
             "arguments": [self._word(word, directory) for word in words],
         }
         return made | {key: record[key] for key in ("output",) if key in record}
+
+    @staticmethod
+    def _is(word: str, directory: str, source: str) -> bool:
+        return os.path.normpath(os.path.join(directory, word)) == source
+
+    def _note(self, words: Iterable[str]) -> None:
+        """Take down which words are new of a command for what the revision has not."""
+        if self._new is not None:
+            own = NewOptions(self._new.change)
+            own.without(words, "")
+            self._new.elsewhere.update(*own.words.values())
+
+    def _was(self, source: str) -> str | None:
+        """Where the revision has a source that has moved since, absolute; taken once.
+
+        That is the file that is gone and most like it, if they share half of their words.
+        """
+        text = Counter((text_beside(source) or b"").split())
+        likeness = {}
+        for path in sorted(self._gone):
+            old = Counter((text_beside(self._checkout.path(path)) or b"").split())
+            both, either = (text & old).total(), (text | old).total()
+            likeness[path] = both / either if either else 0.0
+        best = max(likeness, key=likeness.__getitem__, default=None)
+        if best is None or likeness[best] < _ALIKE:
+            return None
+        self._gone.remove(best)
+        return best
 
     def _expanded(self, words: Sequence[str], directory: str) -> Iterator[str]:
         """The words of a command with those of its response files, which name paths too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -62,7 +63,8 @@ def report_at(
     with written_out(revision) as checkout:
         here = os.getcwd()
         if settings.build_database:
-            BuildCopy(checkout, new).write(paths)
+            gone = (path for path in files or () if not os.path.lexists(path))
+            paths = BuildCopy(checkout, new, gone).write(paths)
         os.chdir(checkout.directory)
         try:
             own = [checkout.relative(path) for path in paths]
@@ -70,7 +72,9 @@ def report_at(
             if files is not None:
                 narrow = _only(files, checkout)
                 own = [path for path in own if os.path.lexists(path)]
-            with session.anew(checkout.mapped(settings)) as there:
+            without = new.environment() if new is not None else nullcontext()
+            # Workers get the environment when they start.
+            with without, session.anew(checkout.mapped(settings)) as there:
                 report = run(own, there, narrow)
             checkout.refuse_live_files(report)
         finally:

@@ -19,7 +19,7 @@ from lmemscope.app.gathered import filtered, gathered
 from lmemscope.app.judging import Judging
 from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Configuration, Settings
-from lmemscope.discover.locate import is_saved
+from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.exporters import measured_document
 from lmemscope.gate import baseline, measured
 from lmemscope.model import Baseline, Checked, GateResult, Report, Written
@@ -155,25 +155,32 @@ def _since(
     asked: Asked,
 ) -> GateResult:
     """The answer to what changed since a revision, and what the change edits of the gate."""
+    from lmemscope.app import earlier
+
     revision, report = since.revision, judging.report
     found = own_acceptance.theirs_of(file, known, revision, report)
     theirs = found.known
-    edits = under_review.edits(
-        revision, report, own_acceptance.added(known, theirs), judging.settings
-    )
+    of_build = any(map(is_build, judging.paths))
+    unbuilt = under_review.unbuilt(revision, report, since.unchanged) if of_build else ()
+    added = own_acceptance.added(known, theirs)
+    edits = under_review.edits(revision, report, added, judging.settings, unbuilt)
     notes = (*since.notes, *filter(None, (found.unreadable,)))
     own = [*own_acceptance.by_architectures(judging, known, theirs, revision)]
+    name = asked.new_since or revision.name
+    own += own_acceptance.in_advance(judging, known, theirs, name)
+
+    def of_revision() -> Report:
+        return with_clean(earlier.known_at(revision, judging.paths, session, report))
+
     if asked.new_since is None:
         result = judging.answer(known)
+        own += own_acceptance.since_alone(judging, result, known, theirs, name, of_revision)
     else:
-        from lmemscope.app import earlier
-
-        were = with_clean(earlier.known_at(revision, judging.paths, session, report))
+        were = of_revision()
         result = judging.answer(known, were)
-        before = own_acceptance.Before(known, were, asked.new_since)
         strict = judging.answer(theirs, were) if known != theirs else result
-        own += own_acceptance.by_baseline(result, strict, before)
-        before = replace_in(before, known=theirs)
+        own += own_acceptance.by_baseline(result, strict, known, name)
+        before = own_acceptance.Before(theirs, were, name)
         by_build = own_acceptance.by_build(judging, strict, before, revision, session)
         own += by_build.missing
         notes = (*notes, *by_build.notes)

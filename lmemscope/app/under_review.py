@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from lmemscope.config.options import DEFAULT_BASELINE
@@ -34,8 +35,37 @@ _CI = re.compile(
 _PROGRAM = b"lmemscope"
 
 
+def unbuilt(revision: Revision, report: Report, unchanged: Collection[str]) -> frozenset[str]:
+    """CUDA sources that a change adds or edits, and that no input is or reads.
+
+    Args:
+        revision: that the change starts from.
+        report: of a build.
+        unchanged: inputs that were not looked at.
+    """
+    named = chain.from_iterable(
+        (InputId.parse(u.input).file, *(u.sources or ())) for u in report.units
+    )
+    known = chain.from_iterable(_places(file) for file in (*named, *unchanged))
+    left = revision.changed - revision.deleted - {*known}
+    kinds = {path: kind_of(path) for path in left}
+    return frozenset(
+        path for path, k in kinds.items() if k is not None and k.is_cuda and not k.is_header
+    )
+
+
+def _places(file: str) -> tuple[str, str]:
+    """Where a file lies by its own name, and where it does if that is a link."""
+    directory, name = os.path.split(os.path.abspath(file))
+    return os.path.join(os.path.realpath(directory), name), os.path.realpath(file)
+
+
 def edits(
-    revision: Revision, report: Report, added: Sequence[BaselineEntry], settings: Settings
+    revision: Revision,
+    report: Report,
+    added: Sequence[BaselineEntry],
+    settings: Settings,
+    unbuilt: Collection[str] = (),
 ) -> Iterator[Account]:
     """Account for each edit since a revision.
 
@@ -44,6 +74,7 @@ def edits(
         report: of the inputs, as they are now.
         added: entries of the baseline that the revision's does not have.
         settings: with the globs that leave files out.
+        unbuilt: sources that the build compiles in no input.
     """
     yield from map(_edit, _comments(report, revision))
     for one in added[:_MOST]:
@@ -66,6 +97,8 @@ def edits(
             yield _edit(f"{name}, which may say how this check runs, {differs}")
         elif _is_read(path) and path not in revision.deleted and not admit(path):
             yield _edit(f"{name} {differs}, and include or exclude leaves it out")
+        elif path in unbuilt:
+            yield _edit(f"{name} {differs}, and the build does not compile it")
 
 
 def _edit(text: str) -> Account:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -36,7 +36,7 @@ _RESPONSE_FILE = ".rsp"
 """Of files that a command names; each revision's own are read."""
 _OF_OPTIONS = re.compile(
     r"defin|option|flag|propert|feature|standard|architect|build_?type|configuration|toolchain"
-    r"|include|copts|nvcc|cuda|_args|preset|\bif\b|else|config",
+    r"|include|copts|nvcc|cuda|_args|preset|config",
     re.IGNORECASE,
 )
 """Commands, variables and keywords whose arguments may become options of a compiler."""
@@ -44,8 +44,21 @@ _PLAIN = re.compile(r"(?:add_(?:library|executable|test|subdirectory)|install|me
 """Commands that name what is built, and give it no options but by words that begin with a dash."""
 _FOR_TARGETS = ("target_", "set_target_")
 """Beginnings of commands whose first argument is a target."""
-_SOURCE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl|py|md|txt|rst|json)", re.ASCII)
+_BEGIN = frozenset(("if", "ifeq", "ifneq", "ifdef", "ifndef"))
+_CONDITIONS = _BEGIN | {"elseif", "else"}
+_OPERATORS = frozenset(
+    "NOT AND OR TARGET DEFINED EXISTS MATCHES EQUAL STREQUAL LESS GREATER ON OFF TRUE FALSE".split()
+)
+"""Words of conditions that name no variable."""
+_READING = frozenset(("configure_file", "file", "execute_process", "add_custom_command"))
+"""Commands whose arguments may be files that others are made of, C++ too."""
+_CODE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)", re.ASCII)
+_DOCUMENT = re.compile(r".*\.(?:md|rst|png|jpe?g|svg|gif|pdf)|(?:LICEN[CS]E|README|CHANGELOG).*")
+_SOURCE = re.compile(rf"{_CODE.pattern}|.*\.(?:py|md|txt|rst|json)", re.ASCII)
 _WORD = re.compile(r"[^\s\"'`,;:()\[\]{}<>$=]+")
+_NAME = re.compile(r"\w+")
+_TEMPLATE = ".in"
+"""Ending of files that a build makes others of, with the values of its variables."""
 _NUMBERED = re.compile(r"(?:sm_|compute_|lto_|(?:c|gnu)\+\+)(\d+[af]?)")
 """What a build file may name by its number alone."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
@@ -74,6 +87,9 @@ class BuildChange(Struct, frozen=True):
         words: that are new in them.
         added: statements with new words that may be options, those words alone.
         removed: the same of the revision's, without those of targets that are gone.
+        sources: names of sources, without directories, that they name now and no build file did.
+        inputs: files that differ and of which the build may make others: templates, generators,
+            lists, and what sets variables of templates.
         says_how: whether one of the files says how the project is built; others may only call it.
     """
 
@@ -81,6 +97,8 @@ class BuildChange(Struct, frozen=True):
     words: frozenset[str] = frozenset()
     added: tuple[Statement, ...] = ()
     removed: tuple[Statement, ...] = ()
+    sources: frozenset[str] = frozenset()
+    inputs: tuple[str, ...] = ()
     says_how: bool = True
 
     def is_new(self, word: str) -> bool:
@@ -116,51 +134,173 @@ def _parts(word: str) -> frozenset[str]:
 
 def build_change(revision: Revision) -> BuildChange | None:
     """What changed in the files that say how the project is built; None where none did."""
-    paths = sorted(
-        path
-        for path in revision.changed
-        if BUILD_FILE.fullmatch(os.path.basename(path)) and not path.endswith(_RESPONSE_FILE)
-    )
-    others = _dashed(revision)
+    paths = sorted(filter(_says_how, revision.changed))
+    others = sorted(filter(_may_be_read, revision.changed))
     if not paths and not others:
+        return None
+    files = _BuildFiles(revision, paths)
+    inputs = [path for path in others if files.name(path)]
+    makers = [path for path in paths if files.feeds_templates(path)]
+    given = _new_words(revision, others, frozenset(inputs))
+    if not paths and not given:
         return None
     words: set[str] = set()
     added: list[Statement] = []
     removed: list[Statement] = []
-    were = revision.contents(paths)
     for path in paths:
-        before, now = (
-            Counter(statements(_text(data))) for data in (were.get(path), text_beside(path))
-        )
+        before, now = map(Counter, files.statements(path))
         had, has = _by_head(before - now), _by_head(now - before)
         left = frozenset(chain.from_iterable(one.words for one in now))
         for one in now - before:
-            new = frozenset(has[one.head] - had[one.head])
-            words |= new
-            added += _with(one, new)
+            fresh = frozenset(has[one.head] - had[one.head])
+            words |= fresh
+            added += _with(one, fresh)
         for one in before - now:
             if not _of_no_target(one, left):
                 removed += _with(one, frozenset(had[one.head] - has[one.head]))
-    words |= frozenset(chain.from_iterable(others.values()))
-    names = tuple(os.path.relpath(path, revision.top) for path in (*paths, *others))
-    return BuildChange(names, frozenset(words), tuple(added), tuple(removed), bool(paths))
+    words |= frozenset(chain.from_iterable(given.values()))
+    named = [os.path.relpath(path, revision.top) for path in (*paths, *given)]
+    return BuildChange(
+        tuple(named),
+        frozenset(words),
+        tuple(added),
+        tuple(removed),
+        files.new_sources(revision.deleted),
+        tuple(os.path.relpath(path, revision.top) for path in (*makers, *inputs)),
+        bool(paths),
+    )
 
 
-def _dashed(revision: Revision) -> dict[str, frozenset[str]]:
-    """New words with a dash in other files that may hand options to a build: scripts, settings."""
-    paths = [path for path in sorted(revision.changed) if _may_call(os.path.basename(path))]
+def _may_be_read(path: str) -> bool:
+    name = os.path.basename(path)
+    return not (_says_how(path) or path.endswith(_RESPONSE_FILE) or _DOCUMENT.fullmatch(name))
+
+
+def _says_how(path: str) -> bool:
+    # Of files of options, each revision's own are read.
+    return BUILD_FILE.fullmatch(os.path.basename(path)) is not None and not path.endswith(
+        _RESPONSE_FILE
+    )
+
+
+class _BuildFiles:
+    """The files that say how a project is built, as they are and as they were in a revision.
+
+    Args:
+        revision: of git.
+        changed: those of them that differ.
+    """
+
+    def __init__(self, revision: Revision, changed: Sequence[str]) -> None:
+        were = revision.contents(changed)
+        self._changed = {
+            path: (_text(were.get(path)), _text(text_beside(path))) for path in changed
+        }
+        same = [path for path in sorted(revision.known - revision.changed) if _says_how(path)]
+        self._same = [_text(text_beside(path)) for path in same]
+        texts = [*chain.from_iterable(self._changed.values()), *self._same]
+        self._of_options = _names_of_options(texts)
+        self._named = frozenset(chain.from_iterable(map(_files_named, texts)))
+        templates = [path for path in revision.known | revision.changed if self._is_template(path)]
+        words = (_NAME.findall(_text(text_beside(path))) for path in templates)
+        self._of_templates = frozenset(chain.from_iterable(words))
+
+    def _is_template(self, path: str) -> bool:
+        return path.endswith(_TEMPLATE) and self.name(path)
+
+    def feeds_templates(self, path: str) -> bool:
+        """Whether a file that differs sets a variable of a template otherwise."""
+        before, now = map(Counter, self.statements(path))
+        differ = chain(before - now, now - before)
+        set_ = (one.head[-1] for one in differ if _PLAIN.match(one.head[0]) is None)
+        return not self._of_templates.isdisjoint(set_)
+
+    def statements(self, path: str) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+        """The statements of a file that differs: the revision's, and those of today."""
+        before, now = self._changed[path]
+        return statements(before, self._of_options), statements(now, self._of_options)
+
+    def name(self, path: str) -> bool:
+        """Whether one of them names a file, but to compile or to install it.
+
+        By the end of its path: which directories variables stand for is not known.
+        """
+        parts = path.split(os.sep)
+        return any("/".join(parts[place:]) in self._named for place in range(1, len(parts)))
+
+    def new_sources(self, gone: Iterable[str]) -> frozenset[str]:
+        """Names of sources that they name now, and none of them named.
+
+        With any, also those of files that are gone: what is named now may be one of them.
+        """
+        had = _sources(chain(self._same, (before for before, _ in self._changed.values())))
+        new = _sources(now for _, now in self._changed.values()) - had
+        return new | (frozenset(map(os.path.basename, gone)) - had) if new else new
+
+
+def _sources(texts: Iterable[str]) -> frozenset[str]:
+    words = chain.from_iterable(map(_WORD.findall, chain.from_iterable(map(_statements, texts))))
+    return frozenset(os.path.basename(word) for word in words if _CODE.fullmatch(word))
+
+
+def _files_named(text: str) -> Iterator[str]:
+    """Names of files in statements that read, run or copy them; of sources, in no others."""
+    for statement in _statements(text):
+        words = _WORD.findall(statement)
+        if not words or _PLAIN.match(words[0]) is not None:
+            continue
+        reads = words[0] in _READING
+        names = (os.path.normpath(word).rpartition("../")[2].lstrip("/") for word in words[1:])
+        yield from (name for name in names if reads or not _CODE.fullmatch(name))
+
+
+def _names_of_options(texts: Iterable[str]) -> frozenset[str]:
+    """Names of variables that options, or conditions around options, depend on."""
+    found: set[str] = set()
+    variables: list[Statement] = []
+    for text in texts:
+        around: list[set[str]] = []
+        for one in statements(text):
+            command = one.head[0]
+            if command in _CONDITIONS:
+                if command in _BEGIN or not around:
+                    around.append(set())
+                around[-1].update(set(one.words[1:]) - _OPERATORS)
+            elif command == "endif":
+                del around[-1:]
+            elif one.of_options:
+                found.update(one.of_options, *around)
+            elif _PLAIN.match(command) is None:
+                variables.append(one)
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for one in variables:
+            if one.head[-1] in found:
+                found.update(one.words)
+    return frozenset(found)
+
+
+def _new_words(
+    revision: Revision, others: Iterable[str], inputs: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """Words that are new in files which call a build: those with a dash; or which one reads."""
+    called = (path for path in others if _MAY_CALL.fullmatch(os.path.basename(path)))
+    paths = sorted({*called, *inputs})
     were = revision.contents(paths)
-    found = {path: _options_in(text_beside(path)) - _options_in(were.get(path)) for path in paths}
-    return {path: words for path, words in found.items() if words}
+    found = {}
+    for path in paths:
+        every = path in inputs
+        new = _words_in(text_beside(path), every) - _words_in(were.get(path), every)
+        if new or every:
+            found[path] = new
+    return found
 
 
-def _may_call(name: str) -> bool:
-    return _MAY_CALL.fullmatch(name) is not None and BUILD_FILE.fullmatch(name) is None
-
-
-def _options_in(data: bytes | None) -> frozenset[str]:
+def _words_in(data: bytes | None, every: bool) -> frozenset[str]:
+    """The words of a text, without the dashes in front; those that have one, or all."""
     words = _WORD.findall(_text(data))
-    return frozenset(word.lstrip("-") for word in words if word.startswith("-")) - {""}
+    return frozenset(w.lstrip("-") for w in words if every or w.startswith("-")) - {""}
 
 
 def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[str]]:
@@ -184,8 +324,13 @@ def _of_no_target(statement: Statement, left: frozenset[str]) -> bool:
     return command.startswith(_FOR_TARGETS) and left.isdisjoint(named)
 
 
-def statements(text: str) -> tuple[Statement, ...]:
-    """The statements of a build file that have words other than names of sources."""
+def statements(text: str, variables: Collection[str] = ()) -> tuple[Statement, ...]:
+    """The statements of a build file that have words other than names of sources.
+
+    Args:
+        text: of the file.
+        variables: on which options depend.
+    """
     found = []
     for statement in _statements(text):
         words = [word for word in _WORD.findall(statement) if not _SOURCE.fullmatch(word)]
@@ -193,7 +338,13 @@ def statements(text: str) -> tuple[Statement, ...]:
             continue
         is_call = statement.lstrip().startswith(f"{words[0]}(")
         first = " ".join(words[:2])
-        of_options = _PLAIN.match(first) is None and _OF_OPTIONS.search(first) is not None
+        named = words[min(is_call, len(words) - 1)]
+        if words[0] in _CONDITIONS:
+            of_options = not frozenset(words[1:]).isdisjoint(variables)
+        else:
+            of_options = _PLAIN.match(first) is None and (
+                _OF_OPTIONS.search(first) is not None or named in variables
+            )
         # What a command is for is no option of it.
         begin = 2 if first.startswith(_FOR_TARGETS) else 1
         options = (

@@ -17,7 +17,8 @@ from lmemscope.model import CompileOptions
 from lmemscope.sources.response_files import Words
 
 _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
-_ENVIRONMENT_ARGUMENTS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+ENVIRONMENT_ARGUMENTS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+"""Variables by which nvcc gets arguments: before those of its command, and after them."""
 _RESPONSE = re.compile(r"@(.+)|--?(?:options-file|optf)=(.+)", re.DOTALL)
 _RESPONSE_NEXT = ("-optf", "--options-file", "-options-file")
 _DEFINE = re.compile(r"-D|--?define-macro=")
@@ -66,16 +67,22 @@ def named(options: CompileOptions) -> Named:
 
 def environment_arguments() -> str | None:
     """The variable by which the environment gives arguments to nvcc alone, or None."""
-    return next((name for name in _ENVIRONMENT_ARGUMENTS if os.environ.get(name, "").strip()), None)
+    return next((name for name in ENVIRONMENT_ARGUMENTS if os.environ.get(name, "").strip()), None)
 
 
 def _from_environment() -> Iterator[str]:
-    for name in _ENVIRONMENT_ARGUMENTS:
-        value = os.environ.get(name, "")
-        try:
-            yield from shell_words(value)
-        except ValueError:
-            yield from value.split()
+    for name in ENVIRONMENT_ARGUMENTS:
+        yield from words_of(os.environ.get(name))
+
+
+def words_of(arguments: str | None) -> Sequence[str]:
+    """The words of a variable by which nvcc gets arguments; by spaces where a quotation is open."""
+    if arguments is None:
+        return ()
+    try:
+        return shell_words(arguments)
+    except ValueError:
+        return arguments.split()
 
 
 def _read(found: Named, arguments: Sequence[str] | Iterator[str]) -> None:

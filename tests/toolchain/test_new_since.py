@@ -266,7 +266,7 @@ def test_what_only_the_baseline_of_the_branch_accepts_is_missing_evidence(projec
     done = check(project)
     assert done.code == 3
     assert "the baseline differs from that of the merge base with main, on old.cu" in done.out
-    assert "96 bytes at old.cu:3: in the baseline of this change, but not" in done.out
+    assert "96 bytes at old.cu:3: accepted by the baseline of this change, but not" in done.out
     assert check(project, "--allow-incomplete").code == 3
     trusted = check(project, "--trust-configuration")
     assert trusted.code == 0

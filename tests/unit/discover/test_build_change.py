@@ -67,6 +67,8 @@ def test_words_that_a_changed_file_explains(
         ("80 90)\n", "80 90)\ntarget_link_libraries(p PUBLIC CUDA::cudart)\n"),
         ("  -O3\n", "-O3\n"),
         ("project(p LANGUAGES CUDA)", "project(p LANGUAGES CUDA VERSION 1.2)"),
+        ("80 90)\n", "80 90)\nset(TESTS ON)\nif(TESTS)\n  add_subdirectory(tests)\nendif()\n"),
+        ("80 90)\n", "80 90)\nset(RELEASE 3)\nmessage(STATUS ${RELEASE})\n"),
     ],
 )
 def test_changes_that_set_no_option(tmp_path: Path, before: str, now: str) -> None:
@@ -91,6 +93,59 @@ def test_changes_whose_effect_is_not_known(
     found = change(tmp_path, CMAKE, CMAKE.replace(before, now))
     assert found is not None
     assert [" ".join(one.head) for one in found.unexplained([])] == [head]
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "before", "now"),
+    [
+        ("CMakeLists.txt", "if(FAST)\n  add_compile_definitions(BIG)\nendif()\n",
+         "set(FAST OFF)", "set(FAST ON)"),
+        ("CMakeLists.txt", "if(A)\nelseif(FAST)\n  if(B)\n    add_compile_definitions(BIG)\n"
+         "  endif()\nendif()\n", "set(FAST OFF)", "set(FAST ON)"),
+        ("CMakeLists.txt", "set(ALL ${FAST} c)\nadd_compile_definitions(${ALL})\n",
+         "set(FAST a)", "set(FAST b)"),
+        ("Makefile", "ifeq ($(FAST),1)\nNVCCFLAGS += -DBIG\nendif\n", "FAST = 0", "FAST = 1"),
+    ],
+)  # fmt: skip
+def test_variables_that_options_depend_on(
+    tmp_path: Path, name: str, rest: str, before: str, now: str
+) -> None:
+    found = change(tmp_path, f"{before}\n{rest}", f"{now}\n{rest}", name)
+    assert found is not None
+    assert {one.head[-1] for one in found.unexplained([])} == {"FAST"}
+
+
+def test_sources_that_no_build_file_named(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "CMakeLists.txt").write_text("add_library(q b.cu)\n")
+    found = change(tmp_path, CMAKE, CMAKE.replace("a.cu", "src/a.cu b.cu c.cu"))
+    assert found is not None
+    assert found.sources == {"c.cu"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "name", "is_input"),
+    [
+        ("file(STRINGS names.lst NAMES)", "names.lst", True),
+        ("execute_process(COMMAND python3 ${CMAKE_SOURCE_DIR}/make.py)", "make.py", True),
+        ("configure_file(config.h.in config.h)", "config.h.in", True),
+        ("configure_file(${CMAKE_SOURCE_DIR}/./config.h.in config.h)", "config.h.in", True),
+        ("configure_file(../project/config.h.in config.h)", "config.h.in", False),
+        ("configure_file(other/config.h.in config.h)", "config.h.in", False),
+        ("configure_file(config.h build.h)", "config.h", True),
+        ("target_sources(p PRIVATE config.h)", "config.h", False),
+        ("install(FILES names.lst DESTINATION share)", "names.lst", False),
+        ("file(COPY README.md DESTINATION share)", "README.md", False),
+    ],
+)
+def test_files_that_a_build_makes_others_of(
+    tmp_path: Path, statement: str, name: str, is_input: bool
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(f"{CMAKE}{statement}\n")
+    found = change(tmp_path, "20\n", "40\n", name)
+    assert (found is not None) == is_input
+    assert found is None or found.inputs == (name,)
+    assert found is None or "40" in found.words
 
 
 def test_options_of_a_target_that_is_gone_are_nobodys(tmp_path: Path) -> None:

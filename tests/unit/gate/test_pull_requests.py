@@ -1,4 +1,6 @@
-"""Pull requests that want past the gate, and harmless ones: `check --new-since`, in every format.
+"""Pull requests that want past the gate, and harmless ones, in every format: `check --new-since`.
+
+Some are asked of `check --changed`, where only the baseline says what is known.
 
 Git is real; what compilers would say is recorded, so that no toolchain is needed.
 """
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.app import earlier, gate
 from lmemscope.app.baseline_file import baseline_for
@@ -22,7 +25,7 @@ from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.exporters import render
 from lmemscope.gate import baseline
-from lmemscope.model import Baseline, Checked, Gap, Report
+from lmemscope.model import Baseline, Checked, Gap, MissingEvidence, Report
 from tests.support.answers import OBJECTIONS
 from tests.support.builders import judged
 from tests.support.gate_reports import (
@@ -69,6 +72,7 @@ class PullRequest:
         without: the merge base's report without the words that are new; None as with them.
         flags: of the command line.
         asked: other options of the command line.
+        changed: asked with ``--changed``, not ``--new-since``.
         review: parts of the sentences that every format has to show.
         unsaid: what no format may say.
     """
@@ -85,6 +89,7 @@ class PullRequest:
     without: Report | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=dict)
+    changed: bool = False
     review: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
 
@@ -92,6 +97,12 @@ class PullRequest:
 def framed(*names: str) -> Report:
     """A report of ``a.cu`` with kernels that have frames."""
     return project(a=tuple(with_figures(found(name), frame=80) for name in names))
+
+
+def reading(report: Report, header: str) -> Report:
+    """The report with a header that all its units read."""
+    units = (replace(unit, sources={unit.input: "", header: ""}) for unit in report.units)
+    return replace(report, units=tuple(units))
 
 
 P = PullRequest
@@ -103,6 +114,14 @@ TRUST = {"trust_configuration": True}
 GROWN, CREPT = project(a=(found("k", 96),)), project(a=(found("k", 112),))
 TOLERANT = {"lmemscope.toml": "tolerance = 16\n"}
 MADE = {"CMakeLists.txt": CMAKE}
+FAST = CMAKE + "set(FAST OFF)\nif(FAST)\n  target_compile_definitions(p PRIVATE BIG)\nendif()\n"
+TESTED = CMAKE + "set(TESTS OFF)\nif(TESTS)\n  add_subdirectory(tests)\nendif()\n"
+LISTED = CMAKE + "file(STRINGS names.lst NAMES)\ntarget_compile_definitions(p PRIVATE ${NAMES})\n"
+MAKING = CMAKE + "set(SIZE 20)\nconfigure_file(config.h.in config.h)\n"
+TEMPLATE = {"config.h.in": "#define SIZE @SIZE@\n", "CMakeLists.txt": MAKING}
+GENERATED = reading(DIRTY, "build/config.h")
+OLDER = known(project(version="13.4", a=(found("k"),)))
+AHEAD = MissingEvidence("b.cu", "instantiate", "only templates: rm")
 BIG = CMAKE + "target_compile_definitions(p PRIVATE BIG)\n"
 CAPPED = CMAKE + "set_source_files_properties(a.cu PROPERTIES COMPILE_OPTIONS -maxrregcount=40)\n"
 PULL_REQUESTS = (
@@ -134,12 +153,12 @@ PULL_REQUESTS = (
     P("has the baseline of its merge base", 0, DIRTY, CLEAN, known=known(DIRTY)),
     P("adds an array, and to the baseline", 3, TWO, DIRTY, known=known(DIRTY), claimed=known(TWO),
       review=("added (sm_90): dynamic-index `table`, 256 bytes at a.cu:7",
-              "in the baseline of this change, but not in that of main",
+              "accepted by the baseline of this change, but not by that of main",
               "new in the baseline since the merge base with main: added (a.cu, sm_90)")),
     P("adds an array, and the first baseline", 3, TWO, DIRTY, claimed=known(TWO),
-      review=("added", "in the baseline of this change")),
+      review=("added", "accepted by the baseline of this change")),
     P("adds to the baseline by a trusted command", 0, TWO, DIRTY, known=known(DIRTY),
-      claimed=known(TWO), asked=TRUST, review=("added", "in the baseline of this change")),
+      claimed=known(TWO), asked=TRUST, review=("added", "accepted by the baseline of this change")),
     P("adds to the baseline where evidence may be missing", 3, TWO, DIRTY, known=known(DIRTY),
       claimed=known(TWO), asked={"allow_incomplete": True}, review=("added",)),
     P("raises the bytes of an entry by hand", 3, GROWN, DIRTY, known=known(DIRTY),
@@ -172,6 +191,49 @@ PULL_REQUESTS = (
     P("accepts missing evidence in its own baseline", 3,
       project(a=(judged("k"),), b=TEMPLATES), project(a=(judged("k"),)),
       claimed=known(CLEAN, gaps=()), review=("only templates: rm",)),
+    # What a baseline accepts that is not there, or not yet.
+    P("adds an entry for an array to come", 3, DIRTY, DIRTY, known=known(DIRTY), claimed=known(TWO),
+      review=("added (sm_90): dynamic-index `table`, 256 bytes: new in the baseline since main, "
+              "but not in the code",)),
+    P("adds an entry for a file to come", 3, DIRTY, DIRTY, known=known(DIRTY),
+      claimed=known(project(a=(found("k"),), later=(found("k", 256),))),
+      review=("new in the baseline since main, but not in the code",)),
+    P("gives an entry more bytes than there are", 3, DIRTY, DIRTY, known=known(DIRTY),
+      claimed=known(CREPT), review=("112 bytes: in the baseline since main, but the code has 80",)),
+    P("adds an entry for an array to come by a trusted command", 0, DIRTY, DIRTY,
+      known=known(DIRTY), claimed=known(TWO), asked=TRUST, review=("but not in the code",)),
+    P("says that an older toolkit wrote the baseline", 3, DIRTY, DIRTY, known=known(DIRTY),
+      claimed=OLDER, review=("nvrtc 13.4 wrote it, unlike that of main",)),
+    P("keeps a baseline that an older toolkit wrote", 0, DIRTY, DIRTY, known=OLDER, claimed=OLDER),
+    P("writes the first baseline with another toolkit", 0, DIRTY, DIRTY,
+      claimed=known(project(version="13.4", a=(found("k", 96),)))),
+    P("accepts in advance that evidence is missing", 3, DIRTY, DIRTY, known=known(DIRTY),
+      claimed=known(DIRTY, gaps=(AHEAD,)), review=("only templates: rm: accepted by the",)),
+    P("drops an entry that nothing needs", 0, DIRTY, DIRTY, known=known(TWO), claimed=known(DIRTY),
+      unsaid=("not in the code",)),
+    P("renames a kernel, and in the baseline", 0, project(a=(found("r"),)), DIRTY,
+      known=known(DIRTY), claimed=known(project(a=(found("r"),))), unsaid=("not in the code",)),
+    # The same where only what changed is looked at.
+    P("--changed: adds an array, and to the baseline", 3, TWO, DIRTY, known=known(DIRTY),
+      claimed=known(TWO), changed=True,
+      review=("accepted by the baseline of this change, but not by that of main",)),
+    P("--changed: adds to the baseline by a trusted command", 0, TWO, DIRTY, known=known(DIRTY),
+      claimed=known(TWO), changed=True, asked=TRUST, review=("accepted by the baseline of",)),
+    P("--changed: adds to the baseline where evidence may be missing", 3, TWO, DIRTY,
+      known=known(DIRTY), claimed=known(TWO), changed=True, asked={"allow_incomplete": True}),
+    P("--changed: writes the first baseline of old debt", 0, DIRTY, DIRTY, claimed=known(DIRTY),
+      changed=True, review=("new in the baseline since main",)),
+    P("--changed: writes the first baseline and adds an array", 3, TWO, DIRTY, claimed=known(TWO),
+      changed=True, review=("added (sm_90): dynamic-index `table`, 256 bytes at a.cu",)),
+    P("--changed: adds an entry for an array to come", 3, DIRTY, DIRTY, known=known(DIRTY),
+      claimed=known(TWO), changed=True, review=("but not in the code",)),
+    P("--changed: an array grows, and a toolkit is older", 3, GROWN, DIRTY, known=known(DIRTY),
+      claimed=OLDER, changed=True, review=("96 bytes", "accepted by the baseline of this change")),
+    P("--changed: has the baseline of its base", 0, DIRTY, CLEAN, known=known(DIRTY), changed=True),
+    P("--changed: removes an array, and from the baseline", 0, CLEAN, DIRTY, known=known(DIRTY),
+      claimed=known(CLEAN), changed=True),
+    P("--changed: loses an entry", 1, TWO, TWO, known=known(TWO), claimed=known(DIRTY),
+      changed=True, review=("added",)),
     # A baseline that is not what the merge base has.
     P("removes what the baseline and the merge base have otherwise", 0, CLEAN, GROWN,
       known=known(DIRTY), base=TOLERANT, review=("dynamic-index",)),
@@ -229,6 +291,35 @@ PULL_REQUESTS = (
       unsaid=("build.sh",)),
     P("comments a build file", 0, DIRTY, DIRTY, base=MADE, command=("nvcc", "a.cu"),
       head={"CMakeLists.txt": CMAKE + "# target_compile_options(p -G)\n"}),
+    P("turns a condition around options on", 3, DIRTY, DIRTY, base={"CMakeLists.txt": FAST},
+      head={"CMakeLists.txt": FAST.replace("OFF", "ON")}, command=("nvcc", "-DBIG", "-c", "a.cu"),
+      review=("may have changed options, in set FAST",)),
+    P("turns a condition around tests on", 0, DIRTY, DIRTY, base={"CMakeLists.txt": TESTED},
+      head={"CMakeLists.txt": TESTED.replace("OFF", "ON")}, command=("nvcc", "-c", "a.cu"),
+      review=("changed, in no option known",)),
+    P("adds to a list of macros that the build reads", 3, DIRTY, DIRTY,
+      base={"CMakeLists.txt": LISTED, "names.lst": "SMALL\n"}, head={"names.lst": "SMALL\nBIG\n"},
+      command=("nvcc", "-DBIG", "-c", "a.cu"), without=CLEAN,
+      review=("names.lst changed options: -DBIG",)),
+    P("builds a source that nobody built", 3, project(a=(judged("k"),), b=(found("o"),)),
+      project(a=(judged("k"),), b=(found("o"),)), base={**MADE, "b.cu": TEXT},
+      head={"CMakeLists.txt": CMAKE.replace("a.cu", "a.cu b.cu")}, command=("nvcc", "-c", "a.cu"),
+      review=("o (sm_90): dynamic-index `table`, 80 bytes", "CMakeLists.txt did not name b.cu")),
+    P("changes the template of a header that is read", 3, GENERATED, GENERATED, base=TEMPLATE,
+      head={"config.h.in": "#define SIZE 40\n"}, command=("nvcc", "-c", "a.cu"),
+      review=("config.h.in may have changed build/config.h",)),
+    P("changes a variable of a template", 3, GENERATED, GENERATED, base=TEMPLATE,
+      head={"CMakeLists.txt": MAKING.replace("20", "40")}, command=("nvcc", "-c", "a.cu"),
+      review=("CMakeLists.txt may have changed build/config.h",)),
+    P("changes the template of a header that nothing reads", 0, DIRTY, DIRTY, base=TEMPLATE,
+      head={"config.h.in": "#define SIZE 40\n"}, command=("nvcc", "-c", "a.cu")),
+    P("adds options of a target that is new", 0, DIRTY, DIRTY, base=MADE,
+      head={"CMakeLists.txt": CMAKE + "add_library(h h.cpp)\ntarget_link_libraries(h p)\n"},
+      command=("nvcc", "-c", "a.cu")),
+    P("adds a source that no build compiles", 0, CLEAN,
+      base={".gitignore": "compile_commands.json", "compile_commands.json": "[]"},
+      head={"extra.cu": TEXT},
+      review=("extra.cu is not that of the merge base with main, and the build does not compile",)),
     # Comments in sources.
     P("allows what it adds", 0, said_in(ALLOW + TEXT, DIRTY), base={"a.cu": TEXT},
       head={"a.cu": ALLOW + TEXT},
@@ -345,7 +436,8 @@ def checked(one: PullRequest, checkout: Path, monkeypatch: pytest.MonkeyPatch) -
     file = baseline_for(configuration)
     known_now = file.load() if file is not None else None
     with Session(gate.settings_as(known_now, configuration.settings)) as session:
-        asked = gate.Asked(new_since="main", **one.asked)
+        since = {"revision" if one.changed else "new_since": "main"}
+        asked = gate.Asked(**since, **one.asked)
         return gate.judge(["."], session, configuration, file, known_now, asked)[0]
 
 
