@@ -191,7 +191,9 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
     waits["local"] += l1_missed * (
         _L2_WAIT - waits["local"] + l2_missed * (_MEMORY_WAIT - _L2_WAIT)
     )
-    waiting = sum(work.stalled(stall) * waits[stall] for stall in STALLS) / warps
+    # Alone, a warp takes a cycle for each instruction, and waits for what is not there yet.
+    waited = sum(work.stalled(stall) * (waits[stall] - 1) for stall in STALLS)
+    waiting = (work.instructions + waited) / warps
     return Cost(
         total=math.hypot(issue, memory, waiting),
         issue=issue,
