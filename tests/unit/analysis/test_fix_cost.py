@@ -172,6 +172,14 @@ def test_a_launch_of_few_blocks_waits_more_and_misses_less() -> None:
     assert costs(waiting, threads=64, blocks=132 * 32) == full
 
 
+def test_few_blocks_share_what_all_multiprocessors_have() -> None:
+    streaming = replace(PLAIN, local_lines=0.0, local_sectors=0.0, streamed_sectors=1e6)
+    every, half, one = (costs(streaming, blocks=number).memory for number in (132, 88, 1))
+    assert costs(streaming, blocks=264).memory == every
+    assert half == pytest.approx(every / 1.5, rel=0.2)
+    assert every / 2 < one < half
+
+
 def test_a_warp_alone_takes_its_instructions_one_after_the_other() -> None:
     alone = costs(replace(PLAIN, stalls=(0.0,) * len(STALLS)), threads=32, blocks=132)
     assert alone.waiting == PLAIN.instructions
