@@ -30,7 +30,8 @@ ARCH, BYTES, REPEATS, SECONDS, LONG = "sm_90", 1 << 30, 11, 0.5, 2.0
 """Bytes of an array, timings of a version at most, the time for all versions of a kernel, and the
 milliseconds that launches are timed together for."""
 HOW = """Every rewriting that `fix --unsafe --block` compiled, and two register caps, for sm_90; the
-median of at least 3 launches, the versions in turn, on arrays of random numbers."""
+median of at least 3 timings, each of launches for 2 ms, the versions in turn, on arrays of random
+numbers."""
 
 
 def prepare(directory: Path) -> None:
