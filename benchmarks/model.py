@@ -9,7 +9,8 @@ lmemscope's cache.
 
 Sets: ``calibration`` and ``held-out`` are halves by a hash of the names, made before anybody saw a
 time; only the first was looked at while the model was changed. ``adversary`` holds kernels written
-to break rewrites, which the model was changed on, too.
+to break rewrites, which the model was changed on, too. ``later`` was written and timed afterwards;
+of its launches with few blocks the model has since learnt what such share.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from fix_times import apply_patch, spearman  # noqa: E402
 
 from lmemscope.analysis.cost import Grid, cost_of  # noqa: E402
+from lmemscope.analysis.leaving import leave_reason  # noqa: E402
 from lmemscope.app.worker import analyse_unit  # noqa: E402
 from lmemscope.fixing.kernel_figures import figures  # noqa: E402
 from lmemscope.fixing.rank import ranked  # noqa: E402
@@ -56,7 +58,7 @@ from lmemscope.model.fix import NOTICED  # noqa: E402
 KERNELS = ROOT / "benchmarks" / "data" / "model_kernels"
 TIMES = ROOT / "benchmarks" / "data" / "model_times.json.gz"
 ARCH, NEAR = "sm_90", 1.10
-SETS = ("calibration", "held-out", "adversary")
+SETS = ("calibration", "held-out", "adversary", "later")
 
 
 @dataclass
@@ -78,6 +80,12 @@ class Version:
     measured: float | None = None
 
     @property
+    def is_unsafe(self) -> bool:
+        """Whether all that it was tried for needs a promise."""
+        rows = self.row.get("candidates", ())
+        return bool(rows) and all(one["applicability"] == "unsafe" for one in rows)
+
+    @property
     def is_fix(self) -> bool:
         """Whether a user can get it from `fix`."""
         return self.row["kind"] in ("fix", "together")
@@ -89,15 +97,15 @@ class Kernel:
 
     name: str
     file: str
-    block: int
+    grid: Grid
     versions: list[Version] = field(default_factory=list)
 
     @property
     def set(self) -> str:
         """Which of `SETS` it is in."""
         folder, _, _ = self.file.partition("/")
-        if folder == "adversary":
-            return "adversary"
+        if folder in SETS:
+            return folder
         digest = hashlib.sha256(f"new.{Path(self.file).stem}.{self.name}".encode()).hexdigest()
         return SETS[int(digest, 16) % 2]
 
@@ -110,11 +118,18 @@ def kernels(path: Path = TIMES) -> list[Kernel]:
         Kernel(
             row["kernel"],
             row["file"],
-            row["launch"]["block"],
+            _grid(row),
             [Version(number, one) for number, one in enumerate(row["versions"])],
         )
         for row in rows
     ]
+
+
+def _grid(row: dict[str, Any]) -> Grid:
+    """What a kernel is taken to be launched with: its blocks are known if its file launches it."""
+    launch = row["launch"]
+    is_launched = "<<<" in (KERNELS / row["file"]).read_text()
+    return Grid(launch["block"], launch["grid"] if is_launched else None)
 
 
 def analysed(kernel: Kernel) -> Kernel:
@@ -138,8 +153,8 @@ def analysed(kernel: Kernel) -> Kernel:
             counts = counts_of(report)
         found = [one for one in report.kernels if kernel.name in one.facts.name]
         if found:
-            version.cost = cost_of(found[0], ARCH, Grid(kernel.block))
-            version.figures = figures(found[0].facts, ARCH, Grid(kernel.block))
+            version.cost = cost_of(found[0], ARCH, kernel.grid)
+            version.figures = figures(found[0].facts, ARCH, kernel.grid)
     first = kernel.versions[0]
     for version in kernel.versions:
         version.modelled = ratio(total(first), total(version))
@@ -159,12 +174,14 @@ def ratio(before: float | None, after: float | None) -> float | None:
 
 @dataclass
 class Choice:
-    """What `fix` comes to for one finding: its first, None to leave it, and all that it offers."""
+    """What `fix` comes to for one finding: its first, or None, all that it offers, and whether it
+    says to leave the finding as it is."""
 
     kernel: Kernel
     object: str | None
     first: Version | None
     offered: list[Version]
+    says_leave: bool
 
     @property
     def measured(self) -> float:
@@ -177,9 +194,11 @@ class Choice:
         return max(1.0, *(one.measured or 0.0 for one in self.offered))
 
     @property
-    def says_leave(self) -> bool:
-        """Whether nothing gains more than timing notices, as far as the model tells."""
-        return self.first is None or (self.first.modelled or 0.0) <= NOTICED
+    def best_safe(self) -> float:
+        """The same, of what keeps as many promises as the first; the original is one."""
+        unsafe = self.first is not None and self.first.is_unsafe
+        own = (one.measured or 0.0 for one in self.offered if unsafe or not one.is_unsafe)
+        return max([1.0, *own])
 
 
 def choices(kernel: Kernel) -> list[Choice]:
@@ -219,7 +238,8 @@ def choices(kernel: Kernel) -> list[Choice]:
             order = ranked([trial for trial, _ in group])
             first = next((one for one in order if one.rank == 1), None)
             chosen = by_edits[first.rewriting.edits] if first is not None else None
-            made.append(Choice(kernel, name, chosen, offered))
+            leave = leave_reason([trial for trial, _ in group]) is not None
+            made.append(Choice(kernel, name, chosen, offered, leave))
     return made
 
 
@@ -249,6 +269,7 @@ def judged(found: Sequence[Kernel]) -> dict[str, float | int | None]:
         "findings": len(chosen),
         "first slower": sum(one.measured * NOTICED < 1 for one in chosen),
         "first near the fastest": sum(one.measured * NEAR >= one.best for one in chosen),
+        "of those as safe": sum(one.measured * NEAR >= one.best_safe for one in chosen),
         "left": len(left),
         "rightly": sum(one.best <= NEAR for one in left),
         "to be left": len(hopeless),

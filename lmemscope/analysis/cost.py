@@ -82,6 +82,9 @@ _SPECIAL = 16
 _ISSUE = 128
 """Lanes that the four schedulers issue for in a cycle."""
 _SCHEDULERS = 4
+_BUSIEST = 2.0
+"""Times its share of L2 and memory that a multiprocessor gets at most where others have no block:
+launches of 64 to 100 blocks on an H200 (`benchmarks/model.py`)."""
 _LOAD_STORE = 32
 _L1_WAIT, _L2_WAIT, _MEMORY_WAIT = 40.7, 263.0, 478.8
 _WAITS: dict[Stall, float] = {
@@ -164,10 +167,13 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
         blocks = min(blocks, math.ceil(grid.blocks / machine.count))
         warps = blocks * math.ceil(grid.threads / _WARP)
     cache = limits.l1 - limits.reserved - blocks * shared
+    # Stores to local memory are as fast as L2 takes them from all multiprocessors.
+    share = _share(grid, machine)
+    machine = replace(machine, l2=machine.l2 * share, memory=machine.memory * share)
     l1_missed, l2_missed = _misses(work.frame, warps, cache, machine)
     # A warp has one scheduler and its pipes: fewer warps than schedulers leave the others idle.
     issue = _issue(work, machine) * max(1.0, _SCHEDULERS / warps)
-    stored = work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR
+    stored = (work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR) / share
     loaded = (work.local_lines - work.stored_lines) * _LOADED_LINE
     missed = (work.local_sectors - work.stored_sectors) * l1_missed * _SECTOR / machine.l2
     beyond_l2 = work.local_sectors * l1_missed * l2_missed * _SECTOR / machine.memory
@@ -191,7 +197,9 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
     waits["local"] += l1_missed * (
         _L2_WAIT - waits["local"] + l2_missed * (_MEMORY_WAIT - _L2_WAIT)
     )
-    waiting = sum(work.stalled(stall) * waits[stall] for stall in STALLS) / warps
+    # Alone, a warp takes a cycle for each instruction, and waits for what is not there yet.
+    waited = sum(work.stalled(stall) * (waits[stall] - 1) for stall in STALLS)
+    waiting = (work.instructions + waited) / warps
     return Cost(
         total=math.hypot(issue, memory, waiting),
         issue=issue,
@@ -214,6 +222,11 @@ def once(loaded: int, stored: int) -> float:
 def _machine(arch: str) -> Machine | None:
     digits = "".join(char for char in arch if char.isdigit())
     return _MACHINES.get(int(digits)) if digits else None
+
+
+def _share(grid: Grid, machine: Machine) -> float:
+    """How many times its share a multiprocessor gets of what all have, where some have no block."""
+    return min(_BUSIEST, max(1.0, machine.count / grid.blocks)) if grid.blocks else 1.0
 
 
 def _misses(frame: int, warps: int, cache: int, machine: Machine) -> tuple[float, float]:

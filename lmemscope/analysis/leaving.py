@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmemscope.model import Cost, Trial
-from lmemscope.model.fix import NOTICED
+from lmemscope.model.fix import NOTICED, UNSURE
 
 _LITTLE = 0.05
 """Part of the time that local memory may take before it matters."""
 
 
 def leave_reason(trials: Sequence[Trial]) -> str | None:
-    """Why a finding may be left as it is, in a sentence; None where some rewrite makes it faster.
+    """Why a finding may be left as it is, in a sentence; None where a rewrite may make it faster.
 
     Args:
         trials: of one kernel and finding.
@@ -25,9 +25,9 @@ def leave_reason(trials: Sequence[Trial]) -> str | None:
     known = _reason_of(cost) if cost is not None else None  # A saved document has sums alone.
     if known is not None:
         return known
-    if all(gain is not None and gain < 1 / NOTICED for gain in gains):
+    if all(gain is not None and gain < 1 / UNSURE for gain in gains):
         return "by the model, each rewrite that was tried would cost more than it saves"
-    return "by the model, each rewrite that was tried would cost what it saves"
+    return None
 
 
 def _reason_of(cost: Cost) -> str | None:

@@ -168,10 +168,9 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
     best = max(removed, key=lambda one: one.speed_up or 0.0, default=None)
     reason = leave_reason(trials)
     if best is not None and best.speed_up is not None:
-        why = f": {reason}" if reason is not None else ""
+        leave = f"Leave it as it is: {reason}" if reason is not None else "Measure it before use"
         text = (
-            f"Leave it as it is{why}. Of what was tried, this removes it: "
-            f"{best.summary} ({speed(best.speed_up)})."
+            f"{leave}. Of what was tried, this removes it: {best.summary} ({speed(best.speed_up)})."
         )
         yield Advice(text, is_none=True)
         return

@@ -7,7 +7,7 @@ from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.model import KernelFacts, KernelReport, SourceText, Unit
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
-from lmemscope.rules.launched import Block, block_of_kernel
+from lmemscope.rules.launched import Block, block_of_kernel, blocks_of_kernel
 from lmemscope.sources.lines import from_disk
 
 
@@ -69,16 +69,20 @@ class Grids:
         if asked is not None and (found is None or asked > found.threads):
             return Grid(asked, source="option")
         if found is None:
-            return Grid(DEFAULT_BLOCK)
+            return Grid(DEFAULT_BLOCK, blocks_of_kernel(facts, self._sources[unit]))
         return Grid(found.threads, found.blocks if asked is None else None, found.source)
 
 
 def grid_of(target: Target | NumbaTarget) -> Grid:
     """The grid that a target's kernels are modelled with."""
     block: Block | None = target.block
-    if block is None:
+    if block is not None:
+        return Grid(block.threads, block.blocks, block.source)
+    if not isinstance(target, Target):
         return Grid(DEFAULT_BLOCK)
-    return Grid(block.threads, block.blocks, block.source)
+    grids = [blocks_of_kernel(hit.facts, hit.case.sources) for hit in target.hits]
+    known = [one for one in grids if one is not None]
+    return Grid(DEFAULT_BLOCK, max(known) if len(known) == len(grids) else None)
 
 
 def _taken(facts: KernelFacts) -> tuple[int | None, int | None]:

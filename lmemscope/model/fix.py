@@ -23,6 +23,9 @@ not compile, not in the time that it has, or lacks a kernel. `lmemscope.fixing.e
 
 NOTICED = 1.03
 """Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
+UNSURE = 1.1
+"""Modelled speed-ups that are nearer to 1 may be losses: half of all are off by more (docs/fix.md).
+"""
 CLEARLY = 1.5
 """How many times as fast something has to be modelled where it is chosen against better reason: the
 model is off by so much, or by more, of a quarter of the fixes that were timed."""

@@ -86,6 +86,13 @@ def block_of_kernel(facts: KernelFacts, sources: SourceText) -> Block | None:
     return block_of(Case(facts, _NO_SHARE, None, (), sources))
 
 
+def blocks_of_kernel(facts: KernelFacts, sources: SourceText) -> int | None:
+    """The most blocks of a grid, where all launches in sight say it, whatever their threads."""
+    case = Case(facts, _NO_SHARE, None, (), sources)
+    launches = _launches(facts, sources, plain_name(facts.demangled), _own_arguments(case))
+    return _blocks(case, launches) if launches else None
+
+
 def occupancies(
     facts: Iterable[KernelFacts], arch: str, sources: SourceText
 ) -> tuple[KernelFacts, ...]:

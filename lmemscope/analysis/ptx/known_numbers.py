@@ -100,6 +100,8 @@ class _Evaluation:
         if instruction.isa.fold is None:
             return None
         numbers = [self.form(self._affine.read(value, one), depth) for one in operands]
+        if instruction.operation == "and" and isinstance(numbers[0], float):
+            return _masked(numbers[0], numbers[1])
         whole = [int(one) for one in numbers if one is not None and one == int(one)]
         if len(whole) != len(numbers):
             return None
@@ -120,6 +122,20 @@ class _Evaluation:
             self.form(self._affine.read(condition.index, one), depth) for one in operands
         )
         return None if first is None or second is None else condition.of(first, second)
+
+
+def _masked(mean: float, mask: Number | None) -> float | None:
+    """The mean of what a mask leaves of numbers up to twice a mean; None of another mask.
+
+    An unrolled loop runs to what is left without the low bits, its remainder to the low bits.
+    """
+    if not isinstance(mask, int) or not mask:
+        return None
+    low = mask if mask & 1 else (mask & -mask) - 1
+    if low & (low + 1) or (mask != low and (mask + low + 1) & (mask + low)):
+        return None
+    left = min(mean, low / 2)
+    return left if mask == low else mean - left
 
 
 def _quotient(number: Number, divisor: int) -> Number:

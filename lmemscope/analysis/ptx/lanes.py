@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.forms import Iteration
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
 from lmemscope.formats.ptx_isa import Kind
@@ -182,3 +183,19 @@ def _after(
         # A carry may reach every bit above the lowest one that differs.
         return _WIDTH & ~((first & -first) - 1) if first else 0
     return None
+
+
+def counts_alike(code: Definitions, affine: Affine, index: int) -> bool:
+    """Whether a comparison asks only how far a loop has counted, from a value of the lane to the
+    same with a constant added, such as ``for (i = x - 1; i <= x + 1; ++i)``."""
+    instruction = code.body.instructions[index]
+    if instruction.operation != "setp" or len(instruction.operands) != 3:
+        return False
+    relation, kind = instruction.modifiers[1], instruction.modifiers[-1]
+    if kind[:1] != "s" and relation not in ("eq", "ne"):
+        return False  # Without a sign, one lane's sum may wrap where another's does not.
+    first, second = (affine.read(index, one) for one in instruction.operands[1:])
+    if first is None or second is None:
+        return False
+    terms = first.plus(second, -1).terms
+    return bool(terms) and all(isinstance(one, Iteration) for one in terms)

@@ -32,6 +32,8 @@ Chosen on measured speed-ups (`benchmarks/model.py`)."""
 _MOST = 1 << 16
 _FAR = 1 << 30
 """What a value is taken to be that is not known: far from where registers wrap."""
+_RARELY = 1 / 16
+"""Iterations that a loop is taken to run at least, on average."""
 _STEPS = 64
 """The largest step, and mask, of an unrolled loop."""
 
@@ -123,7 +125,8 @@ class Trips:
         instructions = self._code.body.instructions
         ends = [self._code.flow.blocks[one].end - 1 for one in self._control.leaving(loop)]
         own = instructions[min(loop.latches)].loc
-        return sum(own is not None and instructions[end].loc == own for end in ends)
+        found = sum(own is not None and instructions[end].loc == own for end in ends)
+        return max(1, found // self._unrolled(loop)) if found else 0
 
     def written_out(self, loop: Loop) -> int | None:
         """Instructions that a loop is when each iteration stands for itself, at most.
@@ -189,9 +192,13 @@ class Trips:
             return exact
         found = self._find(loop)
         if limit is not None:
-            # From anywhere to anywhere of it within another loop: half of it on average.
-            found = min(found, (limit + 1) / 2 if self._is_nested(loop) else limit)
-        return max(1.0, found * (factor or 1.0))
+            # From anywhere to anywhere of it within another loop: half of it on average, of which
+            # the remainder of an unrolled one takes its part.
+            mean = (limit - 1) / 2 + 1 / self._unrolled(loop)
+            found = min(found, mean if self._is_nested(loop) else limit)
+        if factor is None or self._is_remainder(loop):
+            return _at_least(found)
+        return _at_least(found * factor)
 
     def _find(self, loop: Loop) -> float:
         """The count of a loop as its tests show it, or what is taken for it."""
@@ -199,7 +206,7 @@ class Trips:
         found = [count for test in tests for count in self._until(test, loop)]
         if not found:
             found = self._doubled(loop)
-        return max(min(found), 1.0) if found else self._unknown(loop)
+        return _at_least(min(found)) if found else self._unknown(loop)
 
     def _unknown(self, loop: Loop) -> float:
         """How often a loop is taken to run where nothing tells."""
@@ -252,7 +259,7 @@ class Trips:
         """Iterations from a number to a number, where some terms are known."""
         tests = self._tests(loop)
         found = [one for test in tests if (one := self._passed(test, loop, known)) is not None]
-        return max(min(found), 1.0) if found else None
+        return _at_least(min(found)) if found else None
 
     def _known_in(
         self, loop: Loop, numbers: Mapping[str, int], *, weighted: bool = False
@@ -328,7 +335,7 @@ class Trips:
             if not speed or (not bound.without(own).terms and not counter.without(own).terms):
                 return
             # Of an unrolled loop's remainder half of the steps are left on average.
-            mask = self._mask_of(bound) or self._mask_of(counter.without(own))
+            mask = self._mask(counter, bound, own)
             step = min(abs(speed), _STEPS)
             if mask is not None:
                 yield mask / 2
@@ -342,6 +349,18 @@ class Trips:
             return
         if count is not None:
             yield count
+
+    def _is_remainder(self, loop: Loop) -> bool:
+        """Whether a loop runs what an unrolled one leaves over, however often that runs."""
+        own = Iteration(loop.header)
+        sides = (side for test in self._tests(loop) for side in test.sides())
+        return any(
+            counter.factor(own) and self._mask(counter, bound, own) for counter, bound in sides
+        )
+
+    def _mask(self, counter: Form, bound: Form, own: Iteration) -> int | None:
+        """The small mask that a counter begins with or runs to."""
+        return self._mask_of(bound) or self._mask_of(counter.without(own))
 
     def _mask_of(self, form: Form) -> int | None:
         """The small mask that a form, perhaps negated, was made with."""
@@ -394,6 +413,12 @@ class Trips:
         return tuple(found)
 
 
+def _at_least(turns: float) -> float:
+    """A loop's iterations, once at least where it runs a whole number of times each time that it
+    is reached; the mean may be fewer, where it is passed by."""
+    return max(turns, _RARELY if turns % 1 else 1.0)
+
+
 def _turns(test: _Test, own: Iteration, first: float, second: float) -> float | None:
     """Iterations until a test ends a loop whose sides begin with two numbers; None if it does not.
 
@@ -409,7 +434,7 @@ def _turns(test: _Test, own: Iteration, first: float, second: float) -> float | 
     meeting = (second - first) / (steps[0] - steps[1])
     if first % 1 or second % 1:
         # The mean of what goes on as long as the sides are equal is one iteration more.
-        return max(0.0, meeting + (test.compares.of(0, 0) is not test.when)) + test.is_last
+        return max(0.0, meeting + (test.compares.of(0, 0) is not test.when) + test.is_last)
     near = [meeting]
     if test.compares.is_unsigned:
         near += [-at / step for at, step in zip((first, second), steps, strict=True) if step]

@@ -110,3 +110,37 @@ def test_a_parameter_at_an_index_of_the_thread_is_read_word_by_word() -> None:
     varying = work(f"{body}add.s64 %a, %q, %o;\nld.param.f32 %f, [%a];\nret;")
     assert varying.cached_lines == 32
     assert work("ld.param.f32 %f, [k_param_0];\nret;").cached_lines == 0
+
+
+def test_an_unrolled_loop_and_its_remainder_run_as_often_as_the_loop() -> None:
+    """``for (i = 0; i < 15; ++i) for (j = 0; j < i; ++j)``, the inner one unrolled by four."""
+    main = "and.b32 %m, %i, -4;\nand.b32 %l, %i, 3;\nmov.u32 %j, 0;\n"
+    unrolled = (
+        f"$L2:\n{4 * (FMA + chr(10))}add.s32 %j, %j, 4;\nsetp.lt.s32 %q, %j, %m;\n@%q bra $L2;\n"
+    )
+    rest = (
+        f"mov.u32 %k, 0;\n$L3:\n{FMA}\nadd.s32 %k, %k, 1;\nsetp.lt.s32 %q, %k, %l;\n@%q bra $L3;\n"
+    )
+    end = "add.s32 %i, %i, 1;\nsetp.lt.s32 %p, %i, 15;\n@%p bra $L1;\nret;"
+    assert turns(f"mov.u32 %i, 0;\n$L1:\n{main}{unrolled}{rest}{end}") == 15 * 7
+
+
+def test_lanes_that_count_from_their_own_number_count_alike() -> None:
+    """``for (i = x - 1; i <= x + 1; ++i) p[n++] = …`` leaves all lanes with one n."""
+    body = (
+        "mov.u32 %x, %tid.x;\nadd.s32 %i, %x, -1;\nmov.u32 %n, 0;\n$L1:\nadd.s32 %i, %i, 1;\n"
+        "add.s32 %n, %n, 1;\nsetp.{relation} %p, %i, {end};\n@%p bra $L1;\n"
+        "mul.wide.u32 %r, %n, 4;\nret;"
+    )
+
+    def level(relation: str, end: str) -> str:
+        flow = layers(program(body.format(relation=relation, end=end))).flow
+        assert flow is not None
+        dataflow = flow.dataflow("k")
+        assert dataflow is not None
+        (at,) = (n for n, one in enumerate(dataflow.body.instructions) if one.operation == "mul")
+        return dataflow.uniformity("%n", at)
+
+    assert level("le.s32", "%x") == "uniform"
+    assert level("le.u32", "%x") == "lane-varying"  # Where x is 0, it wraps.
+    assert level("le.s32", "5") == "lane-varying"

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from lmemscope.exporters.proven import advice_text, sentence
 from lmemscope.fixing.edits import merged, pairs
+from lmemscope.fixing.grids import grid_of
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.program import is_same
 from lmemscope.model import (
@@ -827,6 +828,15 @@ def test_a_grid_is_known_where_all_launches_say_it(launches: str, blocks: int | 
     block = target(text, "a", "float[8]", block=None).block
     assert block is not None
     assert (block.threads, block.blocks) == (64, blocks)
+
+
+@pytest.mark.parametrize(("grid", "blocks"), [("3", 3), ("*p", None)])
+def test_a_grid_is_known_whatever_the_threads_of_its_blocks(grid: str, blocks: int | None) -> None:
+    launch = f"void go(int *p, float *o) {{ k<<<{grid}, *p>>>(p, o, 4); }}\n"
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];") + launch
+    asked = target(text, "a", "float[8]", block=None)
+    assert asked.block is None
+    assert grid_of(asked).blocks == blocks
 
 
 @pytest.mark.parametrize(
