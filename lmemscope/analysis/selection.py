@@ -17,7 +17,6 @@ from lmemscope.analysis.groups import (
 )
 from lmemscope.model import (
     Cause,
-    InputId,
     KernelFacts,
     Order,
     Report,
@@ -159,9 +158,7 @@ def units_of(report: Report, admit: Callable[[str], bool]) -> Report:
         report: as it was saved.
         admit: such as `lmemscope.discover.walk.Globs.admit`.
     """
-    return replace(
-        report, units=tuple(unit for unit in report.units if admit(InputId.parse(unit.input).file))
-    )
+    return replace(report, units=tuple(unit for unit in report.units if admit(unit.file)))
 
 
 def parted(found: Sequence[Group]) -> tuple[list[Group], list[Group], list[Group]]:

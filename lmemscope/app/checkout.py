@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.files import text_beside
-from lmemscope.model import CUDA, InputId, Moved, kind_of
+from lmemscope.model import CUDA, Moved, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -123,7 +123,7 @@ class Checkout:
             UsageError: a unit is a file of the working tree.
         """
         for unit in report.units:
-            path = os.path.realpath(InputId.parse(unit.input).file)
+            path = os.path.realpath(unit.file)
             inside = path.startswith(self.tree + os.sep)
             if not inside and os.path.relpath(path, self.live) in self.tracked:
                 raise UsageError(

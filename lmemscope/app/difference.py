@@ -14,7 +14,7 @@ from lmemscope.app.session import Session
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 from lmemscope.gate.difference import difference
-from lmemscope.model import Difference, InputId, Report
+from lmemscope.model import Difference, Report
 from lmemscope.rules.clean_kernels import with_clean
 
 
@@ -79,7 +79,7 @@ def _sides(
     with session.anew(settings) as own:
         old, new = (gathered([path], own) for path in paths)
     # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
-    single = all(len({InputId.parse(u.input).file for u in r.units}) == 1 for r in (old, new))
+    single = all(len({u.file for u in r.units}) == 1 for r in (old, new))
     return old, new, False, single
 
 

@@ -141,7 +141,7 @@ def known_at(
     Raises:
         LmemscopeError: as `report_at`.
     """
-    files = (os.path.abspath(InputId.parse(unit.input).file) for unit in report.units)
+    files = (os.path.abspath(unit.file) for unit in report.units)
     both = frozenset((*files, *revision.deleted))
     return report_at(revision.commit, paths, session, session.settings, both, new)
 
@@ -257,7 +257,7 @@ def _grown(
     A kernel is the same by its symbol, else by its name in the same file, else where one kernel of
     a file is gone and another new.
     """
-    looked_at = {InputId.parse(unit.input).file for unit in report.units}
+    looked_at = {unit.file for unit in report.units}
     gone, new = _symbols(before) - _symbols(report), _symbols(report) - _symbols(before)
     most: dict[tuple[str, ...], int] = {}
     renamed: dict[tuple[str, ...], list[int]] = defaultdict(list)

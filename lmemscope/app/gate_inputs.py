@@ -45,7 +45,7 @@ def inputs_of(
         globs_typed, archs_typed: whether these are of the command line.
     """
     saved = any(map(is_saved, paths))
-    looked_at = {InputId.parse(unit.input).file: None for unit in report.units}
+    looked_at = {unit.file: None for unit in report.units}
     identities = {_identity(name): name for name in looked_at}
     on_disk = any(identity is not None for identity in identities)
     present: set[str] = set()
@@ -98,7 +98,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
     quoted: dict[str, dict[int, str]] = defaultdict(dict)
     for unit in report.units:
         if unit.source_digest is not None:
-            digests[InputId.parse(unit.input).file] = unit.source_digest
+            digests[unit.file] = unit.source_digest
         digests.update(unit.sources or {})
         for one in unit.source_lines:
             quoted[one.file][one.line] = one.text
@@ -115,7 +115,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
         if not os.path.lexists(file)
     ]
     unknown = {
-        InputId.parse(unit.input).file: None
+        unit.file: None
         for unit in report.units
         if unit.sources is None and unit.failure is None and unit.frontend in _INCLUDING
     }

@@ -30,7 +30,6 @@ from lmemscope.model import (
     BaselineEntry,
     GateFailure,
     GateResult,
-    InputId,
     MissingEvidence,
     Report,
     count,
@@ -215,7 +214,7 @@ def by_build(
     words = tuple(dict.fromkeys(chain.from_iterable(new.words.values())))
     unclear = change.unexplained((*words, *new.elsewhere))
     made = _generated(change, (report, without), revision, new.directories)
-    files = {unit.input: InputId.parse(unit.input).file for unit in without.units}
+    files = {unit.input: unit.file for unit in without.units}
     added = {name for name in files if os.path.basename(files[name]) in change.sources}
     unknown = {name for name in files if unclear and new.compiles(files[name])}
     if not (words or unclear or added or made):

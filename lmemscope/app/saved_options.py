@@ -107,7 +107,7 @@ def _headers_since(
         if unit.sources is None or place in done:
             continue
         done.add(place)
-        file = InputId.parse(unit.input).file
+        file = unit.file
         known = set(map(os.path.realpath, unit.sources))
         now = combined(options.get(place), settings.options)
         had = (word[2:] for word in unit.options if word.startswith("-I"))
@@ -135,7 +135,7 @@ def _new(report: Report, found: Sequence[Found], settings: Settings) -> list[str
     from lmemscope.discover.plan import DEFAULT_ARCH, make_units
 
     names = {_place(unit.input) for unit in report.units}
-    names |= {_place(InputId.parse(unit.input).file) for unit in report.units}
+    names |= {_place(unit.file) for unit in report.units}
     names |= {_place(gap.input) for gap in report.gaps if gap.input is not None}
     new = [one for one in found if _place(str(InputId(one.file, one.variant))) not in names]
     # Of Python files, those are inputs that hold kernels.
@@ -159,7 +159,7 @@ def _differences(
         place = _place(unit.input)
         made_for[place].add(unit.arch)
         one = by_name.get(place)
-        file = InputId.parse(unit.input).file
+        file = unit.file
         options = combined(one.options if one is not None else None, settings.options)
         for option in _lacking(unit, options):
             yield f"without {option}, which is asked for now", file
@@ -216,7 +216,7 @@ def _never(compiled: Sequence[UnitReport], settings: Settings) -> Iterator[tuple
     routes = _COMPILED if settings.frontend == "both" else (settings.frontend,)
     files: dict[str, list[UnitReport]] = defaultdict(list)
     for unit in compiled:
-        files[InputId.parse(unit.input).file].append(unit)
+        files[unit.file].append(unit)
     for file, units in files.items():
         made_for, made_by = {one.arch for one in units}, {one.frontend for one in units}
         yield from ((f"--arch {arch}", file) for arch in archs if arch not in made_for)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from lmemscope.discover.checkouts import upwards
 from lmemscope.files import digest_of
-from lmemscope.model import InputId, respelled
+from lmemscope.model import respelled
 
 if TYPE_CHECKING:
     from lmemscope.model import Report
@@ -65,6 +65,6 @@ def _digests(report: Report) -> dict[str, str | None]:
     """Relative paths of the files that a report was made of, and what they held."""
     found: dict[str, str | None] = {}
     for unit in report.units:
-        found[InputId.parse(unit.input).file] = unit.source_digest
+        found[unit.file] = unit.source_digest
         found.update(unit.sources or {})
     return {name: digest for name, digest in found.items() if not os.path.isabs(name)}

@@ -18,7 +18,7 @@ from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_database, shown_path
 from lmemscope.discover.walk import Globs
 from lmemscope.files import text_beside
-from lmemscope.model import Account, InputId, count, kind_of
+from lmemscope.model import Account, count, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -43,9 +43,7 @@ def unbuilt(revision: Revision, report: Report, unchanged: Collection[str]) -> f
         report: of a build.
         unchanged: inputs that were not looked at.
     """
-    named = chain.from_iterable(
-        (InputId.parse(u.input).file, *(u.sources or ())) for u in report.units
-    )
+    named = chain.from_iterable((u.file, *(u.sources or ())) for u in report.units)
     known = chain.from_iterable(_places(file) for file in (*named, *unchanged))
     left = revision.changed - revision.deleted - {*known}
     kinds = {path: kind_of(path) for path in left}
@@ -112,7 +110,7 @@ def _names_us(path: str, revision: Revision) -> bool:
 
 def _comments(report: Report, revision: Revision) -> Iterator[str]:
     """Comments that allow and are new; others that are not there any more as they were."""
-    looked_at = {InputId.parse(unit.input).file: None for unit in report.units}
+    looked_at = {unit.file: None for unit in report.units}
     headers = {one.file: None for unit in report.units for one in unit.directives if one.file}
     known = {os.path.realpath(file) for file in (*looked_at, *headers)}
     others = (shown_path(path) for path in sorted(revision.changed - known) if _is_read(path))

@@ -137,7 +137,7 @@ class _Judge:
         self._failed = {unit.input for unit in report.units if unit.failure is not None}
         self._units = {unit.input for unit in report.units} - self._failed
         self._looked_at = {InputId.parse(name).file for name in self._units}
-        self._logs = {InputId.parse(u.input).file for u in report.units if u.frontend == "log"}
+        self._logs = {u.file for u in report.units if u.frontend == "log"}
         self._lacking = {gap.input for gap in report.gaps if gap.input and gap.kind != "note"}
         # A file that was read and has no kernel has no unit, but a line that says so.
         self._looked_at |= {gap.input for gap in report.gaps if gap.input} - self._lacking
@@ -208,7 +208,7 @@ def _of_report(report: Report) -> Iterator[Account]:
     failures: dict[str, str] = {}
     files: dict[str, None] = {}
     for unit in report.units:
-        file = InputId.parse(unit.input).file
+        file = unit.file
         files[file] = None
         if unit.failure is not None:
             failures.setdefault(file, f"[{unit.failure.stage}] {unit.failure.message}")

@@ -42,7 +42,7 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
     """
     spelled: dict[str, str] = {}
     for unit in report.units:
-        path = InputId.parse(unit.input).file
+        path = unit.file
         spelled.setdefault(os.path.abspath(path), path)
     linked = {os.path.realpath(own): path for own, path in spelled.items()}
     places = (InputId.parse(entry.input).file for entry in baseline.findings)
