@@ -15,7 +15,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.library import Library, is_piece
-from lmemscope.analysis.ptx.roots import Roots
+from lmemscope.analysis.ptx.points_to import PointsTo
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
@@ -34,15 +34,15 @@ class Products:
     Args:
         code: the function.
         values: its values.
-        roots: what its addresses point into.
+        points_to: what its addresses point into.
         library: the module's; None where nothing is known of its tables.
     """
 
     def __init__(
-        self, code: Definitions, values: Values, roots: Roots, library: Library | None
+        self, code: Definitions, values: Values, points_to: PointsTo, library: Library | None
     ) -> None:
         self._code, self._body = code, code.body
-        self._values, self._roots, self._library = values, roots, library
+        self._values, self._points_to, self._library = values, points_to, library
         self._factors: dict[str, bool] = {}
         self._words: set[int] = set()
         self.tables: set[str] = set()
@@ -163,7 +163,7 @@ class Products:
     def _is_from_table(self, index: int) -> bool:
         if self._library is None:
             return False
-        named = (root.name for root in self._roots.of_address(index))
+        named = (one.name for one in self._points_to.address(index))
         tables = {n for n in named if n is not None and self._library.is_reduction_table(n)}
         self.tables |= tables
         return bool(tables)

@@ -20,8 +20,8 @@ from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
+from lmemscope.analysis.ptx.points_to import PointsTo
 from lmemscope.analysis.ptx.products import Products
-from lmemscope.analysis.ptx.roots import NAMED
 from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx import PtxFunction
@@ -81,6 +81,11 @@ class Dataflow(Definitions):
     def affine(self) -> Affine:
         """Its addresses and indices as linear forms."""
         return self._graph.affine
+
+    @property
+    def points_to(self) -> PointsTo:
+        """What its addresses point into."""
+        return self._graph.points_to
 
     @property
     def conditions(self) -> Conditions:
@@ -198,23 +203,12 @@ class Dataflow(Definitions):
             work += node.values
         return frozenset(leaf for leaf in found if _may_differ(leaf))
 
-    def depot_offsets(self, index: int) -> frozenset[int]:
-        """Where the stack objects begin that an instruction's address points into.
-
-        Empty where it may point elsewhere, or nothing tells.
-        """
-        roots = self._graph.roots.of_address(index)
-        if any(root.offset < 0 for root in roots):
-            return frozenset()
-        return frozenset(root.offset for root in roots)
-
     def is_of_module(self, index: int) -> bool:
         """Whether an instruction's address points into variables of the module, whatever indexes
         them."""
-        roots = self._graph.roots.of_address(index)
-        own = {name for name, _, _ in self.function.parameters}
-        return bool(roots) and all(
-            root.rank == NAMED and root.offset < 0 and root.name not in own for root in roots
+        pointees = self.points_to.address(index)
+        return bool(pointees) and all(
+            one.kind in ("variable", "shared") and one.name is not None for one in pointees
         )
 
     def _read(self, register: str, at: int | None) -> Inputs:

@@ -128,7 +128,7 @@ class Sources:
             seen.add(step)
             for source in self.of(*step):
                 given = list(self.given(source)) if source.kind == "parameter" else []
-                work += given
+                work += [(caller, passed) for caller, _, passed in given]
                 if not given:
                     found.add(source)
         return frozenset(found)
@@ -144,8 +144,9 @@ class Sources:
 
     def given(
         self, source: ValueSource, at: tuple[str, int] | None = None
-    ) -> Iterator[tuple[str, str]]:
-        """What the kernel's calls pass for a parameter: the caller, and its register or constant.
+    ) -> Iterator[tuple[str, int, str]]:
+        """What the kernel's calls pass for a parameter: the caller, the call's index in it, and its
+        register or constant.
 
         Nothing for a kernel's own.
 
@@ -167,23 +168,24 @@ class Sources:
             assert code is not None
             arguments = passed(code, call.index)
             if position < len(arguments) and source.number in arguments[position]:
-                yield caller, arguments[position][source.number]
+                yield caller, call.index, arguments[position][source.number]
 
-    def returned(self, source: ValueSource) -> Iterator[str]:
-        """Registers and constants of the callee that a result of its call may be.
+    def returned(self, source: ValueSource) -> Iterator[tuple[int, str]]:
+        """Registers and constants of the callee that a result of its call may be, each with the
+        index of the instruction that stores it.
 
         Args:
             source: the result; nothing where the callee is not known or not defined here.
         """
         code = self._module.dataflow(source.name) if source.name is not None else None
         names = {name for name, _, _ in code.function.results} if code is not None else set()
-        for instruction in code.body.instructions if code is not None else ():
+        for index, instruction in enumerate(code.body.instructions if code is not None else ()):
             address = instruction.address
             if instruction.modifiers[:2] != ("st", "param") or address is None:
                 continue
             for value, place in stored_values(instruction) if address.base in names else ():
                 if address.offset + place == source.number:
-                    yield value
+                    yield index, value
 
     def _leaf(
         self, function: str, code: Definitions, index: int, register: str
