@@ -56,13 +56,14 @@ class Depot:
     @cached_property
     def begun(self) -> frozenset[int]:
         """Where objects begin; what is added to the start at run time begins there."""
-        instructions = enumerate(self._body.instructions if self.bases else ())
+        starts = frozenset(self.starts.values())
+        added = enumerate(self._body.instructions if self.bases and 0 not in starts else ())
         is_first = any(
             not self.bases.isdisjoint(pointers(one))
-            for index, one in instructions
+            for index, one in added
             if index not in self.starts and index not in self.copies
         )
-        return frozenset((*self.starts.values(), *((0,) if is_first else ())))
+        return starts | {0} if is_first else starts
 
     @cached_property
     def starts(self) -> dict[int, int]:

@@ -13,7 +13,7 @@ from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.local_tests import LocalTests
 from lmemscope.analysis.ptx.points_to import OBJECTS, Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.analysis.ptx.transfers import access_width
+from lmemscope.analysis.ptx.transfers import access_width, moves_pointers
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_operands import pointers, registers_of
 from lmemscope.model import Uniformity
@@ -108,7 +108,8 @@ class FunctionObjects:
                 for offset in self._depot_offsets(call.index, registers):
                     result[offset].passed_to.append((call, position))
         for index, instruction in enumerate(self.body.instructions):
-            for offset in self._depot_offsets(index, self._escaping(instruction)):
+            escaping = self._escaping(instruction) if result else []
+            for offset in self._depot_offsets(index, escaping) if escaping else ():
                 result[offset].stored_at.append(index)
         return result
 
@@ -177,7 +178,7 @@ class FunctionObjects:
             instruction = self.body.instructions[index]
             if instruction.isa.control == "call":
                 break
-            if instruction.modifiers[:2] == ("st", "param") and instruction.opcode.endswith("64"):
+            if instruction.modifiers[:2] == ("st", "param") and moves_pointers(instruction):
                 passed |= {r for o in instruction.operands[1:] for r in registers_of(o)}
         passed &= set(call.arguments[position])
         return bool(passed) and all(
@@ -310,7 +311,7 @@ class FunctionObjects:
         """Objects whose addresses an instruction reads from registers."""
         return {
             pointee.offset
-            for register in (registers if self._starts else ())
+            for register in registers
             for pointee in self._points_to.at(index, register)
             if pointee.kind == "depot" and pointee.offset in self._starts
         }
@@ -331,7 +332,8 @@ class FunctionObjects:
         """Registers whose value leaves our sight in an instruction: stored, or used by others."""
         row = instruction.isa
         if row.access == "store":
-            if "param" in instruction.modifiers and not self._returns(instruction):
+            is_passed = "param" in instruction.modifiers and not self._returns(instruction)
+            if is_passed or not moves_pointers(instruction):
                 return []
             return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
         if row.is_pure or row.access == "load" or row.control is not None:

@@ -16,12 +16,16 @@ from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol
-from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load, stored_values
+from lmemscope.analysis.ptx.transfers import (
+    access_width,
+    is_pointer_load,
+    moves_pointers,
+    stored_values,
+)
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Operand, number_of
 from lmemscope.formats.ptx_operands import is_float, pointers, registers_of
 
-_POINTER_BYTES = 8
 _ROUNDS = 8
 """How often what local memory holds is computed anew: chains of more pointers are not followed."""
 
@@ -312,7 +316,7 @@ class PointsTo:
         return flow._replace(rank=3) if flow.rank > 1 else flow
 
     def _loaded(self, index: int, instruction: Instruction) -> _Flow:
-        if not instruction.opcode.endswith("64"):
+        if not moves_pointers(instruction):
             return _NUMBER
         address = instruction.address
         if "param" in instruction.modifiers:
@@ -375,7 +379,7 @@ class PointsTo:
             values = stored_values(self._instructions[index])
             size = self._width(index) // max(len(values), 1)
             for value, position in values:
-                is_wide = size >= _POINTER_BYTES
+                is_wide = moves_pointers(self._instructions[index])
                 into = self._read(index, value).pointees if is_wide else _NUMBER.pointees
                 is_any = is_any or bool(self.own(into))
                 bytes_ = None
@@ -391,7 +395,7 @@ class PointsTo:
         found: set[int] = set()
         kept: dict[int, set[int]] = defaultdict(set)
         for index, instruction in enumerate(self._instructions):
-            if instruction.isa.access != "store" or not instruction.opcode.endswith("64"):
+            if instruction.isa.access != "store" or not moves_pointers(instruction):
                 continue
             registers = [one for rest in instruction.operands[1:] for one in registers_of(rest)]
             into = {one for register in registers for one in self._read(index, register).pointees}
