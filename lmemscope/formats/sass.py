@@ -21,11 +21,7 @@ _INSTRUCTION = re.compile(
 )
 _NOTE = re.compile(r'\(\*"(\w+)"\*\)$')
 _ADDRESS = re.compile(r"^\s+/\*([0-9a-f]{4,16})\*/")
-_SOURCE = re.compile(
-    r'^\s*//## File "([^"]*)", line (\d{1,18})(?: inlined at "([^"]*)", line (\d{1,18}))?'
-)
 _COUNT = re.compile(r"[0-9]{1,9}")
-_PTX_FILE = ".nv_debug_ptx_txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +47,6 @@ class SassInstruction:
         """The instruction on one line, as SASS is usually written."""
         guard = f"{self.predicate} " if self.predicate else ""
         return f"{guard}{self.opcode} {self.operands}".rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedLine:
-    """What a text listing says about where an instruction comes from.
-
-    ``chain`` holds (file, line) from the innermost frame outwards; ``ptx_line`` is the line in
-    the PTX text; either may be missing.
-    """
-
-    chain: tuple[tuple[str, int], ...]
-    ptx_line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,40 +120,6 @@ def parse_text(text: str) -> dict[str, tuple[SassInstruction, ...]]:
         if current is not None and (found := _instruction(line)) is not None:
             current.append(found)
     return {name: tuple(instructions) for name, instructions in result.items()}
-
-
-def parse_printed_lines(text: str) -> dict[str, dict[int, PrintedLine]]:
-    """Line comments of a ``-g -gi -gp`` listing by function and code offset.
-
-    A comment holds until the next one of its kind, so every instruction has the current two.
-    """
-    result: dict[str, dict[int, PrintedLine]] = {}
-    current: dict[int, PrintedLine] | None = None
-    chain: tuple[tuple[str, int], ...] = ()
-    ptx_line: int | None = None
-    pending: list[tuple[str, int]] = []
-    for line in text.splitlines():
-        header = _HEADER.match(line)
-        if header:
-            current, chain, ptx_line, pending = result.setdefault(header.group(1), {}), (), None, []
-            continue
-        source = _SOURCE.match(line)
-        if source:
-            file, number, outer_file, outer_line = source.groups()
-            if file == _PTX_FILE:
-                ptx_line = int(number)
-                continue
-            place = (file, int(number))
-            if not pending or pending[-1] != place:
-                pending = [place]
-            if outer_file is not None:
-                pending.append((outer_file, int(outer_line)))
-            chain = tuple(pending)
-            continue
-        if current is not None and (found := _instruction(line)) is not None:
-            current[found.pc] = PrintedLine(chain, ptx_line)
-            pending = []
-    return result
 
 
 def _instruction(line: str) -> SassInstruction | None:

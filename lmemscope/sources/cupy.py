@@ -131,11 +131,6 @@ class CupyPrograms:
     files: tuple[str, ...] = ()
 
 
-def find_programs(tree: ast.Module, source: str, path: str) -> list[CupyProgram]:
-    """CuPy kernels in a parsed file, in order; equal names are told apart by a number."""
-    return list(read_programs(tree, source, path).programs)
-
-
 def read_programs(
     tree: ast.Module, source: str, path: str, origins: Origins | None = None
 ) -> CupyPrograms:

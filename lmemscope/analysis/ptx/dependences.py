@@ -13,6 +13,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.butterflies import Butterflies
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -223,8 +224,7 @@ class Dependences:
         lane = broadcast_lane(self._code, self.affine, index)
         named = None
         if lane is not None and special(lane) is None:
-            read = (self.values.read(index, register) for register in registers_of(lane))
-            named = tuple(value for value in read if value is not None)
+            named = self.values.reads(index, registers_of(lane))
         self._add(found, index, registers)
         return Node(
             tuple(found.values), tuple(found.lanes), frozenset(leaves), level, shared, named
@@ -417,12 +417,7 @@ class Dependences:
             if instruction.isa.access == "load" and "param" not in instruction.modifiers
             if any(one.kind == "depot" for one in self.points_to.address(index))
         }
-        work = list(found)
-        while work:
-            more = set(self._flow.blocks[work.pop()].predecessors) - found
-            found |= more
-            work += more
-        return frozenset(found)
+        return frozenset(reached(found, lambda one: self._flow.blocks[one].predecessors))
 
 
 def _chosen_by(instruction: Instruction) -> list[str]:

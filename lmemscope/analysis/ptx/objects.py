@@ -7,6 +7,7 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import Leaf
@@ -219,17 +220,12 @@ class FunctionObjects:
             return False
         if not self.dataflow.flow.depth(access.index):
             return False
-        work, seen = [address.base], set()
-        while work:
-            register = work.pop()
-            if register is None or register in seen:
-                continue
-            seen.add(register)
-            definitions = self.dataflow.definitions.get(register, [])
-            if len(definitions) > 1:
-                return True
-            work += [one for index in definitions for one in self.dataflow.depends_on(index)]
-        return False
+        definitions, read = self.dataflow.definitions, self.dataflow.depends_on
+        behind = reached(
+            registers_of(address),
+            lambda one: [other for index in definitions.get(one, ()) for other in read(index)],
+        )
+        return any(len(definitions.get(one, ())) > 1 for one in behind)
 
     def is_object_address(self, index: int, value: str) -> bool:
         """Whether what an instruction reads may be the address of a stack object."""

@@ -8,12 +8,12 @@ followed through the bytes that hold them, as long as only this function can wri
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 from lmemscope.analysis.ptx.affine import Affine
-from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.components import reached, strong_components
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol
 from lmemscope.analysis.ptx.transfers import (
@@ -167,27 +167,21 @@ class PointsTo:
     def passed(self, index: int, operand: str) -> Iterator[int]:
         """The instructions that an address comes through, those where it begins included."""
         self._settle()
-        work, seen = [self._value(index, operand)], set[Value]()
-        while work:
-            value = work.pop()
-            if value is None or value in seen:
-                continue
-            seen.add(value)
-            join = self._values.join(value)
-            if join is not None:
-                work += self._values.incoming(join).values()
-                continue
-            yield value
-            if value not in self._depot.starts and value not in self._depot.copies:
-                instruction = self._instructions[value]
-                operands = pointers(instruction)
-                flows = [self._read(value, one) for one in operands]
-                best = max((flow.rank for flow in flows), default=0)
-                work += [
-                    self._value(value, one)
-                    for one, flow in zip(operands, flows, strict=True)
-                    if flow.rank == best or _moves(instruction)
-                ]
+        first = self._value(index, operand)
+        found = reached([first] if first is not None else [], self._leading)
+        return (value for value in found if value >= 0)
+
+    def _leading(self, value: Value) -> Sequence[Value]:
+        """Of the values that one is made of, those that lead where it does."""
+        join = self._values.join(value)
+        if join is not None:
+            return self._values.met(join)
+        if value in self._depot.starts or value in self._depot.copies:
+            return ()
+        instruction = self._instructions[value]
+        operands = {one: self._read(value, one).rank for one in pointers(instruction)}
+        best = 0 if _moves(instruction) else max(operands.values(), default=0)
+        return self._reads(value, [one for one, rank in operands.items() if rank >= best])
 
     def holders(self, index: int, operand: str) -> frozenset[int]:
         """Offsets of the stack objects out of which an address is loaded."""
@@ -202,6 +196,9 @@ class PointsTo:
 
     def _width(self, index: int) -> int:
         return access_width(self._instructions[index])
+
+    def _reads(self, index: int, operands: Iterable[str]) -> tuple[Value, ...]:
+        return self._values.reads(index, (one for one in operands if one[:1] == "%"))
 
     def _value(self, index: int, operand: str) -> Value | None:
         return self._values.read(index, operand) if operand[:1] == "%" else None
@@ -254,11 +251,11 @@ class PointsTo:
         self._known[value] = found = self._flow(value)
         return found != before
 
-    def _sources(self, value: Value) -> list[Value]:
+    def _sources(self, value: Value) -> Sequence[Value]:
         """Values that lead where a value does."""
         join = self._values.join(value)
         if join is not None:
-            return [one for one in self._values.incoming(join).values() if one is not None]
+            return self._values.met(join)
         instruction = self._instructions[value]
         begins = value in self._depot.starts or value in self._depot.copies
         read = [] if begins or is_float(instruction) else pointers(instruction)
@@ -268,19 +265,17 @@ class PointsTo:
             read = registers_of(instruction.address)
         if instruction.predicate is not None:
             read += registers_of(instruction.operands[0])
-        return [one for name in read if (one := self._value(value, name)) is not None]
+        return self._reads(value, read)
 
     def _flow(self, value: Value) -> _Flow:
         join = self._values.join(value)
         if join is not None:
-            incoming = self._values.incoming(join).values()
-            return _either(*(self._known[one] for one in incoming if one is not None))
+            return _either(*map(self._known.__getitem__, self._values.met(join)))
         found = self._computed(value, self._instructions[value])
         if self._instructions[value].predicate is None:
             return found
         kept = registers_of(self._instructions[value].operands[0])
-        before = (self._value(value, one) for one in kept)
-        return _either(found, *(self._known[one] for one in before if one is not None))
+        return _either(found, *map(self._known.__getitem__, self._reads(value, kept)))
 
     def _computed(self, index: int, instruction: Instruction) -> _Flow:
         start = 0 if index in self._depot.copies else self._depot.starts.get(index)
@@ -405,12 +400,7 @@ class PointsTo:
                 found |= stored
             for holder in holders:
                 kept[holder.offset] |= stored
-        work = list(found)
-        while work:
-            more = kept[work.pop()] - found
-            found |= more
-            work += more
-        return frozenset(found)
+        return frozenset(reached(found, kept.__getitem__))
 
     @cached_property
     def _local_stores(self) -> list[int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.cases import Cases
-from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.components import reached, strong_components
 from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -148,17 +148,11 @@ class Dataflow(Definitions):
 
     def loads(self, register: str, at: int) -> frozenset[int]:
         """Indices of the loads that a register's value, read by an instruction, is made of."""
-        work = list(self._read(register, at).values)
-        seen: set[Value] = set()
-        while work:
-            value = work.pop()
-            if value not in seen:
-                seen.add(value)
-                work += self._graph.node(value).values
+        behind = reached(self._read(register, at).values, self._made_of)
         computed = range(len(self.body.instructions))
         return frozenset(
             one
-            for one in seen
+            for one in behind
             if one in computed and self.body.instructions[one].isa.access == "load"
         )
 
@@ -186,21 +180,13 @@ class Dataflow(Definitions):
 
     def parting(self, loop: Loop) -> frozenset[Leaf]:
         """What lanes may differ in that decides in which iteration they leave a loop."""
-        work = [
+        tests = {
             value
             for index, register in self.exit_tests(loop)
             for value in self._read(register, index).values
-        ]
-        found: set[Leaf] = set()
-        seen: set[Value] = set()
-        while work:
-            value = work.pop()
-            if value in seen or self._level(value) == "uniform":
-                continue
-            seen.add(value)
-            node = self._graph.node(value)
-            found |= node.leaves
-            work += node.values
+        }
+        apart = reached(tests, self._made_of, lambda one: self._level(one) != "uniform")
+        found = {leaf for value in apart for leaf in self._graph.node(value).leaves}
         return frozenset(leaf for leaf in found if _may_differ(leaf))
 
     def is_of_module(self, index: int) -> bool:
@@ -211,6 +197,9 @@ class Dataflow(Definitions):
             one.kind in ("variable", "shared") and one.name is not None for one in pointees
         )
 
+    def _made_of(self, value: Value) -> tuple[Value, ...]:
+        return self._graph.node(value).values
+
     def _read(self, register: str, at: int | None) -> Inputs:
         if at is not None:
             return self._graph.read(at, register)
@@ -218,7 +207,7 @@ class Dataflow(Definitions):
 
     def _find_leaves(self, value: Value) -> None:
         graph = self._graph
-        for group in strong_components([value], lambda one: graph.node(one).values, self._leaves):
+        for group in strong_components([value], self._made_of, self._leaves):
             leaves: set[Leaf] = set()
             for member in group:
                 node = graph.node(member)

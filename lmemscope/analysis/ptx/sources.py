@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
@@ -98,22 +100,14 @@ class Sources:
         if code is None:
             return frozenset()
         found: set[ValueSource] = set()
-        seen: set[str] = set()
-        work = [value]
-        while work:
-            current = work.pop()
-            if current in seen:
-                continue
-            seen.add(current)
+        for current in reached([value], partial(_copied, code)):
             number = number_of(current)
             if number is not None:
                 found.add(ValueSource("constant", function, number=number))
             elif not current.startswith("%"):
                 found.add(ValueSource("symbol", function, current))
-            else:
-                for index in code.definitions.get(current, ()):
-                    work += _copied(code.body.instructions[index])
-                    found |= set(self._leaf(function, code, index, current))
+            for index in code.definitions.get(current, ()):
+                found |= set(self._leaf(function, code, index, current))
         return frozenset(found)
 
     def resolved(self, function: str, value: str) -> frozenset[ValueSource]:
@@ -223,9 +217,13 @@ class Sources:
         return int.from_bytes(data[start : start + size].ljust(size, b"\0"), "little")
 
 
-def _copied(instruction: Instruction) -> list[str]:
-    """What an instruction copies to its target, unchanged but for its address space."""
-    if instruction.isa.kind not in ("copy", "choice"):
-        return []
-    given = (instruction.operands[position] for position in instruction.isa.pointers)
+def _copied(code: Definitions, register: str) -> list[str]:
+    """What is copied to a register, unchanged but for its address space."""
+    instructions = (code.body.instructions[one] for one in code.definitions.get(register, ()))
+    given = (
+        one.operands[position]
+        for one in instructions
+        if one.isa.kind in ("copy", "choice")
+        for position in one.isa.pointers
+    )
     return [one for one in given if isinstance(one, str)]
