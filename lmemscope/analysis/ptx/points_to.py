@@ -247,8 +247,11 @@ class PointsTo:
                 work.update(dict.fromkeys(users.get(one, ())))
 
     def _changes(self, value: Value) -> bool:
-        before = self._known[value]
-        self._known[value] = found = self._flow(value)
+        before, found = self._known[value], self._flow(value)
+        if found.rank <= before.rank:
+            # Nothing is taken back, so that what is made of itself comes to an end.
+            found = _Flow(before.rank, before.pointees | found.pointees)
+        self._known[value] = found
         return found != before
 
     def _sources(self, value: Value) -> Sequence[Value]:

@@ -261,6 +261,19 @@ def test_what_keeps_an_address_local(computed: str, is_local: bool) -> None:
     assert (objects_of(body).generic_local == 1) is is_local
 
 
+def test_an_address_that_is_made_of_itself_comes_to_an_end() -> None:
+    """What is subtracted from an address is an address or not, by what that makes of it."""
+    body = f"""{TWO}
+mov.u64 %rd3, 8;
+$L1:
+sub.s64 %rd4, %rd1, %rd3;
+mov.u64 %rd3, %rd4;
+ld.u32 %r1, [%rd4];
+@%p1 bra $L1;
+ret;"""
+    assert objects_of(body).generic_local == 0
+
+
 @pytest.mark.parametrize(
     ("between", "is_known"),
     [("", True), (call("f", "%rd2"), False), ("st.u64 [%rd2+8], %rd9;", False)],
