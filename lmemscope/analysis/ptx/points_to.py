@@ -226,17 +226,19 @@ class PointsTo:
         if value in self._known:
             return
         for group in strong_components([value], self._sources, self._known):
+            self._known.update(dict.fromkeys(group, _UNKNOWN))
+            if len(group) == 1:  # Nearly all.
+                self._changes(*group)
+                continue
             users: dict[Value, list[Value]] = defaultdict(list)
             for one in group:
                 for source in self._sources(one):
                     users[source].append(one)
-            self._known.update(dict.fromkeys(group, _UNKNOWN))
             self._go_round(group, users)
-            if not group.isdisjoint(users):
-                # The ranks are known now, and so which operands lead: only theirs count.
-                for one in group:
-                    self._known[one] = _Flow(self._known[one].rank, frozenset())
-                self._go_round(group, users)
+            # The ranks are known now, and so which operands lead: only theirs count.
+            for one in group:
+                self._known[one] = _Flow(self._known[one].rank, frozenset())
+            self._go_round(group, users)
 
     def _go_round(self, group: Iterable[Value], users: Mapping[Value, Iterable[Value]]) -> None:
         """Compute the flows of values that are made of each other until none changes."""
