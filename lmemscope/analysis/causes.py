@@ -25,7 +25,6 @@ from lmemscope.analysis.ptx.objects import (
     StackObject,
     computed,
 )
-from lmemscope.analysis.ptx.own_pointers import kept_indices
 from lmemscope.analysis.ptx.rooms import touched
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.trig import Reductions
@@ -162,7 +161,7 @@ class _Reasons:
         parameter = self._contents.copied_parameter
         if parameter is not None:
             shown = [Evidence("parameter-copy", parameter)]
-            chosen = next((a for a in self._own if self._objects.choices.is_chosen(a.index)), None)
+            chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
             if chosen is not None:
                 shown.append(self._choice(chosen.index))
             if self._contents.changes is not None:
@@ -255,7 +254,7 @@ class _Reasons:
             shown = self._said(self._found.stored_at[0])
             others = () if self._is_only_printed() else self._others()
             return ProvenCause("address-taken", (shown,), others)
-        chosen = next((a for a in self._own if self._objects.choices.is_chosen(a.index)), None)
+        chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
         if chosen is not None:
             return ProvenCause("address-taken", (self._choice(chosen.index),), self._others())
         others = self._others()
@@ -268,9 +267,7 @@ class _Reasons:
 
     def _by_index(self) -> ProvenCause:
         accesses = [*self._own, *(access for _, access in self._theirs)]
-        places = [
-            a for a in self._own if a.leaves and self._objects.choices.is_between_places(a.index)
-        ]
+        places = [a for a in self._own if a.leaves and self._objects.is_between_places(a.index)]
         indexed = computed([one for one in accesses if one.leaves and one not in places])
         dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
         if dynamic is None:
@@ -327,16 +324,16 @@ class _Reasons:
 
         What only chooses between this object and other memory is no index into it.
         """
-        choices = self._objects.choices
+        objects = self._objects
         indexed = (one for one in self._own if one.leaves)
         own = computed(
-            [a for a in indexed if not choices.is_chosen(a.index) or choices.is_indexed(a.index)]
+            [a for a in indexed if not objects.is_chosen(a.index) or objects.is_indexed(a.index)]
         )
         return [access for access in own if not is_copying(self._objects, access)]
 
     def _choice(self, index: int) -> Evidence:
         access = self._instructions[index]
-        subject = NULL if self._objects.choices.is_it_or_null(index) else None
+        subject = NULL if self._objects.is_it_or_null(index) else None
         return Evidence("chosen-address", subject, ptx_line=access.line, opcode=access.opcode)
 
     def _is_of_several(self, access: PtxAccess) -> bool:
@@ -347,7 +344,6 @@ class _Reasons:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
         leaves = [access.leaves for access in self._indexed()]
-        leaves += kept_indices(self._objects, self._found)
         # A loop that only calls is unrolled once it is inlined.
         passed = self._objects.passed_indices(self._found)
         leaves += [found for found in passed if any(leaf.is_dynamic for leaf in found)]

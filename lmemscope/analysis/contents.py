@@ -54,11 +54,11 @@ class Contents:
     def are_addresses(self) -> bool:
         """Whether every value stored in it is the address of a stack object."""
         values = [
-            value
+            (access.index, value)
             for access in self._stores
             for value, _ in stored_values(self._instructions[access.index])
         ]
-        return bool(values) and all(self._objects.is_object_address(value) for value in values)
+        return bool(values) and all(self._objects.is_object_address(*one) for one in values)
 
     @cached_property
     def is_table(self) -> bool:
@@ -156,7 +156,7 @@ class Contents:
         """Whether copied bytes are most of an object, or all that is stored in a chosen one."""
         if len(copied) * 2 > self._found.size:
             return True
-        if not any(self._objects.choices.is_chosen(one.index) for one in self._found.accesses):
+        if not any(self._objects.is_chosen(one.index) for one in self._found.accesses):
             return False
         # A store at a place that is not known may be anywhere.
         return all(
@@ -167,7 +167,7 @@ class Contents:
 
     def _constants(self, value: str, index: int) -> frozenset[str] | None:
         """Names of the constants that a value at an instruction may be, or None if it is none."""
-        if self._objects.is_object_address(value):
+        if self._objects.is_object_address(index, value):
             return None
         if not value.startswith("%"):
             return frozenset({value})

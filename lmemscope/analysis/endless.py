@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.components import reached
 
 
 def endless(flow: ModuleFlow, recursive: Iterable[str]) -> tuple[str, ...]:
@@ -32,13 +33,5 @@ def _returns(flow: ModuleFlow, name: str, avoided: set[str]) -> bool:
         for call in graph.calls
         if call.callee in avoided and instructions[call.index].predicate is None
     }
-    seen, work = set(), [0]
-    while work:
-        number = work.pop()
-        if number in seen or number in closed:
-            continue
-        seen.add(number)
-        if not graph.blocks[number].successors:
-            return True
-        work += graph.blocks[number].successors
-    return False
+    run = reached([0], lambda one: graph.blocks[one].successors, lambda one: one not in closed)
+    return any(not graph.blocks[number].successors for number in run)

@@ -11,7 +11,7 @@ from lmemscope.analysis.headers import written_at
 from lmemscope.analysis.languages import language_of
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.origin import OriginKind
-from lmemscope.analysis.ptx.flow import generic_local_accesses
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.reported import depth_left_out
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import demangle
@@ -114,7 +114,7 @@ class _Gatherer:
             stack_known=stack_known,
             launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
             sources=Sources(ptxas, cubin),
-            ptx=_ptx_facts(ptx_function) if ptx_function is not None else None,
+            ptx=_ptx_facts(flow, ptx_function) if ptx_function is not None else None,
             sass=SassSites.of(every),
             sites=sites,
             own_sites=own,
@@ -229,9 +229,11 @@ def _split(sites: Iterable[Site], kinds: Mapping[int, SiteKind]) -> SiteSplit:
     )
 
 
-def _ptx_facts(function: PtxFunction) -> PtxFacts:
-    survey = function.survey
-    generic = len(generic_local_accesses(function.body)) if survey.takes_generic_address else 0
+def _ptx_facts(flow: ModuleFlow | None, function: PtxFunction) -> PtxFacts:
+    survey, generic = function.survey, 0
+    if survey.takes_generic_address and flow is not None:
+        objects = flow.objects(function.name)
+        generic = objects.generic_local if objects is not None else 0
     return PtxFacts(
         survey.bytes,
         survey.objects,

@@ -133,7 +133,10 @@ class IndexReader:
         every = [
             a
             for a in found.accesses
-            if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
+            if a.leaves
+            and not objects.is_chosen(a.index)
+            and not objects.is_between_places(a.index)
+            and not is_copying(objects, a)
         ]
         own = computed(every)
         # A choice between constant places costs something beside an index where it is executed.

@@ -109,7 +109,7 @@ class _Finder:
             self._handed(facts, site, argument.index, argument.offset, found)
             for argument in site.arguments
             if argument.is_pointer
-            for found in sorted(pointers.of(site.function, argument.value))
+            for found in sorted(pointers.of(site.function, argument.index, argument.value))
         )
         chain = self._around(site, code.body.instructions, place)
         children: tuple[str | None, ...] = site.children

@@ -6,6 +6,7 @@ as the range reduction of ``sin``, is none of the line's: it is counted apart.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.dominance import NaturalLoop
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.line_table import line_at
+from lmemscope.formats.line_table import InlinedLine
 from lmemscope.formats.sites import Site
 from lmemscope.model import InlineFrame, is_library
 
@@ -43,6 +44,7 @@ class SiteLoops:
         self._layers, self._kernel = layers, kernel
         self._machine: dict[str, MachineLoops | None] = {}
         self._called: dict[str, int] = {}
+        self._levels: dict[tuple[MachineLoops, int], int | None] = {}
 
     def of(
         self, body: CubinFunction, site: Site, origin: Origin, chain: Sequence[InlineFrame]
@@ -111,14 +113,25 @@ class SiteLoops:
         level = _level_of_user(chain)
         if level is None or level == len(chain):
             return False
+        key = (loops, loop.header)
+        if key not in self._levels:
+            self._levels[key] = self._level(loops, loop)
+        shallowest = self._levels[key]
+        return shallowest is not None and shallowest > level
+
+    def _level(self, loops: MachineLoops, loop: NaturalLoop) -> int | None:
+        """The fewest frames that a loop's instructions are inlined through; None without lines."""
         table = self._layers.cubin.source_lines.get(self._kernel.section, [])
-        levels = []
+        levels: list[int] = []
         for start, end in loops.extents(loop):
-            first = line_at(table, start)
-            entries = [first] if first is not None else []
-            entries += [entry for entry in table if start < entry.pc < end]
+            first, last = (bisect_left(table, pc, key=_pc_of) for pc in (start + 1, end))
+            entries = table[max(first - 1, 0) : last]
             levels += [len(entry.chain) for entry in entries if entry.line > 0]
-        return bool(levels) and min(levels) > level
+        return min(levels, default=None)
+
+
+def _pc_of(entry: InlinedLine) -> int:
+    return entry.pc
 
 
 def _level_of_user(chain: Sequence[InlineFrame]) -> int | None:

@@ -33,7 +33,13 @@ from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
 from lmemscope.formats.ptx_isa import parts_of_opcode, row_of
-from lmemscope.formats.ptx_operands import INEXACT, folded, is_float_opcode, result_bits
+from lmemscope.formats.ptx_operands import (
+    INEXACT,
+    folded,
+    is_float_opcode,
+    registers_of,
+    result_bits,
+)
 
 LANES = 32
 """What ``WARP_SZ`` is."""
@@ -170,17 +176,8 @@ class Affine:
         instruction = self._instructions[value]
         if not _is_followed(instruction):
             return []
-        found = []
-        for operand in instruction.operands[1:]:
-            if isinstance(operand, str) and operand[:1] == "%":
-                read = self._values.read(value, operand)
-                if read is not None:
-                    found.append(read)
-        address = instruction.address
-        if address is not None and address.base is not None and address.base[:1] == "%":
-            read = self._values.read(value, address.base)
-            found += [read] if read is not None else []
-        return found
+        read = [one for one in instruction.operands[1:] if isinstance(one, str) and one[:1] == "%"]
+        return [*self._values.reads(value, (*read, *registers_of(instruction.address)))]
 
     def _entering(self, join: Join, loop: Loop | None) -> list[Value | None]:
         """What is brought to a join; of a loop's header from outside."""

@@ -11,7 +11,7 @@ from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.objects import FunctionObjects
-from lmemscope.analysis.ptx.pointees import Pointee
+from lmemscope.analysis.ptx.points_to import Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxFunction, PtxModule
 from lmemscope.formats.ptx_signatures import Signature, prototypes_of, signature_of

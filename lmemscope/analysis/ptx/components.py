@@ -9,6 +9,27 @@ from typing import TypeVar
 Node = TypeVar("Node", bound=Hashable)
 
 
+def reached(
+    starts: Iterable[Node],
+    onwards: Callable[[Node], Iterable[Node]],
+    counts: Callable[[Node], bool] | None = None,
+) -> Iterator[Node]:
+    """All nodes that some lead to, themselves included, each once.
+
+    Args:
+        starts: where to begin.
+        onwards: what each node leads to; asked when the next one is taken.
+        counts: which nodes are entered; None for all.
+    """
+    work, seen = list(starts), set[Node]()
+    while work:
+        node = work.pop()
+        if node not in seen and (counts is None or counts(node)):
+            seen.add(node)
+            yield node
+            work += onwards(node)
+
+
 def strong_components(
     roots: Iterable[Node],
     depends_on: Callable[[Node], Sequence[Node]],

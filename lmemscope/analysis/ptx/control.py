@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.dominance import frontiers, immediate_dominators
 from lmemscope.analysis.ptx.graph import ControlFlow, Loop
 from lmemscope.formats.ptx_operands import registers_of
@@ -93,9 +94,10 @@ class Control:
         ways = [one for one in self._blocks[leaving].successors if one not in members]
         key = (leaving, loop.header)
         if key not in self._reached:
-            reached = set(members)
-            _spread(lambda one: self._blocks[one].successors, ways, reached)
-            self._reached[key] = frozenset(reached)
+            run = reached(
+                ways, lambda one: self._blocks[one].successors, lambda one: one not in members
+            )
+            self._reached[key] = frozenset((*members, *run))
         return leaving in self.leaving(loop) and block not in self._reached[key]
 
     def blocks_of(self, loop: Loop) -> frozenset[int]:
@@ -174,26 +176,15 @@ class Control:
     def _between(self, join: int, incoming: Iterable[int]) -> set[int]:
         """Blocks on the ways from a join's immediate dominator to it."""
         top = self._flow.dominators.get(join, join)
-        region = {top}
-        work = list(incoming)
-        while work:
-            block = work.pop()
-            if block in region or block == join:
-                continue
-            region.add(block)
-            work += self._blocks[block].predecessors
-        return region
+        ends = (top, join)
+        between = reached(
+            incoming, lambda one: self._blocks[one].predecessors, lambda one: one not in ends
+        )
+        return {top, *between}
 
     def _closure(self, seeds: Iterable[int], inside: Collection[int] | None) -> set[int]:
-        found: set[int] = set()
-        work = list(seeds)
-        while work:
-            block = work.pop()
-            if block in found or (inside is not None and block not in inside):
-                continue
-            found.add(block)
-            work += self._dependences.get(block, ())
-        return found
+        is_inside = inside.__contains__ if inside is not None else None
+        return {*reached(seeds, lambda one: self._dependences.get(one, ()), is_inside)}
 
     @cached_property
     def _dependences(self) -> dict[int, set[int]]:
@@ -212,17 +203,10 @@ class Control:
     def _end_endless_loops(self, reversed_edges: list[list[int]]) -> None:
         """Let every block reach the end: those that cannot are taken to leave from their last."""
         end = len(self._blocks)
-        reached: set[int] = set()
-        _spread(reversed_edges.__getitem__, [end], reached)
+        ending = {*reached([end], reversed_edges.__getitem__)}
         for number in reversed(range(end)):
-            if number not in reached and self._blocks[number].predecessors:
+            if number not in ending and self._blocks[number].predecessors:
                 reversed_edges[end].append(number)
-                _spread(reversed_edges.__getitem__, [number], reached)
-
-
-def _spread(edges: Callable[[int], Iterable[int]], work: list[int], reached: set[int]) -> None:
-    while work:
-        node = work.pop()
-        if node not in reached:
-            reached.add(node)
-            work += edges(node)
+                ending.update(
+                    reached([number], reversed_edges.__getitem__, lambda one: one not in ending)
+                )

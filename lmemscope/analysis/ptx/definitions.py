@@ -40,7 +40,7 @@ class Definitions:
     @cached_property
     def depot(self) -> Depot:
         """Its local memory."""
-        return Depot(self.body)
+        return Depot(self.body, self.definitions)
 
     @cached_property
     def by_line(self) -> dict[int, list[int]]:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.butterflies import Butterflies
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -23,10 +24,9 @@ from lmemscope.analysis.ptx.iterations import Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, counts_alike, is_same_in_warp
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
+from lmemscope.analysis.ptx.points_to import Pointee, PointsTo
 from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.remainders import Remainders
-from lmemscope.analysis.ptx.roots import Root, Roots
-from lmemscope.analysis.ptx.stored import Stored
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_operands import defined, may_change, pointers, registers_of
@@ -46,7 +46,7 @@ class Dependences:
         confined: bytes of the depot that indexed accesses stay in, where that is known.
 
     Attributes:
-        values, control, conditions, affine, roots, products: of the function.
+        values, control, conditions, affine, points_to, products: of the function.
     """
 
     def __init__(
@@ -62,10 +62,9 @@ class Dependences:
         self.control = Control(code.flow)
         self.conditions = Conditions(code, self.values)
         self.affine = Affine(code, self.values, self.control, self.conditions)
-        self.roots = Roots(code, self.values)
-        self.products = Products(code, self.values, self.roots, library)
+        self.points_to = PointsTo(code, self.values, self.affine, confined)
+        self.products = Products(code, self.values, self.points_to, library)
         self._library = library
-        self._stored = Stored(code, self.affine, self.roots, confined or {})
         self._iterations = Iterations(code, self.values, self.control, self.affine, self.conditions)
         self._remainders = Remainders(code, self.values, self.control, self._iterations)
         self._butterflies = Butterflies(code, self.values, self.affine, self.conditions)
@@ -226,8 +225,7 @@ class Dependences:
         lane = broadcast_lane(self._code, self.affine, index)
         named = None
         if lane is not None and special(lane) is None:
-            read = (self.values.read(index, register) for register in registers_of(lane))
-            named = tuple(value for value in read if value is not None)
+            named = self.values.reads(index, registers_of(lane))
         self._add(found, index, registers)
         return Node(
             tuple(found.values), tuple(found.lanes), frozenset(leaves), level, shared, named
@@ -243,11 +241,11 @@ class Dependences:
             if name is not None and name.startswith("%"):
                 # An array in a parameter, read at a computed place.
                 self._add(found, index, registers)
-                named = {root.name for root in self.roots.of_address(index)}
+                named = {one.name for one in self.points_to.address(index)}
                 name = named.pop() if len(named) == 1 else None
             return self._parameter(index, name, found)
-        roots = self.roots.of_address(index)
-        offsets = {root.offset for root in roots if root.offset >= 0}
+        pointees = self.points_to.address(index)
+        offsets = {one.offset for one in pointees if one.kind == "depot"}
         level: Uniformity = "uniform"
         if instruction.isa.access == "atomic":
             level = "data-dependent"
@@ -255,24 +253,24 @@ class Dependences:
             level = "unknown"
         elif self._code.function.kind != "entry" and is_generic_access(instruction.opcode):
             # Where a caller's pointer points is not known: each lane may have its own there.
-            through = {root.name for root in roots} & self._code.parameters
+            through = {one.name for one in pointees} & self._code.parameters
             level = "unknown" if through else "uniform"
-        if roots and all(self._is_table(root) for root in roots):
+        if pointees and all(map(self._is_table, pointees)):
             # The library's constants: which of them is what the value depends on.
             self._add(found, index, registers)
             return Node(tuple(found.values), tuple(found.lanes))
         behind = Inputs()
         self._add(behind, index, registers)
         for offset in offsets:
-            if offset in self._escaping:
+            if offset in self.points_to.escaping:
                 level = "unknown"
-            place = self._stored.place(index) if len(roots) == 1 else None
+            place = self.points_to.place(index) if len(pointees) == 1 else None
             behind.add(self._content_value(offset, place))
         found.update(behind.only_between_lanes())
-        reduced = self._reduced(index, roots)
+        reduced = self._reduced(index, pointees)
         for at, register in reduced:
             self._add(found, at, [register])
-        leaves = {root.loaded() for root in roots} or {Leaf("memory")}
+        leaves = {one.leaf for one in pointees} or {Leaf("memory")}
         if reduced:
             leaves = set()
         return Node(
@@ -283,19 +281,23 @@ class Dependences:
             loaded=not offsets,
         )
 
-    def _is_table(self, root: Root) -> bool:
-        if root.name is None or root.offset >= 0 or self._library is None:
+    def _is_table(self, pointee: Pointee) -> bool:
+        if pointee.name is None or self._library is None:
             return False
-        return self._library.is_table(root.name)
+        return self._library.is_table(pointee.name)
 
-    def _reduced(self, index: int, roots: Iterable[Root]) -> list[tuple[int, str]]:
+    def _reduced(self, index: int, pointees: Iterable[Pointee]) -> list[tuple[int, str]]:
         """Where a load reads what a range reduction keeps: what that reduces; else empty.
 
         One array may serve several reductions, one after the other: the last that must run counts.
         """
-        if len({root.offset for root in roots}) != 1:
+        kinds = {(one.kind, one.offset) for one in pointees}
+        if len(kinds) != 1:
             return []
-        reductions = self._reductions(next(iter(roots)).offset)
+        ((kind, offset),) = kinds
+        if kind != "depot":
+            return []
+        reductions = self._reductions(offset)
         last: int | None = None
         for store in reductions:
             if self._flow.dominates(store, index) and (
@@ -307,7 +309,7 @@ class Dependences:
     def _reductions(self, offset: int) -> dict[int, list[tuple[int, str]]]:
         """What each store to a stack object keeps products of; empty if any keeps anything else."""
         if offset not in self._scratch:
-            stores = self._stored.to(offset) if offset >= 0 else []
+            stores = self.points_to.stores(offset)
             kept = stores if stores and self.products.are_stored(stores) else []
             reduced = {store: self.products.arguments(store) for store in kept}
             self._scratch[offset] = reduced if all(reduced.values()) else {}
@@ -390,7 +392,7 @@ class Dependences:
         """What makes the content of a stack object, or of bytes of the depot that are in it, differ
         between lanes: stored values, places, conditions."""
         found = Inputs()
-        for index in self._stored.to(offset, place):
+        for index in self.points_to.stores(offset, place):
             self._add(found, index, self._code.depends_on(index))
             found.add(self._running_value(self._flow.block_of(index)))
         return Node((), tuple(found.only_between_lanes().lanes))
@@ -414,30 +416,9 @@ class Dependences:
             self._flow.block_of(index)
             for index, instruction in enumerate(self._body.instructions)
             if instruction.isa.access == "load" and "param" not in instruction.modifiers
-            if any(root.offset >= 0 for root in self.roots.of_address(index))
+            if any(one.kind == "depot" for one in self.points_to.address(index))
         }
-        work = list(found)
-        while work:
-            more = set(self._flow.blocks[work.pop()].predecessors) - found
-            found |= more
-            work += more
-        return frozenset(found)
-
-    @cached_property
-    def _escaping(self) -> frozenset[int]:
-        """Offsets of stack objects whose address is stored or passed on."""
-        if not self._body.locals:
-            return frozenset()
-        found: set[int] = set()
-        for index, instruction in enumerate(self._body.instructions):
-            if instruction.isa.access != "store" or not instruction.opcode.endswith("64"):
-                continue
-            for operand in instruction.operands[1:]:
-                for register in registers_of(operand):
-                    value = self.values.read(index, register)
-                    roots = self.roots.of_value(value) if value is not None else ()
-                    found |= {root.offset for root in roots if root.offset >= 0}
-        return frozenset(found)
+        return frozenset(reached(found, lambda one: self._flow.blocks[one].predecessors))
 
 
 def _chosen_by(instruction: Instruction) -> list[str]:

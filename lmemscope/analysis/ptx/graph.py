@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.dominance import immediate_dominators, natural_loops, spans
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
 from lmemscope.formats.ptx_operands import registers_of
@@ -86,14 +87,9 @@ class ControlFlow:
         targets = list(seconds)
         if any(earliest.get(self.block_of(index), index) < index for index in targets):
             return True
-        reached: set[int] = set()
-        work = [successor for block in earliest for successor in self.blocks[block].successors]
-        while work:
-            block = work.pop()
-            if block not in reached:
-                reached.add(block)
-                work += self.blocks[block].successors
-        return any(self.block_of(index) in reached for index in targets)
+        behind = [successor for block in earliest for successor in self.blocks[block].successors]
+        run = frozenset(reached(behind, lambda one: self.blocks[one].successors))
+        return any(self.block_of(index) in run for index in targets)
 
     def depth(self, index: int) -> int:
         """How many loops an instruction is in."""

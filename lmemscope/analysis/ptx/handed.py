@@ -12,24 +12,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
-from lmemscope.analysis.ptx.sources import Sources, loaded
+from lmemscope.analysis.ptx.forms import Form, Given
+from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.ptx.sources import Sources, ValueSource, loaded
 from lmemscope.analysis.ptx.transfers import position_in, stored_values
-from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.ptx_operands import displaced, pointers
+from lmemscope.formats.ptx_operands import defined
 
-_DEEPEST = 120
-"""Steps from a value back to the address that it is made of."""
+_DEEPEST = 40
+"""Calls and places in memory from a value back to the address that it is made of."""
 _MOST_RETURNS = 4
 """Calls, one in the other, whose results are followed; each call has an analysis of its own."""
 _Calls = tuple[tuple[str, int], ...]
 """Calls whose result is being followed, outermost first: each one's function and instruction."""
-_Seen = set[tuple[str, str, _Calls]]
-"""Functions and registers that a question has come by, in which calls."""
+_Seen = set[tuple[str, int, str, _Calls]]
+"""Functions, instructions and what they read that a question has come by, in which calls."""
+
+
+class _Step(NamedTuple):
+    """Where else the value of something is: an instruction of a function, and what it reads.
+
+    Attributes:
+        calls: that are followed from there on.
+        through: functions that the value was passed to.
+    """
+
+    function: str
+    at: int
+    value: str
+    calls: _Calls
+    through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,144 +73,75 @@ class Pointers:
 
     def __init__(self, module: ModuleFlow, kernel: str) -> None:
         self._module, self._sources = module, Sources(module, kernel)
-        self._known: dict[tuple[str, str], frozenset[Pointed]] = {}
 
-    def of(self, function: str, value: str) -> frozenset[Pointed]:
-        """Local and shared memory that a register may point into."""
-        key = (function, value)
-        if key not in self._known:
-            self._known[key] = frozenset()  # of a value that is made of itself
-            self._known[key] = frozenset(self._of(function, value, (), set(), 0))
-        return self._known[key]
+    def of(self, function: str, index: int, value: str) -> frozenset[Pointed]:
+        """Local and shared memory that what an instruction reads may point into."""
+        return frozenset(self._of(function, index, value, (), set(), 0))
 
     def _of(
-        self, function: str, value: str, calls: _Calls, seen: _Seen, depth: int
+        self, function: str, index: int, value: str, calls: _Calls, seen: _Seen, depth: int
     ) -> Iterator[Pointed]:
         code = self._module.dataflow(function)
-        key = (function, value, calls)
+        key = (function, index, value, calls)
         if code is None or key in seen or depth > _DEEPEST:
             return
         seen.add(key)
-        depot = code.depot
-        for index in code.definitions.get(value, ()):
-            instruction = code.body.instructions[index]
-            if index in depot.starts:
-                yield Pointed("local", function, depot.starts[index])
-            elif value in depot.bases:
-                yield Pointed("local", function, 0)
-            elif instruction.opcode.startswith("cvta.shared"):
+        for one in code.points_to.at(index, value):
+            if one.kind == "depot":
+                yield Pointed("local", function, one.offset)
+            elif one.kind == "shared":
                 yield Pointed("shared", function, 0)
-            elif instruction.isa.access == "load":
-                yield from self._loaded(function, code, index, value, calls, seen, depth)
-            else:
-                for operand in self._leading(function, instruction):
-                    yield from self._of(function, operand, calls, seen, depth + 1)
+        for at in code.points_to.passed(index, value):
+            if code.body.instructions[at].isa.access == "load":
+                for other, where, given, there, through in self._loaded(code, at, calls):
+                    for found in self._of(other, where, given, there, seen, depth + 1):
+                        yield replace(found, through=(*found.through, *through))
 
-    def _leading(self, function: str, instruction: Instruction) -> list[str]:
-        """The operands that the result points where they do."""
-        subtracted = instruction.operands[2] if instruction.operation == "sub" else None
-        if isinstance(subtracted, str) and self.of(function, subtracted):
-            return []  # The distance between two addresses is none.
-        return pointers(instruction)
-
-    def _loaded(
-        self,
-        function: str,
-        code: Definitions,
-        index: int,
-        value: str,
-        calls: _Calls,
-        seen: _Seen,
-        depth: int,
-    ) -> Iterator[Pointed]:
+    def _loaded(self, code: Dataflow, index: int, calls: _Calls) -> Iterator[_Step]:
         """What crosses a call, or is stored at the byte of the stack that is loaded."""
         instruction = code.body.instructions[index]
-        address = instruction.address
-        if address is None or address.base is None:
-            return
-        for other, register, there, through in self._across(code, index, value, calls):
-            for found in self._of(other, register, there, seen, depth + 1):
-                yield replace(found, through=(*found.through, *through))
-        if not (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode)):
-            return
-        further = address.offset + position_in(instruction, value)
-        for owner, place, there, through in self._slots(
-            function, address.base, further, calls, set(), 0
-        ):
-            for stored in self._stored_at(owner, place):
-                for found in self._of(owner, stored, there, seen, depth + 1):
-                    yield replace(found, through=(*found.through, *through))
+        for register in defined(instruction):
+            source = loaded(code, index, register)
+            form = code.affine.address(index)
+            if source is not None:
+                yield from self._across(source, calls)
+            elif form is not None:
+                place = form.plus(Form(position_in(instruction, register)))
+                yield from self._kept(code, place, calls, 0)
 
-    def _across(
-        self, code: Definitions, index: int, register: str, calls: _Calls
-    ) -> Iterator[tuple[str, str, _Calls, tuple[str, ...]]]:
-        """What a loaded parameter or result is on the other side of the call.
-
-        The function there, its register, the calls that are followed from there on, and the callee
-        where the value was passed to it.
-        """
-        source = loaded(code, index, register)
-        if source is None:
-            return
+    def _across(self, source: ValueSource, calls: _Calls) -> Iterator[_Step]:
+        """What a parameter or the result of a call is on the other side of the call."""
         if source.kind == "parameter":
             at = calls[-1] if calls else None
-            for caller, passed in self._sources.given(source, at):
-                yield caller, passed, calls[:-1], (source.function,)
+            for caller, where, given in self._sources.given(source, at):
+                yield _Step(caller, where, given, calls[:-1], (source.function,))
         elif source.name is not None and len(calls) < _MOST_RETURNS:
-            for value in self._sources.returned(source):
-                yield source.name, value, (*calls, (source.function, source.index)), ()
+            for where, value in self._sources.returned(source):
+                yield _Step(source.name, where, value, (*calls, (source.function, source.index)))
 
-    def _slots(
-        self,
-        function: str,
-        register: str,
-        further: int,
-        calls: _Calls,
-        seen: _Seen,
-        depth: int,
-    ) -> Iterator[tuple[str, int, _Calls, tuple[str, ...]]]:
-        """Bytes of stacks that an address is, where it is one known place.
-
-        Owner, byte, the calls that are followed from there on, and functions it was passed to.
-        """
-        code = self._module.dataflow(function)
-        key = (function, register, calls)
-        if code is None or key in seen or depth > _DEEPEST:
+    def _kept(self, code: Dataflow, place: Form, calls: _Calls, depth: int) -> Iterator[_Step]:
+        """Addresses that are stored at a known place of a stack, this function's or another's."""
+        if list(place.terms.values()) != [1] or depth > _DEEPEST:
             return
-        seen.add(key)
-        depot = code.depot
-        if register in depot.bases or register in depot.names:
-            yield function, further, calls, ()
+        (base,) = place.terms
+        function, start = code.function.name, place.constant
+        if isinstance(base, str) and base in code.depot.names:
+            bytes_ = range(start, start + 1)
+            for index in code.points_to.stores(code.depot.object_at(start), bytes_):
+                written = code.points_to.place(index)
+                for value, position in stored_values(code.body.instructions[index]):
+                    if written is not None and written.start + position == start:
+                        yield _Step(function, index, value, calls)
             return
-        for index in code.definitions.get(register, ()):
-            instruction = code.body.instructions[index]
-            on: list[tuple[str, str, int, _Calls, tuple[str, ...]]] = []
-            if index in depot.starts:
-                yield function, depot.starts[index] + further, calls, ()
-            elif (moved := displaced(instruction)) is not None:
-                on = [(function, moved[0], further + moved[1], calls, ())]
-            else:
-                on = [
-                    (other, value, further, there, through)
-                    for other, value, there, through in self._across(code, index, register, calls)
-                ]
-            for other, value, place, there, through in on:
-                for owner, byte, last, before in self._slots(
-                    other, value, place, there, seen, depth + 1
-                ):
-                    yield owner, byte, last, (*before, *through)
-
-    def _stored_at(self, function: str, place: int) -> Iterator[str]:
-        """Registers that a function stores, as addresses, at a byte of its own depot."""
-        code = self._module.dataflow(function)
-        assert code is not None
-        for instruction in code.body.instructions:
-            address = instruction.address
-            if instruction.isa.access != "store" or address is None or address.base is None:
-                continue
-            if not instruction.opcode.endswith("64") or "param" in instruction.modifiers:
-                continue
-            slots = list(self._slots(function, address.base, address.offset, (), set(), 0))
-            for value, further in stored_values(instruction):
-                if any((owner, byte + further) == (function, place) for owner, byte, *_ in slots):
-                    yield value
+        source = None
+        if isinstance(base, Given):
+            source = ValueSource("parameter", function, base.name, base.offset)
+        elif isinstance(base, int) and base >= 0:
+            source = loaded(code, base, str(code.body.instructions[base].operands[0]))
+        for step in self._across(source, calls) if source is not None else ():
+            there = self._module.dataflow(step.function)
+            form = there.affine.read(step.at, step.value) if there is not None else None
+            if there is not None and form is not None:
+                further = form.plus(Form(start))
+                for found in self._kept(there, further, step.calls, depth + 1):
+                    yield found._replace(through=(*found.through, *step.through))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lmemscope.analysis.ptx.affine import Affine
-from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.components import reached, strong_components
 from lmemscope.analysis.ptx.conditions import Conditions
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -41,7 +41,6 @@ class Iterations:
         self._unrolled = Unrolled(code, values, conditions)
         self._counting: dict[tuple[int, int], bool] = {}
         self._tests: dict[int, frozenset[Origin]] = {}
-        self._reads: dict[Value, tuple[Value, ...]] = {}
         self._behind: dict[Value, frozenset[Origin]] = {}
 
     def loops_left(self, block: int, value: Value) -> list[Loop]:
@@ -58,19 +57,18 @@ class Iterations:
     def ran(self, join: Join) -> frozenset[Origin]:
         """What decides how often counted loops run that a joined value comes out of."""
         found: frozenset[Origin] = frozenset()
-        for value in self._values.incoming(join).values():
-            if value is not None:
-                found |= self._bounds_behind(join.block, value)
+        for value in self._values.met(join):
+            found |= self._bounds_behind(join.block, value)
         return found
 
     def _bounds_behind(self, block: int, value: Value) -> frozenset[Origin]:
         """The same of one value, seen from a block."""
         if value not in self._behind:
-            for group in strong_components([value], self.read_by, self._behind):
+            for group in strong_components([value], self._values.operands, self._behind):
                 bounds: frozenset[Origin] = frozenset()
                 for member in group:
                     at = self._values.block_of(member)
-                    for source in self.read_by(member):
+                    for source in self._values.operands(member):
                         if source not in group:
                             bounds |= self._behind[source]
                         for loop in self.loops_left(at, source):
@@ -142,21 +140,14 @@ class Iterations:
 
     def _find_counting(self, block: int, loop: Loop) -> bool:
         index, registers = self._control.condition(block)
-        read = (self._values.read(index, register) for register in registers)
-        work = [value for value in read if value is not None]
-        seen: set[Value] = set()
-        members = self._control.blocks_of(loop)
-        while work:
-            value = work.pop()
-            if value in seen or self._values.block_of(value) not in members:
-                continue
-            seen.add(value)
-            if value >= 0:
-                instruction = self._code.body.instructions[value]
-                if instruction.isa.kind not in _COUNTING or is_float(instruction):
-                    return False
-            work += self.read_by(value)
-        return True
+        read = self._values.reads(index, registers)
+        return all(map(self._may_count, self._inside(read, loop)))
+
+    def _may_count(self, value: Value) -> bool:
+        if value < 0:
+            return True
+        instruction = self._code.body.instructions[value]
+        return instruction.isa.kind in _COUNTING and not is_float(instruction)
 
     def tested(self, block: int) -> frozenset[Origin]:
         """What a block's branch tests."""
@@ -181,37 +172,18 @@ class Iterations:
         join = self._values.join(origin) if isinstance(origin, int) else None
         return join is None or join.block in self._control.loop_at
 
-    def read_by(self, value: Value) -> tuple[Value, ...]:
-        """Values that an instruction reads or that meet in a join, without what chose them."""
-        known = self._reads.get(value)
-        if known is None:
-            join = self._values.join(value)
-            if join is not None:
-                found = self._values.incoming(join).values()
-                known = tuple(dict.fromkeys(one for one in found if one is not None))
-            else:
-                read = (self._values.read(value, r) for r in self._code.depends_on(value))
-                known = tuple(one for one in read if one is not None)
-            self._reads[value] = known
-        return known
-
     def _changes(self, value: Value, loop: Loop) -> bool:
         """Whether a value may differ from one iteration to the next."""
-        members = self._control.blocks_of(loop)
-        seen: set[Value] = set()
-        work = [value]
-        while work:
-            current = work.pop()
-            if current in seen or self._values.block_of(current) not in members:
-                continue
-            seen.add(current)
-            join = self._values.join(current)
-            if join is not None:
-                if self._control.loop_at.get(join.block) is loop:
-                    return True
-            else:
-                instruction = self._code.body.instructions[current]
-                if may_change(instruction) and "param" not in instruction.modifiers:
-                    return True
-            work += self.read_by(current)
-        return False
+        return any(self._may_change(one, loop) for one in self._inside([value], loop))
+
+    def _may_change(self, value: Value, loop: Loop) -> bool:
+        join = self._values.join(value)
+        if join is not None:
+            return self._control.loop_at.get(join.block) is loop
+        instruction = self._code.body.instructions[value]
+        return may_change(instruction) and "param" not in instruction.modifiers
+
+    def _inside(self, starts: Iterable[Value], loop: Loop) -> Iterator[Value]:
+        """Values in a loop that some are made of, themselves included."""
+        members, block_of = self._control.blocks_of(loop), self._values.block_of
+        return reached(starts, self._values.operands, lambda one: block_of(one) in members)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.sources import Sources, passed
-from lmemscope.analysis.ptx.transfers import stored_values
+from lmemscope.analysis.ptx.transfers import moves_pointers, stored_values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Dimensions, LaunchStream
 
@@ -164,7 +164,7 @@ def _arguments(code: Dataflow, prepared: int) -> Iterator[Argument]:
         form = code.affine.address(index) if instruction.isa.access == "store" else None
         offset = form.plus(start, -1).number if form is not None else None
         if offset is not None:
-            wide = instruction.opcode.endswith("64")
+            wide = moves_pointers(instruction)
             for value, place in stored_values(instruction):
                 yield Argument(index, offset + place, value, wide)
 

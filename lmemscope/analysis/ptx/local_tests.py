@@ -28,7 +28,7 @@ class LocalTests:
         self._dataflow = dataflow
         self._instructions = dataflow.body.instructions
 
-    def of(self, index: int) -> Instruction | None:
+    def of(self, index: int) -> int | None:
         """The test that has found a pointer to be local on every way to an instruction, if any."""
         if not self._asks:
             return None
@@ -50,7 +50,7 @@ class LocalTests:
         return any(map(_is_test, self._instructions))
 
     @cached_property
-    def _ways(self) -> dict[int, Instruction]:
+    def _ways(self) -> dict[int, int]:
         """Blocks that are entered by no other way than the branch of a test that says local."""
         flow, found = self._dataflow.flow, {}
         for number, block in enumerate(flow.blocks):
@@ -67,13 +67,13 @@ class LocalTests:
                     found[way] = test
         return found
 
-    def _asked(self, index: int) -> tuple[Instruction, bool] | None:
+    def _asked(self, index: int) -> tuple[int, bool] | None:
         """The test that an instruction's predicate is the result of, and whether it holds then."""
         asked = self._dataflow.conditions.read(index, self._instructions[index].predicate)
         if not isinstance(asked, Leaf) or asked.value is None or asked.value < 0:
             return None
-        test = self._instructions[asked.value]
-        return (test, asked.holds) if _is_test(test) else None
+        is_test = _is_test(self._instructions[asked.value])
+        return (asked.value, asked.holds) if is_test else None
 
 
 def _is_test(instruction: Instruction) -> bool:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from msgspec import Struct, field
 
-from lmemscope.analysis.ptx.choices import Choices
-from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
+from lmemscope.analysis.ptx.components import reached
+from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.local_tests import LocalTests
-from lmemscope.analysis.ptx.pointees import Pointee, Pointees
+from lmemscope.analysis.ptx.points_to import OBJECTS, Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
-from lmemscope.formats.ptx_body import Address, Instruction
-from lmemscope.formats.ptx_operands import registers_of
+from lmemscope.analysis.ptx.transfers import access_width, moves_pointers
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_operands import pointers, registers_of
 from lmemscope.model import Uniformity
 
 
@@ -73,13 +73,7 @@ class FunctionObjects:
     def __init__(self, dataflow: Dataflow) -> None:
         self.dataflow = dataflow
         self.body = dataflow.body
-        self._pointees = Pointees(dataflow)
-        self._local: dict[frozenset[str], frozenset[str]] = {}
-
-    @cached_property
-    def choices(self) -> Choices:
-        """What its accesses' pointers are chosen between."""
-        return Choices(self)
+        self._points_to = dataflow.points_to
 
     @cached_property
     def tests(self) -> LocalTests:
@@ -91,9 +85,12 @@ class FunctionObjects:
 
         None where there is none, or where it asks of an address of this function's own memory.
         """
-        test = self.tests.of(index)
-        asked = registers_of(test.operands[1]) if test is not None else []
-        return None if any(self.is_object_address(one) for one in asked) else test
+        at = self.tests.of(index)
+        if at is None:
+            return None
+        test = self.body.instructions[at]
+        asked = registers_of(test.operands[1])
+        return None if any(self.is_object_address(at, one) for one in asked) else test
 
     @cached_property
     def objects(self) -> dict[int, StackObject]:
@@ -109,10 +106,11 @@ class FunctionObjects:
                     result[pointee.offset].accesses.append(access)
         for call in self.dataflow.flow.calls:
             for position, registers in enumerate(call.arguments):
-                for offset in self._depot_offsets(registers):
+                for offset in self._depot_offsets(call.index, registers):
                     result[offset].passed_to.append((call, position))
         for index, instruction in enumerate(self.body.instructions):
-            for offset in self._depot_offsets(self._escaping(instruction)):
+            escaping = self._escaping(instruction) if result else []
+            for offset in self._depot_offsets(index, escaping) if escaping else ():
                 result[offset].stored_at.append(index)
         return result
 
@@ -126,7 +124,7 @@ class FunctionObjects:
             address = instruction.address
             if address is None or address.base is None:
                 continue
-            pointees = self._pointed_at(index, address)
+            pointees = self._points_to.own(self._points_to.address(index))
             if not pointees and is_generic_access(instruction.opcode):
                 continue
             leaves = self._index_leaves(index, address.base, pointees)
@@ -146,14 +144,13 @@ class FunctionObjects:
             )
         return result
 
-    def _pointed_at(self, index: int, address: Address) -> frozenset[Pointee]:
-        """What an instruction's address may point into: what its register holds there."""
-        found = self.pointees_of(address)
-        if len(found) < 2 or self._pointees.holders:
-            return found
-        offsets = self.dataflow.depot_offsets(index)
-        narrowed = frozenset(p for p in found if p.kind == "depot" and p.offset in offsets)
-        return narrowed or found
+    @property
+    def generic_local(self) -> int:
+        """How many loads and stores through generic addresses are of local memory for sure."""
+        return sum(
+            is_generic_access(one.opcode) and _are_local(self._base(index)[1], frozenset())
+            for index, one in enumerate(self.body.instructions)
+        )
 
     @cached_property
     def access_at(self) -> dict[int, PtxAccess]:
@@ -167,10 +164,7 @@ class FunctionObjects:
             index: of the instruction.
             parameters: names of those that are known to hold local addresses.
         """
-        if index not in self.access_at:
-            return False
-        address = self.body.instructions[index].address
-        return address is not None and address.base in self._must_be_local(parameters)
+        return index in self.access_at and _are_local(self._base(index)[1], parameters)
 
     def passes_local(self, call: Call, position: int, parameters: frozenset[str]) -> bool:
         """Whether every pointer in a call's argument is a local address; not without a pointer.
@@ -180,22 +174,24 @@ class FunctionObjects:
             position: of the argument.
             parameters: names of this function's own that are known to hold local addresses.
         """
-        pointers: set[str] = set()
+        passed: set[str] = set()
         for index in range(call.index - 1, -1, -1):
             instruction = self.body.instructions[index]
             if instruction.isa.control == "call":
                 break
-            if instruction.modifiers[:2] == ("st", "param") and instruction.opcode.endswith("64"):
-                pointers |= {r for o in instruction.operands[1:] for r in registers_of(o)}
-        pointers &= set(call.arguments[position])
-        return bool(pointers) and pointers <= self._must_be_local(parameters)
+            if instruction.modifiers[:2] == ("st", "param") and moves_pointers(instruction):
+                passed |= {r for o in instruction.operands[1:] for r in registers_of(o)}
+        passed &= set(call.arguments[position])
+        return bool(passed) and all(
+            _are_local(self._points_to.at(call.index, one), parameters) for one in passed
+        )
 
     def passed_indices(self, found: StackObject) -> list[frozenset[Leaf]]:
         """What the indices of elements are made of whose addresses go to functions: ``&a[i]``."""
         made = []
         for call, position in found.passed_to:
             for register in call.arguments[position]:
-                pointees = self._pointees.of(register)
+                pointees = self._points_to.objects(call.index, register)
                 if any(p.kind == "depot" and p.offset == found.offset for p in pointees) and (
                     not self.dataflow.is_one_of_constants(register, call.index)
                 ):
@@ -209,7 +205,9 @@ class FunctionObjects:
             for index, instruction in enumerate(self.body.instructions)
             if instruction.operation == "setp"
             and found.offset
-            in self._depot_offsets([r for o in instruction.operands for r in registers_of(o)])
+            in self._depot_offsets(
+                index, [r for o in instruction.operands for r in registers_of(o)]
+            )
         ]
 
     def alternates(self, access: PtxAccess) -> bool:
@@ -222,83 +220,79 @@ class FunctionObjects:
             return False
         if not self.dataflow.flow.depth(access.index):
             return False
-        work, seen = [address.base], set()
-        while work:
-            register = work.pop()
-            if register is None or register in seen:
-                continue
-            seen.add(register)
-            definitions = self.dataflow.definitions.get(register, [])
-            if len(definitions) > 1:
+        definitions, read = self.dataflow.definitions, self.dataflow.depends_on
+        behind = reached(
+            registers_of(address),
+            lambda one: [other for index in definitions.get(one, ()) for other in read(index)],
+        )
+        return any(len(definitions.get(one, ())) > 1 for one in behind)
+
+    def is_object_address(self, index: int, value: str) -> bool:
+        """Whether what an instruction reads may be the address of a stack object."""
+        found = self._points_to.objects(index, value)
+        return any(p.kind in OBJECTS for p in found)
+
+    def is_chosen(self, index: int) -> bool:
+        """Whether an access's address is an object's on some paths, and null or others' on others.
+
+        As of ``flag ? &value : nullptr``, and of any generic address that may be another memory's.
+        """
+        base, pointees = self._base(index)
+        if is_generic_access(self.body.instructions[index].opcode):
+            return pointees != self._points_to.own(pointees)
+        is_null = any(one.kind == "null" for one in pointees)
+        return is_null and self.dataflow.is_one_of_constants(base, index)
+
+    def is_it_or_null(self, index: int) -> bool:
+        """Whether an access's pointer can be null, and is wherever it is no object's address."""
+        _, pointees = self._base(index)
+        return {one.kind for one in pointees - self._points_to.own(pointees)} == {"null"}
+
+    def is_between_places(self, index: int) -> bool:
+        """Whether an access's pointer is chosen between addresses of constant places.
+
+        As of ``flag ? one.a : one.b``, which C++ makes of addresses. An index that is chosen
+        (``a[flag ? 0 : 3]``) is a number, to which the address of the object is added behind it.
+        """
+        base, _ = self._base(index)
+        # Few addresses are chosen, and that is seen at once; the other question walks far.
+        return any(
+            instruction.isa.is_either
+            and all(self.is_object_address(at, str(one)) for one in instruction.operands[1:3])
+            for at, instruction in self._passed(index, base)
+        ) and self.dataflow.is_one_of_constants(base, index)
+
+    def is_indexed(self, index: int) -> bool:
+        """Whether an object's address that an access's pointer is chosen from has an index added.
+
+        As of ``flag ? array + i : other``; in ``flag ? &value : other`` nothing is computed.
+        """
+        base, _ = self._base(index)
+        walks = any(leaf.kind == "loop-counter" for leaf in self.access_at[index].leaves)
+        for at, instruction in self._passed(index, base):
+            read = [r for one in instruction.operands[1:] for r in registers_of(one)]
+            leading = [one for one in pointers(instruction) if self._points_to.objects(at, one)]
+            # A number is added, or a pointer moves on with each iteration.
+            adds = instruction.isa.kind == "product" or (
+                instruction.isa.kind == "sum"
+                and (len(read) > len(leading) or (walks and self.dataflow.flow.depth(at) > 0))
+            )
+            if leading and adds:
                 return True
-            work += [one for index in definitions for one in self.dataflow.depends_on(index)]
         return False
 
-    def _must_be_local(self, parameters: frozenset[str] = frozenset()) -> frozenset[str]:
-        if parameters not in self._local:
-            passed = {
-                index
-                for index, instruction in enumerate(self.body.instructions if parameters else ())
-                if instruction.modifiers[:2] == ("ld", "param")
-                and instruction.address is not None
-                and instruction.address.base in parameters
-            }
-            self._local[parameters] = local_addresses(self.body, passed | self._local_loads)
-        return self._local[parameters]
-
-    def _base(self, index: int) -> str | None:
-        """The register or symbol of an instruction's address."""
+    def _base(self, index: int) -> tuple[str, Pointees]:
+        """The register or symbol of an access's address, and what it points into."""
         address = self.body.instructions[index].address
-        return address.base if address is not None else None
+        base = address.base if address is not None else None
+        return (base, self._points_to.at(index, base)) if base else ("", frozenset())
 
-    @cached_property
-    def _local_loads(self) -> frozenset[int]:
-        """Loads of pointers out of objects that hold, for sure, nothing but local addresses."""
-        if not self._pointees.holders:
-            return frozenset()
-        seen = {
-            offset
-            for offset in self._pointees.holders
-            if (holder := self.objects.get(offset)) is not None
-            and not (holder.passed_to or holder.stored_at)
-        }
-        local = local_addresses(self.body)
-        return frozenset(
-            access.index
-            for access in self.accesses
-            if is_pointer_load(self.body.instructions[access.index])
-            and {p.offset if p.kind == "depot" else -1 for p in access.pointees} <= seen
-            and self._base(access.index) in local
-        )
-
-    def pointees_of(self, address: Address) -> frozenset[Pointee]:
-        """What an address points into."""
-        return self._pointees.of_address(address)
-
-    def is_pointer(self, value: str) -> bool:
-        """Whether a register may point into an object, the caller's included."""
-        return value in self._pointees.depot.bases or bool(self._pointees.of(value))
-
-    @property
-    def bases(self) -> Collection[str]:
-        """Registers that hold the address of the depot."""
-        return self._pointees.depot.bases
-
-    def is_local_pointer(self, definition: int) -> bool:
-        """Whether an instruction makes an object's address, or loads one that was kept."""
-        return definition in self._pointees.depot.starts or definition in self._local_loads
-
-    def is_object_address(self, value: str) -> bool:
-        """Whether a register holds the address of a stack object of this function."""
-        found = self._pointees.of(value)
-        return value in self._pointees.depot.bases or any(p.kind != "parameter" for p in found)
-
-    def points_only_into(self, value: str, offset: int) -> bool:
-        """Whether a register holds an address of one object of this function, on every path."""
-        if self._pointees.is_start(value):
-            return offset == self._pointees.depot.object_at(0)
-        found = self._pointees.of(value)
-        return bool(found) and all((p.kind, p.offset) == ("depot", offset) for p in found)
+    def _passed(self, index: int, base: str) -> Iterable[tuple[int, Instruction]]:
+        """What an address comes through, from where it is an object's."""
+        depot = self.dataflow.depot
+        for at in self._points_to.passed(index, base):
+            if at not in depot.starts and at not in depot.copies:
+                yield at, self.body.instructions[at]
 
     def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
@@ -306,22 +300,24 @@ class FunctionObjects:
             return frozenset()
         found: set[Pointee] = set()
         for register in call.arguments[position]:
-            found |= self._pointees.of(register)
+            found |= self._points_to.objects(call.index, register)
         return frozenset(found)
 
-    def _depot_offsets(self, registers: tuple[str, ...] | list[str]) -> set[int]:
+    def _depot_offsets(self, index: int, registers: Iterable[str]) -> set[int]:
+        """Objects whose addresses an instruction reads from registers."""
         return {
             pointee.offset
             for register in registers
-            for pointee in self._pointees.of(register)
+            for pointee in self._points_to.at(index, register)
             if pointee.kind == "depot" and pointee.offset in self._starts
         }
 
     @cached_property
     def _starts(self) -> set[int]:
         """Offsets at which objects begin."""
-        found = [*self._pointees.all, *(access.pointees for access in self.accesses)]
+        found = [access.pointees for access in self.accesses]
         starts = {p.offset for pointees in found for p in pointees if p.kind == "depot"}
+        starts |= self.dataflow.depot.begun
         return {start for start in starts if start < self._depot_size}
 
     @property
@@ -332,7 +328,8 @@ class FunctionObjects:
         """Registers whose value leaves our sight in an instruction: stored, or used by others."""
         row = instruction.isa
         if row.access == "store":
-            if "param" in instruction.modifiers and not self._returns(instruction):
+            is_passed = "param" in instruction.modifiers and not self._returns(instruction)
+            if is_passed or not moves_pointers(instruction):
                 return []
             return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
         if row.is_pure or row.access == "load" or row.control is not None:
@@ -352,11 +349,20 @@ class FunctionObjects:
         if len(pointees) > 1 and self.dataflow.is_one_of_constants(register, index):
             return frozenset()  # of several objects one, at a constant place
         leaves = self.dataflow.leaves(register, index)
-        pointers = {o.name for o in self._pointees.of(register) if o.kind == "parameter"}
+        passed = {one.name for one in pointees if one.kind == "parameter"}
+        kept = self._points_to.holders(index, register)
         return frozenset(
             leaf
             for leaf in leaves
             if leaf.kind != "symbol"
-            and not (leaf.kind == "parameter" and leaf.name in pointers)
-            and not (leaf.kind == "memory" and leaf.offset in self._pointees.holders)
+            and not (leaf.kind == "parameter" and leaf.name in passed)
+            and not (leaf.kind == "memory" and leaf.offset in kept)
         )
+
+
+def _are_local(pointees: Pointees, parameters: frozenset[str]) -> bool:
+    """Whether pointees are a thread's own memory for sure, some parameters' among them."""
+    return bool(pointees) and all(
+        one.kind in ("depot", "alloca") or (one.kind == "parameter" and one.name in parameters)
+        for one in pointees
+    )

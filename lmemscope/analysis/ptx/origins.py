@@ -104,15 +104,10 @@ class Origins:
         base = self._values.read(value, address.base) if address.base[:1] == "%" else address.base
         return None if base is None else Loaded(base, address.offset)
 
-    def _operands(self, value: Value) -> list[Value]:
+    def _operands(self, value: Value) -> tuple[Value, ...]:
         """What is computed with, or what paths bring together."""
-        join = self._values.join(value)
-        if join is not None:
-            return [one for one in self._values.incoming(join).values() if one is not None]
-        if not self._is_computed(value):
-            return []
-        read = (self._values.read(value, one) for one in self._code.depends_on(value))
-        return [one for one in read if one is not None]
+        is_known = self._values.join(value) is not None or self._is_computed(value)
+        return self._values.operands(value) if is_known else ()
 
     def _is_computed(self, value: Value) -> bool:
         instruction = self._instructions[value]

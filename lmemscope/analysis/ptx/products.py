@@ -10,12 +10,13 @@ carries.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.library import Library, is_piece
-from lmemscope.analysis.ptx.roots import Roots
+from lmemscope.analysis.ptx.points_to import PointsTo
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
@@ -34,15 +35,15 @@ class Products:
     Args:
         code: the function.
         values: its values.
-        roots: what its addresses point into.
+        points_to: what its addresses point into.
         library: the module's; None where nothing is known of its tables.
     """
 
     def __init__(
-        self, code: Definitions, values: Values, roots: Roots, library: Library | None
+        self, code: Definitions, values: Values, points_to: PointsTo, library: Library | None
     ) -> None:
         self._code, self._body = code, code.body
-        self._values, self._roots, self._library = values, roots, library
+        self._values, self._points_to, self._library = values, points_to, library
         self._factors: dict[str, bool] = {}
         self._words: set[int] = set()
         self.tables: set[str] = set()
@@ -68,25 +69,28 @@ class Products:
         if any(register not in self.registers for register in registers):
             return []
         found: dict[tuple[int, str], None] = {}
-        seen: set[Value] = set()
-        work = [self._values.read(store, register) for register in registers]
-        while work:
-            value = work.pop()
-            if value is None or value in seen:
-                continue
-            seen.add(value)
-            join = self._values.join(value)
-            if join is not None:
-                work += self._values.incoming(join).values()
-                continue
-            instruction = self._body.instructions[value]
-            passed = [str(operand) for operand in instruction.operands[1:]]
-            if instruction.isa.kind == "product" and any(map(self._is_factor, passed[:2])):
-                others = (one for one in passed[:2] if one[:1] == "%" and not self._is_factor(one))
+        for value in reached(self._values.reads(store, registers), self._carried):
+            passed = self._multiplied(value)
+            if any(map(self._is_factor, passed)):
+                others = (one for one in passed if one[:1] == "%" and not self._is_factor(one))
                 found.update(((value, one), None) for one in others)
-                passed = passed[2:]
-            work += [self._values.read(value, one) for one in passed if one in self.registers]
         return list(found)
+
+    def _multiplied(self, value: Value) -> list[str]:
+        """What a value is the product of; empty of any other."""
+        instruction = self._body.instructions[value] if value >= 0 else None
+        is_product = instruction is not None and instruction.isa.kind == "product"
+        return list(map(str, instruction.operands[1:3])) if instruction and is_product else []
+
+    def _carried(self, value: Value) -> Sequence[Value]:
+        """Products, and their carries, that a value is made of."""
+        join = self._values.join(value)
+        if join is not None:
+            return self._values.met(join)
+        passed = [str(operand) for operand in self._body.instructions[value].operands[1:]]
+        if any(map(self._is_factor, self._multiplied(value))):
+            passed = passed[2:]
+        return self._values.reads(value, (one for one in passed if one in self.registers))
 
     def _is_integer_result(self, value: str) -> bool:
         return any(
@@ -117,13 +121,7 @@ class Products:
                     users[value] += made
         if not self.tables and len(self._words) < _ENOUGH:
             return frozenset()
-        work = list(products)
-        while work:
-            for user in users[work.pop()]:
-                if user not in products:
-                    products.add(user)
-                    work.append(user)
-        return frozenset(products)
+        return frozenset(reached(products, users.__getitem__))
 
     def _is_factor(self, value: str) -> bool:
         """Whether a multiplicand is a piece of 2/pi: an immediate, or read from a table of it."""
@@ -133,22 +131,24 @@ class Products:
         return known
 
     def _find_factor(self, value: str) -> bool:
-        found = False
-        seen: set[str] = set()
-        work = [value]
-        while work:
-            factor = work.pop()
-            if factor in seen:
-                continue
-            seen.add(factor)
-            found = found or self._is_word(factor)
-            for index in self._code.definitions.get(factor, ()):
-                instruction = self._body.instructions[index]
-                if instruction.isa.access == "load":
-                    found = found or self._is_from_table(index)
-                elif instruction.isa.kind == "copy" and not is_float(instruction):
-                    work += [source for source, _ in stored_values(instruction)]
-        return found
+        return any(
+            self._is_word(one)
+            or any(
+                self._is_from_table(index)
+                for index in self._code.definitions.get(one, ())
+                if self._body.instructions[index].isa.access == "load"
+            )
+            for one in reached([value], self._copied)
+        )
+
+    def _copied(self, register: str) -> list[str]:
+        """What a register is a copy of."""
+        return [
+            source
+            for index in self._code.definitions.get(register, ())
+            if (one := self._body.instructions[index]).isa.kind == "copy" and not is_float(one)
+            for source, _ in stored_values(one)
+        ]
 
     def _is_word(self, operand: str) -> bool:
         number = number_of(operand)
@@ -163,7 +163,7 @@ class Products:
     def _is_from_table(self, index: int) -> bool:
         if self._library is None:
             return False
-        named = (root.name for root in self._roots.of_address(index))
+        named = (one.name for one in self._points_to.address(index))
         tables = {n for n in named if n is not None and self._library.is_reduction_table(n)}
         self.tables |= tables
         return bool(tables)

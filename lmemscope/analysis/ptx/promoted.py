@@ -54,7 +54,10 @@ def promoted(
             if is_local_access(one.opcode) and one.line not in left:
                 access = objects.access_at.get(index)
                 pointees = access.pointees if access is not None else ()
-                is_left = any((name, pointee.offset) in in_memory for pointee in pointees)
+                is_left = any(
+                    pointee.kind == "depot" and (name, pointee.offset) in in_memory
+                    for pointee in pointees
+                )
                 chosen = _selection(objects, access) if access is not None else Selection()
                 found[one.line] = Selection() if is_left else chosen
     return found

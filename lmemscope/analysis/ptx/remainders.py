@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
@@ -102,28 +103,21 @@ class Remainders:
     def _is_remainder(self, loop: Loop, count: frozenset[Origin]) -> bool:
         """Whether a loop runs as many iterations as steps leave over of a count."""
         members = self._control.blocks_of(loop)
-        seen: set[Value] = set()
-        work = [
+        tests = [
             value
             for block in self._control.leaving(loop)
             if self._iterations.counts(block, loop)
             for value in self._tests(block)
         ]
-        while work:
-            value = work.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if self._iterations.left_over(value) == count:
-                return True
-            if self._values.block_of(value) in members:
-                work += self._iterations.read_by(value)
-        return False
 
-    def _tests(self, block: int) -> list[Value]:
-        index, registers = self._control.condition(block)
-        read = (self._values.read(index, register) for register in registers)
-        return [value for value in read if value is not None]
+        def onwards(value: Value) -> tuple[Value, ...]:
+            is_inside = self._values.block_of(value) in members
+            return self._values.operands(value) if is_inside else ()
+
+        return any(self._iterations.left_over(one) == count for one in reached(tests, onwards))
+
+    def _tests(self, block: int) -> tuple[Value, ...]:
+        return self._values.reads(*self._control.condition(block))
 
     def _skipped(self, block: int, bound: frozenset[Origin]) -> frozenset[int]:
         """The blocks that a branch skips, where both its ways meet behind them.

@@ -9,27 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lmemscope.analysis.ptx.affine import Affine
 from lmemscope.analysis.ptx.cases import Cases
-from lmemscope.analysis.ptx.components import strong_components
-from lmemscope.analysis.ptx.conditions import Conditions
-from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.components import reached, strong_components
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.dependences import Dependences
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
-from lmemscope.analysis.ptx.products import Products
-from lmemscope.analysis.ptx.roots import NAMED
 from lmemscope.analysis.ptx.trips import Trips
-from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx import PtxFunction
 from lmemscope.model import Uniformity
 
 
 class Dataflow(Definitions):
     """Slices of one PTX function, beside its definitions.
+
+    Attributes:
+        values: what its registers hold where they are read.
+        control: which branches decide what runs.
+        affine: its addresses and indices as linear forms.
+        conditions: its predicates as trees.
+        points_to: what its addresses point into.
+        products: that the library's range reductions compute.
 
     Args:
         function: the function.
@@ -51,7 +54,10 @@ class Dataflow(Definitions):
     ) -> None:
         super().__init__(function, rows)
         given = given or (lambda name: "unknown")
-        self._graph = Dependences(self, given, library, confined)
+        self._graph = graph = Dependences(self, given, library, confined)
+        self.values, self.control = graph.values, graph.control
+        self.affine, self.conditions = graph.affine, graph.conditions
+        self.points_to, self.products = graph.points_to, graph.products
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
@@ -61,31 +67,6 @@ class Dataflow(Definitions):
         self._limits: Mapping[int, float] | None = None
         self._factors: Mapping[int, float] | None = None
         self._cases: Cases | None = None
-
-    @property
-    def products(self) -> Products:
-        """The products that the library's range reductions compute."""
-        return self._graph.products
-
-    @property
-    def values(self) -> Values:
-        """What its registers hold where they are read."""
-        return self._graph.values
-
-    @property
-    def control(self) -> Control:
-        """Which branches decide what runs."""
-        return self._graph.control
-
-    @property
-    def affine(self) -> Affine:
-        """Its addresses and indices as linear forms."""
-        return self._graph.affine
-
-    @property
-    def conditions(self) -> Conditions:
-        """Its predicates as trees."""
-        return self._graph.conditions
 
     @property
     def trips(self) -> Trips:
@@ -143,17 +124,11 @@ class Dataflow(Definitions):
 
     def loads(self, register: str, at: int) -> frozenset[int]:
         """Indices of the loads that a register's value, read by an instruction, is made of."""
-        work = list(self._read(register, at).values)
-        seen: set[Value] = set()
-        while work:
-            value = work.pop()
-            if value not in seen:
-                seen.add(value)
-                work += self._graph.node(value).values
+        behind = reached(self._read(register, at).values, self._made_of)
         computed = range(len(self.body.instructions))
         return frozenset(
             one
-            for one in seen
+            for one in behind
             if one in computed and self.body.instructions[one].isa.access == "load"
         )
 
@@ -169,53 +144,37 @@ class Dataflow(Definitions):
 
     def definition(self, register: str, at: int) -> int | None:
         """The instruction that wrote what another one reads; None where several may have."""
-        value = self._graph.values.read(at, register)
+        value = self.values.read(at, register)
         is_one = value is not None and 0 <= value < len(self.body.instructions)
         return value if is_one else None
 
     def exit_tests(self, loop: Loop) -> list[tuple[int, str]]:
         """Branches out of a loop, with each register that they read."""
-        control = self._graph.control
+        control = self.control
         tests = (control.condition(block) for block in control.leaving(loop))
         return [(index, register) for index, registers in tests for register in registers]
 
     def parting(self, loop: Loop) -> frozenset[Leaf]:
         """What lanes may differ in that decides in which iteration they leave a loop."""
-        work = [
+        tests = {
             value
             for index, register in self.exit_tests(loop)
             for value in self._read(register, index).values
-        ]
-        found: set[Leaf] = set()
-        seen: set[Value] = set()
-        while work:
-            value = work.pop()
-            if value in seen or self._level(value) == "uniform":
-                continue
-            seen.add(value)
-            node = self._graph.node(value)
-            found |= node.leaves
-            work += node.values
+        }
+        apart = reached(tests, self._made_of, lambda one: self._level(one) != "uniform")
+        found = {leaf for value in apart for leaf in self._graph.node(value).leaves}
         return frozenset(leaf for leaf in found if _may_differ(leaf))
-
-    def depot_offsets(self, index: int) -> frozenset[int]:
-        """Where the stack objects begin that an instruction's address points into.
-
-        Empty where it may point elsewhere, or nothing tells.
-        """
-        roots = self._graph.roots.of_address(index)
-        if any(root.offset < 0 for root in roots):
-            return frozenset()
-        return frozenset(root.offset for root in roots)
 
     def is_of_module(self, index: int) -> bool:
         """Whether an instruction's address points into variables of the module, whatever indexes
         them."""
-        roots = self._graph.roots.of_address(index)
-        own = {name for name, _, _ in self.function.parameters}
-        return bool(roots) and all(
-            root.rank == NAMED and root.offset < 0 and root.name not in own for root in roots
+        pointees = self.points_to.address(index)
+        return bool(pointees) and all(
+            one.kind in ("variable", "shared") and one.name is not None for one in pointees
         )
+
+    def _made_of(self, value: Value) -> tuple[Value, ...]:
+        return self._graph.node(value).values
 
     def _read(self, register: str, at: int | None) -> Inputs:
         if at is not None:
@@ -224,7 +183,7 @@ class Dataflow(Definitions):
 
     def _find_leaves(self, value: Value) -> None:
         graph = self._graph
-        for group in strong_components([value], lambda one: graph.node(one).values, self._leaves):
+        for group in strong_components([value], self._made_of, self._leaves):
             leaves: set[Leaf] = set()
             for member in group:
                 node = graph.node(member)
@@ -287,8 +246,8 @@ class Dataflow(Definitions):
             return None
         loops: list[Loop] = []
         for value in group:
-            join = graph.values.join(value)
-            loop = graph.control.loop_at.get(join.block) if join is not None else None
+            join = self.values.join(value)
+            loop = self.control.loop_at.get(join.block) if join is not None else None
             if loop is not None:
                 loops.append(loop)
         if not loops:

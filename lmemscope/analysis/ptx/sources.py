@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
@@ -98,22 +100,14 @@ class Sources:
         if code is None:
             return frozenset()
         found: set[ValueSource] = set()
-        seen: set[str] = set()
-        work = [value]
-        while work:
-            current = work.pop()
-            if current in seen:
-                continue
-            seen.add(current)
+        for current in reached([value], partial(_copied, code)):
             number = number_of(current)
             if number is not None:
                 found.add(ValueSource("constant", function, number=number))
             elif not current.startswith("%"):
                 found.add(ValueSource("symbol", function, current))
-            else:
-                for index in code.definitions.get(current, ()):
-                    work += _copied(code.body.instructions[index])
-                    found |= set(self._leaf(function, code, index, current))
+            for index in code.definitions.get(current, ()):
+                found |= set(self._leaf(function, code, index, current))
         return frozenset(found)
 
     def resolved(self, function: str, value: str) -> frozenset[ValueSource]:
@@ -128,7 +122,7 @@ class Sources:
             seen.add(step)
             for source in self.of(*step):
                 given = list(self.given(source)) if source.kind == "parameter" else []
-                work += given
+                work += [(caller, passed) for caller, _, passed in given]
                 if not given:
                     found.add(source)
         return frozenset(found)
@@ -144,8 +138,9 @@ class Sources:
 
     def given(
         self, source: ValueSource, at: tuple[str, int] | None = None
-    ) -> Iterator[tuple[str, str]]:
-        """What the kernel's calls pass for a parameter: the caller, and its register or constant.
+    ) -> Iterator[tuple[str, int, str]]:
+        """What the kernel's calls pass for a parameter: the caller, the call's index in it, and its
+        register or constant.
 
         Nothing for a kernel's own.
 
@@ -167,23 +162,24 @@ class Sources:
             assert code is not None
             arguments = passed(code, call.index)
             if position < len(arguments) and source.number in arguments[position]:
-                yield caller, arguments[position][source.number]
+                yield caller, call.index, arguments[position][source.number]
 
-    def returned(self, source: ValueSource) -> Iterator[str]:
-        """Registers and constants of the callee that a result of its call may be.
+    def returned(self, source: ValueSource) -> Iterator[tuple[int, str]]:
+        """Registers and constants of the callee that a result of its call may be, each with the
+        index of the instruction that stores it.
 
         Args:
             source: the result; nothing where the callee is not known or not defined here.
         """
         code = self._module.dataflow(source.name) if source.name is not None else None
         names = {name for name, _, _ in code.function.results} if code is not None else set()
-        for instruction in code.body.instructions if code is not None else ():
+        for index, instruction in enumerate(code.body.instructions if code is not None else ()):
             address = instruction.address
             if instruction.modifiers[:2] != ("st", "param") or address is None:
                 continue
             for value, place in stored_values(instruction) if address.base in names else ():
                 if address.offset + place == source.number:
-                    yield value
+                    yield index, value
 
     def _leaf(
         self, function: str, code: Definitions, index: int, register: str
@@ -221,9 +217,13 @@ class Sources:
         return int.from_bytes(data[start : start + size].ljust(size, b"\0"), "little")
 
 
-def _copied(instruction: Instruction) -> list[str]:
-    """What an instruction copies to its target, unchanged but for its address space."""
-    if instruction.isa.kind not in ("copy", "choice"):
-        return []
-    given = (instruction.operands[position] for position in instruction.isa.pointers)
+def _copied(code: Definitions, register: str) -> list[str]:
+    """What is copied to a register, unchanged but for its address space."""
+    instructions = (code.body.instructions[one] for one in code.definitions.get(register, ()))
+    given = (
+        one.operands[position]
+        for one in instructions
+        if one.isa.kind in ("copy", "choice")
+        for position in one.isa.pointers
+    )
     return [one for one in given if isinstance(one, str)]

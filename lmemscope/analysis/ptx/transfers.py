@@ -22,12 +22,17 @@ def access_width(instruction: Instruction) -> int:
     return lanes * width
 
 
+def moves_pointers(instruction: Instruction) -> bool:
+    """Whether what a load or a store moves is as wide as an address, and no floating point."""
+    return instruction.opcode.endswith(("b64", "u64", "s64"))
+
+
 def is_pointer_load(instruction: Instruction) -> bool:
     """Whether an instruction loads, from memory that may be local, what may be an address."""
     opcode = instruction.opcode
     return (
         instruction.isa.access == "load"
-        and opcode.endswith("64")
+        and moves_pointers(instruction)
         and (is_local_access(opcode) or is_generic_access(opcode))
     )
 

@@ -9,7 +9,7 @@ Computing Static Single Assignment Form).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,6 +47,7 @@ class Values:
         self._join_blocks: dict[str, frozenset[int]] = {}
         self._defining: dict[str, Mapping[int, int]] = {}
         self._entering: dict[tuple[int, str], Value | None] = {}
+        self._operands: dict[Value, tuple[Value, ...]] = {}
 
     def read(self, index: int, register: str) -> Value | None:
         """What a register holds before an instruction; None where nothing writes it."""
@@ -73,6 +74,27 @@ class Values:
             for before in blocks[join.block].predecessors
             if before in reached
         }
+
+    def met(self, join: Join) -> tuple[Value, ...]:
+        """The values that paths bring together in a join, each once."""
+        found = self.incoming(join).values()
+        return tuple(dict.fromkeys(one for one in found if one is not None))
+
+    def reads(self, index: int, registers: Iterable[str]) -> tuple[Value, ...]:
+        """What some registers hold before an instruction, without what nothing writes."""
+        read = (self.read(index, one) for one in registers)
+        return tuple(one for one in read if one is not None)
+
+    def operands(self, value: Value) -> tuple[Value, ...]:
+        """Values that an instruction reads or that meet in a join, without what chose them."""
+        known = self._operands.get(value)
+        if known is None:
+            join = self.join(value)
+            known = (
+                self.reads(value, self._code.depends_on(value)) if join is None else self.met(join)
+            )
+            self._operands[value] = known
+        return known
 
     def block_of(self, value: Value) -> int:
         """The block in which a value comes to be."""

@@ -429,7 +429,7 @@ ret;"""
     objects = flow.objects("k")
     assert objects is not None
     at = objects.accesses[-1].index
-    assert objects.choices.is_it_or_null(at) == (second == "0")
+    assert objects.is_it_or_null(at) == (second == "0")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from lmemscope.analysis.ptx.flow import generic_local_accesses, local_addresses
 from lmemscope.errors import FormatError
 from lmemscope.formats.file_names import joined
 from lmemscope.formats.ptx import LocalSurvey, PtxModule
@@ -176,48 +175,6 @@ def test_functions_and_their_return_parameters() -> None:
     function = PtxModule(text.encode()).functions[0]
     assert (function.name, function.kind) == ("leaf", "function")
     assert [name for name, _, _ in function.parameters] == ["a"]
-
-
-def test_generic_accesses_count_only_where_the_address_is_provably_local() -> None:
-    function = module(
-        DEPOT
-        + """
-    add.u64 %rd1, %SP, 16;
-    ld.param.u64 %rd9, [p0];
-    st.f32 [%rd1], %f1;
-    mov.u64 %rd2, %rd1;
-$L1:
-    ld.f32 %f2, [%rd2+4];
-    add.s64 %rd2, %rd2, 4;
-    bra $L1;
-    selp.b64 %rd3, %rd1, %rd9, %p1;
-    ld.f32 %f3, [%rd3];
-    ld.global.f32 %f4, [%rd1];
-    ret;
-"""
-    ).functions[0]
-    assert {"%SP", "%rd1", "%rd2"} <= local_addresses(function.body)
-    assert "%rd3" not in local_addresses(function.body)
-    assert [i.opcode for i in generic_local_accesses(function.body)] == ["st.f32", "ld.f32"]
-
-
-@pytest.mark.parametrize(
-    ("computed", "is_local"),
-    [
-        ("mad.lo.s64 %rd1, %rd8, 12, %SPL;", True),
-        ("mad.lo.s64 %rd1, %SPL, 12, %rd8;", False),
-        ("sub.s64 %rd1, %SPL, %rd8;", True),
-        ("sub.s64 %rd1, %rd8, %SPL;", False),
-        ("min.u64 %rd1, %SPL, %SP;", True),
-        ("min.u64 %rd1, %SPL, %rd8;", False),
-        ("selp.b64 %rd1, %SPL, %rd8, %p1;", False),
-        ("selp.b64 %rd1, %SPL, 0, %p1;", False),
-        ("mul.lo.s64 %rd1, %SPL, 2;", False),
-    ],
-)
-def test_what_keeps_an_address_local(computed: str, is_local: bool) -> None:
-    function = module(f"{DEPOT}ld.param.u64 %rd8, [k_param_0];\n{computed}\nret;").functions[0]
-    assert ("%rd1" in local_addresses(function.body)) is is_local
 
 
 @pytest.mark.parametrize("text", [b"", b"\x7fELF", b"int main() {}"])

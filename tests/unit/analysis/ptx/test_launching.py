@@ -84,7 +84,7 @@ def pointed(flow: ModuleFlow, kernel: str = "parent") -> list[Pointed]:
         for site in launch_sites(flow, kernel)
         for argument in site.arguments
         if argument.is_pointer
-        for found in pointers.of(site.function, argument.value)
+        for found in pointers.of(site.function, argument.index, argument.value)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.pointees import Pointee
+from lmemscope.analysis.ptx.points_to import Pointee
 from lmemscope.analysis.ptx.transfers import access_width
 from tests.support.builders import call, depot, objects_of, program
 
@@ -116,7 +116,7 @@ def test_an_address_may_come_out_of_an_array_of_addresses() -> None:
     assert {one.offset for one in last.pointees} == {64, 80}
     assert last.leaves == frozenset(), "which of the pointers is no index"
     assert objects.is_local(last.index)
-    assert not objects.choices.is_chosen(last.index)
+    assert not objects.is_chosen(last.index)
 
 
 @pytest.mark.parametrize(("stored", "after"), [("%rd9", ""), ("%rd3", call("f", "%rd1"))])
@@ -220,6 +220,81 @@ ret;"""
     first, second = (access.index for access in found.accesses)
     assert found.is_local(first)
     assert not found.is_local(second)
+
+
+def test_generic_accesses_count_only_where_the_address_is_provably_local() -> None:
+    body = f"""{depot(32)}
+add.u64 %rd1, %SP, 16;
+ld.param.u64 %rd9, [k_param_0];
+st.f32 [%rd1], %f1;
+mov.u64 %rd2, %rd1;
+$L1:
+ld.f32 %f2, [%rd2+4];
+add.s64 %rd2, %rd2, 4;
+@%p2 bra $L1;
+selp.b64 %rd3, %rd1, %rd9, %p1;
+ld.f32 %f3, [%rd3];
+ld.global.f32 %f4, [%rd1];
+ret;"""
+    assert objects_of(body).generic_local == 2
+
+
+@pytest.mark.parametrize(
+    ("computed", "is_local"),
+    [
+        ("mad.lo.s64 %rd1, %rd8, 12, %SPL;", True),
+        ("mad.lo.s64 %rd1, %SPL, 12, %rd8;", False),
+        ("sub.s64 %rd1, %SPL, %rd8;", True),
+        ("sub.s64 %rd1, %rd8, %SPL;", False),
+        ("min.u64 %rd1, %SPL, %SP;", True),
+        ("min.u64 %rd1, %SPL, %rd8;", False),
+        ("selp.b64 %rd1, %SPL, %rd8, %p1;", False),
+        ("selp.b64 %rd1, %SPL, 0, %p1;", False),
+        ("mul.lo.s64 %rd1, %SPL, 2;", False),
+        # Where the predicate is false the register keeps what it had.
+        ("mov.u64 %rd1, %rd8;\n@%p1 mov.u64 %rd1, %SPL;", False),
+        ("mov.u64 %rd1, %rd8;\nadd.s64 %rd1, %SPL, 8;", True),
+    ],
+)
+def test_what_keeps_an_address_local(computed: str, is_local: bool) -> None:
+    body = f"{depot(32)}\nld.param.u64 %rd8, [k_param_0];\n{computed}\nld.u32 %r1, [%rd1];\nret;"
+    assert (objects_of(body).generic_local == 1) is is_local
+
+
+def test_an_address_that_is_made_of_itself_comes_to_an_end() -> None:
+    """What is subtracted from an address is an address or not, by what that makes of it."""
+    body = f"""{TWO}
+mov.u64 %rd3, 8;
+$L1:
+sub.s64 %rd4, %rd1, %rd3;
+mov.u64 %rd3, %rd4;
+ld.u32 %r1, [%rd4];
+@%p1 bra $L1;
+ret;"""
+    assert objects_of(body).generic_local == 0
+
+
+@pytest.mark.parametrize(
+    ("between", "is_known"),
+    [("", True), (call("f", "%rd2"), False), ("st.u64 [%rd2+8], %rd9;", False)],
+)
+def test_a_pointer_kept_in_a_structure_leads_where_it_was_set_to(
+    between: str, is_known: bool
+) -> None:
+    """Beside other members, which hold numbers; not once another function may set it."""
+    body = f"""{TWO}
+ld.param.u64 %rd9, [k_param_0];
+st.local.u32 [%rd2], 7;
+st.local.u64 [%rd2+8], %rd1;
+{between}
+ld.local.u64 %rd3, [%rd2+8];
+ld.u32 %r1, [%rd3+4];
+ret;"""
+    objects = objects_of(body, f="ret;")
+    access = objects.accesses[-1]
+    assert access.pointees == {Pointee("depot", 0)}
+    assert objects.is_local(access.index) is is_known
+    assert objects.is_chosen(access.index) is not is_known
 
 
 @pytest.mark.parametrize(
