@@ -132,7 +132,9 @@ def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
 def pastes_in_conditions(texts: Sequence[MacroUse]) -> bool:
     """Whether a condition may ask for a name that is put together, ``__has_include`` maybe."""
     bodies = _bodies(texts)
-    asked = _reached((word for text in texts for word in text.conditions), bodies)
+    # What is only asked whether it is defined is not expanded.
+    given = (word for text in texts for word, _ in text.headers)
+    asked = _reached((*(word for text in texts for word in text.open), *given), bodies)
     return any(one.pasted for name in asked for one in bodies.get(name, ()))
 
 

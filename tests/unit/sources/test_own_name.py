@@ -36,6 +36,11 @@ DECIDED = {
     "a pasted name": (
         "#define PUT(a, b) a##b\n" + KERNEL.format("if (sizeof(PUT(__FI, LE__)) == 5) {}")
     ),
+    "another function's name": (
+        "__device__ int f(const char *s) { return *s; }\n#define printf f\n"
+        + KERNEL.format("printf(__FILE__);")
+    ),
+    "a macro's own name": "#define printf printf\n" + KERNEL.format("printf(__FILE__);"),
     "an operator": (
         "constexpr int operator<<(S s, const char *) { return 1; }\n"
         + KERNEL.format("int n = S() << __FILE__;")
@@ -51,6 +56,11 @@ REPORTED = {
         "__device__ void stop(const char *file, int line) {\n"
         '  printf("%s:%d", file, line); (void) file; __trap();\n}\n'
         "#define STOP stop(__FILE__, __LINE__)\n" + KERNEL.format("STOP;")
+    ),
+    "printf, replaced for an IDE": (
+        "#define HD __host__ __device__\n#ifdef __CLION_IDE__\n"
+        'HD void say(const char *format, ...) { asm volatile("trap;"); }\n'
+        "#define printf say\n#endif\n" + KERNEL.format('printf("%s", __FILE__);')
     ),
     "a stream": 'void f() { std::cerr << "at " << __FILE__ << ":" << __LINE__; }\n',
     "a stream beside others' operators": (
