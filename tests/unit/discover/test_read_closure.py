@@ -190,7 +190,8 @@ def test_a_header_named_by_an_argument_is_each_that_a_definition_makes_of_it(
     for name in ("a/s.h", "b/s.h"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("int s;\n")
-    text = "#if X\n#define S( n ) <a/n.h> // a\n#else\n#define S(n) <b/n.h>\n#endif\n#include S( s ) // x\n"
+    text = "#if X\n#define S( n ) <a/n.h> // a\n#else\n#define S(n) <b/n.h>\n#endif\n"
+    text += "#include S( s ) // x\n"
     found = read(tmp_path, text, include_dirs=(str(tmp_path),))
     assert not found.computed
     assert {os.path.relpath(path, tmp_path) for path in found.files[1:]} == {"a/s.h", "b/s.h"}
