@@ -109,13 +109,11 @@ class _Said:
 
     Attributes:
         use: of macros in all of the text.
-        otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
         declared: what it makes of names that are declared before it.
         once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
     """
 
     use: MacroUse
-    otherwise: str | None
     declared: NameUse
     once: bool
 
@@ -207,7 +205,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
                 continue
             scanned.append(file)
             computed |= included.computed
-            otherwise = otherwise or said.otherwise
+            otherwise = otherwise or _otherwise(file)
             uses.append(said.use)
             declared.append(said.declared)
             digests.append(included.digest)
@@ -328,10 +326,15 @@ def _included(path: str) -> _Included:
 def _said(path: str) -> _Said:
     """What else a file says."""
     data = read_input(path)
-    answers = map(read_otherwise, readings(data))
-    otherwise = next((answer for answer in answers if answer is not None), None)
     once = _ONCE.search(SPLICE.sub(b"", data)) is not None
-    return _Said(macro_use(data), otherwise, name_use(code(data)), once)
+    return _Said(macro_use(data), name_use(code(data)), once)
+
+
+@cached_while_unchanged(16384)
+def _otherwise(path: str) -> str | None:
+    """What else of a file NVRTC reads otherwise than nvcc; slow, and of several one is enough."""
+    answers = map(read_otherwise, readings(read_input(path)))
+    return next((answer for answer in answers if answer is not None), None)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
