@@ -9,7 +9,7 @@ in device code or in a constant expression.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.sources.macro_use import FRAGMENT, code
@@ -84,10 +84,10 @@ def name_use(text: bytes) -> NameUse:
     return NameUse(asks, pastes, frozenset(_PIECES.intersection(FRAGMENT.findall(text))))
 
 
-def pastes_question(uses: Sequence[NameUse]) -> str | None:
-    """The question for a file's name that the macros of some texts may put together, or None."""
+def pastes_questions(uses: Sequence[NameUse]) -> Iterator[str]:
+    """Questions for a file's name of which some texts, whose macros paste, hold all pieces."""
     if not any(use.pastes for use in uses):
-        return None
+        return
     pieces = {piece for use in uses for piece in use.pieces}
     for name in _WHOLE:
         reached = {0}
@@ -95,20 +95,18 @@ def pastes_question(uses: Sequence[NameUse]) -> str | None:
             if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
                 reached.add(end)
         if len(name) in reached:
-            return name.decode()
-    return None
+            yield name.decode()
 
 
 def decided_by_name(texts: Sequence[bytes]) -> str | None:
     """What of a compilation's texts the name of a file may decide; None where nothing does.
 
+    A name that macros put together is `pastes_questions`'s.
+
     Args:
         texts: of the source and of the user's headers.
     """
     uses = [name_use(text) for text in texts]
-    pasted = pastes_question(uses)
-    if pasted is not None:
-        return pasted
     asks = any(use.asks for use in uses)
     return _Finder([code(text) for text in texts]).find() if asks else None
 
