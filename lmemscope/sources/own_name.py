@@ -49,6 +49,8 @@ _BODY = 4000
 _MACRO = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\(\s*(\w+)\s*\)([^\n]*)")
 _ALIAS = re.compile(rb"[ \t]+([A-Za-z_]\w*)\s*")
 """What stands behind a macro's name that is another function's name, for an IDE or a platform."""
+_CALLING = re.compile(rb"\(([^()]*)\)(.*)")
+_WORD = re.compile(rb"[A-Za-z_]\w*+")
 _NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
 
 
@@ -185,7 +187,7 @@ class _Finder:
         macro = re.compile(rb"(?:#|%%:)[ \t]*define[ \t]+%b(?![\w$])([^\n]*)" % own)
         for body in (body for text in self._texts for body in macro.findall(text)):
             alias = _ALIAS.fullmatch(body)
-            if alias is None or not self._is_of_host(alias[1]):
+            if not (self._is_of_host(alias[1]) if alias is not None else self._hands_on(body)):
                 return False
         if self._is_declared(own, self._qualified):
             if self._is_declared(own, self._constant):
@@ -196,6 +198,24 @@ class _Finder:
         defined = re.compile(rb"%b\s*+\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]" % own)
         declared = re.compile(rb"[\w*&][ \t\n]++[*&]*+%b\s*+\(" % own)
         return any(declared.search(text) and defined.search(text) for text in self._texts)
+
+    def _hands_on(self, definition: bytes) -> bool:
+        """Whether a macro gives its arguments to functions of the host, and asks nothing of them.
+
+        Args:
+            definition: from the parameters on.
+        """
+        found = _CALLING.fullmatch(definition)
+        if found is None or _ASKING.search(found[2]) is not None:
+            return False
+        names = [*_WORD.findall(found[1]), b"__VA_ARGS__"]
+        word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
+        return all(
+            (called := _called(found[2][: use.start()])) is not None
+            and _BEHIND.match(found[2], use.end()) is not None
+            and self._is_of_host(called)
+            for use in word.finditer(found[2])
+        )
 
     def _is_declared(self, own: bytes, qualifiers: bytes) -> bool:
         """Whether a qualifier stands in the same statement as a function's name, before it.

@@ -42,6 +42,10 @@ DECIDED = {
         "__device__ int f(const char *s) { return *s; }\n#define printf f\n"
         + KERNEL.format("printf(__FILE__);")
     ),
+    "a macro that looks": (
+        "#define SAY(fmt, ...) do { if (f(__VA_ARGS__)) printf(fmt); } while (0)\n"
+        "__device__ int f(const char *s) { return *s; }\n" + KERNEL.format('SAY("%s", __FILE__);')
+    ),
     "a macro's own name": "#define printf printf\n" + KERNEL.format("printf(__FILE__);"),
     "an operator": (
         "constexpr int operator<<(S s, const char *) { return 1; }\n"
@@ -63,6 +67,11 @@ REPORTED = {
         "#define HD __host__ __device__\n#ifdef __CLION_IDE__\n"
         'HD void say(const char *format, ...) { asm volatile("trap;"); }\n'
         "#define printf say\n#endif\n" + KERNEL.format('printf("%s", __FILE__);')
+    ),
+    "a macro that prints": (
+        "#define SAY(fmt, ...) do { lock(); "
+        'printf("%s" fmt, now(), ##__VA_ARGS__); fflush(stdout); } while (0)\n'
+        + KERNEL.format('SAY("%s", __FILE__);')
     ),
     "a stream": 'void f() { std::cerr << "at " << __FILE__ << ":" << __LINE__; }\n',
     "a stream beside others' operators": (
