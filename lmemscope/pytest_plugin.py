@@ -189,6 +189,7 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
 
 def _check(report: Report, limits: Mapping[str, Any]) -> None:
     """Judge a report by the gate of `check`; without a limit on causes, none is forbidden."""
+    from lmemscope.exporters.alike import alike
     from lmemscope.exporters.gate_text import described
     from lmemscope.gate.compare import compare
     from lmemscope.model import Limit, Policy
@@ -197,7 +198,7 @@ def _check(report: Report, limits: Mapping[str, Any]) -> None:
     # What the marker names, and nothing else: comments in sources are for the gate of the project.
     units = tuple(replace(unit, directives=()) for unit in report.units)
     result = compare(replace(report, units=units), Policy((Limit(**given),)), None)
-    parts = [part for one in result.failures for part in described(one)]
+    parts = [part for one, *rest in alike(result.failures) for part in described(one, rest=rest)]
     parts += [f"evidence is missing: {piece.text}" for piece in result.missing]
     if parts:
         failed(*parts)

@@ -63,7 +63,8 @@ docs/rewrites
 docs/tune
 docs/measure
 docs/ci
-docs/build-logs
+docs/builds
+docs/real-projects
 docs/python
 docs/linked
 docs/reservation

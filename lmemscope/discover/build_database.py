@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lmemscope.discover.bazel import commands_of_aquery
 from lmemscope.discover.build_command import split_command, taken_apart
 from lmemscope.discover.build_doubts import (
     asks_host_compiler,
@@ -27,7 +28,7 @@ from lmemscope.discover.build_doubts import (
 )
 from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags, read_flags
 from lmemscope.discover.cpp_files import may_be_included
-from lmemscope.discover.locate import NINJA
+from lmemscope.discover.locate import NINJA, is_aquery
 from lmemscope.discover.ninja_file import read_ninja
 from lmemscope.errors import InputError
 from lmemscope.files import cached_while_unchanged, read_input
@@ -229,39 +230,45 @@ def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
     return notes
 
 
-_HINT = "write one with: cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+def _how_to_write(path: str) -> str:
+    if is_aquery(path):
+        return f"write one with: bazel aquery 'deps(//...)' --output=jsonproto >{path}"
+    return "write one with: cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
 
 
 def _records_of(path: str) -> _Records:
+    hint = _how_to_write(path)
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise InputError("plan", f"{path} is no regular file", hint=_HINT)
+            raise InputError("plan", f"{path} is no regular file", hint=hint)
         if found.st_size > _LARGEST:
-            raise InputError("plan", f"{path} is larger than {_LARGEST >> 30} GiB", hint=_HINT)
+            raise InputError("plan", f"{path} is larger than {_LARGEST >> 30} GiB", hint=hint)
         return _parsed(os.path.abspath(path))
     except InputError:
         raise
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         why = f"{path} cannot be read: it is no JSON ({where})"
-        raise InputError("plan", why, hint=_HINT) from error
+        raise InputError("plan", why, hint=hint) from error
     except RecursionError as error:
-        raise InputError("plan", f"{path} is nested too deeply", hint=_HINT) from error
+        raise InputError("plan", f"{path} is nested too deeply", hint=hint) from error
     except (OSError, ValueError) as error:
-        raise InputError("plan", f"{path} cannot be read: {error}", hint=_HINT) from error
+        raise InputError("plan", f"{path} cannot be read: {error}", hint=hint) from error
 
 
 def commands_of(path: str) -> Any:
-    """What a database says, unchecked: its entries, or Ninja's commands in the form of entries.
+    """What a database says, unchecked: its entries, or other commands in the form of entries.
 
     Raises:
         InputError, OSError, ValueError: the file cannot be read.
     """
     text = read_input(path).decode("utf-8", "surrogateescape")
-    # A revision's copy of Ninja's file holds entries.
+    # A revision's copy of Ninja's or Bazel's file holds entries.
     if os.path.basename(path) == NINJA and not text.startswith("["):
         return [*_commands_of_ninja(path)]
+    if is_aquery(path) and not text.startswith("["):
+        return [*commands_of_aquery(path, text)]
     return json.loads(text, object_pairs_hook=telling_repeated)
 
 
@@ -283,7 +290,7 @@ def _parsed(path: str) -> _Records:
     """A database's entries; large ones are parsed once per command."""
     document = commands_of(path)
     if not isinstance(document, list):
-        raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
+        raise InputError("plan", f"{path} is no list of commands", hint=_how_to_write(path))
     by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
     broken: list[tuple[int, str, str | None]] = []
     for number, record in enumerate(document, start=1):

@@ -22,6 +22,8 @@ from lmemscope.sources.includes import closure
 from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
 
 _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
+_WRAPPER_OF_NVCC = "crosstool_wrapper_driver_is_not_gcc"
+"""TensorFlow's, in its builds with Bazel: what ``-x cuda`` is for it hands to nvcc."""
 _SYSTEM_COMPILER = re.compile(
     rf"(?:{re.escape(platform.machine())}-(?:[\w.+]+-)*)?(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?"
 )
@@ -50,7 +52,7 @@ def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
     for word in flags.may_define:
         yield f"what {word} means for it is not known"
     yield from _about_directories(path, flags)
-    is_nvcc = "nvcc" in compiler
+    is_nvcc = "nvcc" in compiler or compiler == _WRAPPER_OF_NVCC
     refused = others_than_ours(flags)
     left = (*(() if is_nvcc else (program,)), *refused, *flags.unknown, *flags.unsaid)
     if not left:
@@ -143,7 +145,7 @@ def _asked(path: str, options: CompileOptions, is_nvcc: bool, is_gcc: bool) -> s
 
 
 def _is_compiler(name: str, language: str | None) -> bool:
-    if _CUDA_COMPILER.fullmatch(name):
+    if _CUDA_COMPILER.fullmatch(name) or (name == _WRAPPER_OF_NVCC and language in CUDA_LANGUAGES):
         return True
     # Clang under the system's name; GCC knows no such language.
     return language in CUDA_LANGUAGES and _SYSTEM_COMPILER.fullmatch(name) is not None

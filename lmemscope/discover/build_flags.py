@@ -208,6 +208,8 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
         _preprocessor(reading, kind, f"-{name}", value)
     elif kind == "ptxas":
         reading.for_ptxas += _split(value)
+    elif kind == "for-nvcc":
+        words.put_back(f"--{value}")  # TensorFlow's wrapper of GCC and nvcc does the same.
     elif kind == "optimize":
         reading.host.append(f"-O{value}")
     elif kind == "elsewhere":

@@ -17,6 +17,9 @@ from lmemscope.model import BUILD_LOG, kind_of
 DATABASE = "compile_commands.json"
 NINJA = "build.ninja"
 """Ninja's own file, which holds the same commands: read where it is named, or its directory is."""
+_AQUERY = re.compile(
+    r"(?:.*[._-])?aquery(?:[._-].*)?\.(?:json|txt|text|textproto|jsonproto)|.*\.aquery"
+)
 _BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.\d].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
 _HOME = re.compile(rb"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", re.MULTILINE)
 _CACHE = "CMakeCache.txt"
@@ -103,7 +106,15 @@ class Search:
 
 def is_database(path: str) -> bool:
     """Whether a path is called as files are that hold the commands of a build."""
-    return os.path.basename(path) in (DATABASE, NINJA)
+    return os.path.basename(path) in (DATABASE, NINJA) or is_aquery(path)
+
+
+def is_aquery(path: str) -> bool:
+    """Whether a path is called as output of ``bazel aquery`` is: ``aquery.json``, ``gpu.aquery``.
+
+    It is read where it is named; nothing tells of which targets one that is found would be.
+    """
+    return _AQUERY.fullmatch(os.path.basename(path)) is not None
 
 
 def database_in(directory: str) -> str | None:
@@ -114,7 +125,7 @@ def database_in(directory: str) -> str | None:
 
 def is_saved(path: str) -> bool:
     """Whether a path is that of a saved report, by its ending."""
-    return path.endswith(".json") and os.path.basename(path) != DATABASE
+    return path.endswith(".json") and not is_database(path)
 
 
 def is_build(path: str) -> bool:

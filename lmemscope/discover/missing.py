@@ -57,6 +57,6 @@ def unreadable_kind(path: str) -> InputError:
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
         hint=f"it reads {', '.join(INPUT_ENDINGS)} files, directories of them, "
-        f"{DATABASE} and {NINJA}; "
+        f"{DATABASE}, {NINJA} and output of bazel aquery (aquery.json); "
         "with --link it links .o, .a and .fatbin files too",
     )

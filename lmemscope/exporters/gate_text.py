@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
 from lmemscope.exporters.accounts import edited, left_out, looked_at
+from lmemscope.exporters.alike import alike, others
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
@@ -19,8 +20,8 @@ def render(checked: Checked, how: Presentation) -> str:
     result, color = checked.result, how.color
     width = min(how.width or _WIDTH, _WIDTH)
     made: list[Part] = []
-    for failure in result.failures:
-        made += described(failure, width, color=color)
+    for failure, *rest in alike(result.failures):
+        made += described(failure, width, color=color, rest=rest)
         made += [*_led("  accept:   ", _acceptance(failure, checked.new_since), width), ""]
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
@@ -73,14 +74,25 @@ def _improved(checked: Checked) -> Iterator[str]:
         yield f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}{gone}"
 
 
-def described(failure: GateFailure, width: int = _WIDTH, *, color: bool = False) -> list[Part]:
-    """What failed, why, where, and what removes it, in lines."""
-    head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch}): {failure.found}"
+def described(
+    failure: GateFailure,
+    width: int = _WIDTH,
+    *,
+    color: bool = False,
+    rest: Sequence[GateFailure] = (),
+) -> list[Part]:
+    """What failed, why, where, and what removes it, in lines; and where else the same failed."""
+    also = f" and {len(rest)} more" if rest else ""
+    place = f"({failure.input}, {failure.arch})"
+    head = f"{failure.kind}: {failure.kernel}{also} {place}: {failure.found}"
     made: list[Part] = [styled(head, "1;31", on=color)]
     made += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
     finding = failure.finding
     if failure.location is not None:
         made.append(f"  where:    {failure.location.file}:{failure.location.line}")
+    named = others((failure, *rest))
+    if named is not None:
+        made += _led("  also:     ", named, width)
     if finding is not None:
         made += _led("  why:      ", f"{finding.rule} {finding.message}", width)
         for advice in finding.advice[:1]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from lmemscope.exporters import gate_text
 from lmemscope.exporters.accounts import edited, left_out
+from lmemscope.exporters.alike import alike, others
 from lmemscope.exporters.escape_github import command
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice
@@ -18,11 +21,13 @@ def render(checked: Checked, how: Presentation) -> str:
 
 
 def render_annotations(result: GateResult) -> str:
-    """One ``::error`` per failure and piece of missing evidence; accepted ones are warnings.
+    """One ``::error`` for what is wrong in one place, and per piece of missing evidence.
+
+    Accepted ones are warnings. GitHub shows ten of a step.
 
     What the change edits of the gate is a ``::warning``, what was left out a ``::notice``.
     """
-    lines = [_annotation(failure) for failure in result.failures]
+    lines = [_annotation(group) for group in alike(result.failures)]
     for piece in result.missing:
         text, said = f"evidence is missing: {piece.text}", "lmemscope"
         if result.complete:
@@ -34,9 +39,13 @@ def render_annotations(result: GateResult) -> str:
     return "".join(lines)
 
 
-def _annotation(failure: GateFailure) -> str:
-    title = f"{failure.kind}: {failure.kernel} ({failure.arch})"
+def _annotation(group: Sequence[GateFailure]) -> str:
+    failure, *rest = group
+    also = f" and {len(rest)} more" if rest else ""
+    title = f"{failure.kind}: {failure.kernel} ({failure.arch}){also}"
     text = f"expected {failure.expected}, found {failure.found}"
+    named = others(group)
+    text += f", also in {named}" if named is not None else ""
     if failure.finding is not None:
         text += f". {failure.finding.message}"
         first = replace(failure.finding, advice=failure.finding.advice[:1])

@@ -17,7 +17,9 @@ from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
-from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_question
+from lmemscope.sources.macro_use import code
+from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_questions
+from lmemscope.sources.unlike_macros import may_paste
 
 _SIGNS = (b"__global__", b"lmemscope", b".entry")
 """One of these stands in every header that is of interest; most hold neither."""
@@ -45,7 +47,14 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
     uses = [use for file in read.files if (use := _name_use(file)) is not None]
-    by_name = pastes_question(uses)
+    by_name = next(
+        (
+            name
+            for name in pastes_questions(uses)
+            if may_paste(read.uses, map(code, _texts(read.files)), name.encode())
+        ),
+        None,
+    )
     if by_name is None and any(use.asks for use in uses):
         by_name = decided_by_name([*_texts(read.files)])
     source = replace(source, headers=headers, asked=read.asked, by_name=by_name)

@@ -14,7 +14,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.files import (
     UnreadableFileError,
@@ -27,7 +27,7 @@ from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
 from lmemscope.sources.directives import BLANKS, SPLICE, Skip, defines_in, headers_named, readings
 from lmemscope.sources.host_options import unshared
-from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
+from lmemscope.sources.include_macros import Header, HeaderMacros, HeaderPattern, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
 from lmemscope.sources.unlike_macros import (
     differing,
@@ -49,6 +49,11 @@ _NAMES_LIST = re.compile(rb"(?<![\w$])(?:(?:__CUDA_)?ARCH)?_?LIST__(?![\w$])")
 _MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _NO_PARAMETERS = re.compile(rb"\(" + BLANKS + rb"\)")
 _NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
+_PARAMETER = re.compile(rb"\([ \t]*([A-Za-z_]\w*)[ \t]*\)")
+_GIVEN = re.compile(
+    rb"([A-Za-z_$][\w$]*)[ \t]*\([ \t]*([\w./+-]+)[ \t]*\)[ \t]*(?=[\r\n]|//|/\*|\Z)"
+)
+_ENDS_LINE = re.compile(rb"[ \t]*(?:[\r\n]|//|/\*|\Z)")
 _ONCE = re.compile(rb"\b(?:once|import)\b")
 
 
@@ -62,8 +67,8 @@ class Closure:
         missing: names found nowhere: the toolkit's headers, and those that are not there.
         angled: names of headers in angle brackets, found or not.
         computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
-            macros without parameters stand for is followed, whichever definition holds, and other
-            macros are not. Or a text says when it is compiled.
+            `include_macros` follows is read, whichever definition holds, and is all there is if
+            each is a header named by the macro's argument. Or a text says when it is compiled.
         crossed: directories that names of headers go back from by ``..``, whether they exist or
             not: only through one that exists is anything found.
         asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
@@ -88,13 +93,13 @@ class _Included:
     Attributes:
         digest: of its bytes.
         names: of headers, whether quoted, and whether each file of that name may be meant.
-        macros: in the place of a header's name, and whether each file may be meant.
-        computed: as in `Closure`.
+        macros: in the place of a header's name, with the file's name still to be set.
+        computed: as in `Closure`, macros that are given an argument aside.
     """
 
     digest: str
     names: tuple[Header, ...]
-    macros: tuple[tuple[bytes, bool], ...]
+    macros: tuple[Use, ...]
     computed: bool
 
 
@@ -104,13 +109,11 @@ class _Said:
 
     Attributes:
         use: of macros in all of the text.
-        otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
         declared: what it makes of names that are declared before it.
         once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
     """
 
     use: MacroUse
-    otherwise: str | None
     declared: NameUse
     once: bool
 
@@ -163,6 +166,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
     is_once = False
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
+    names_macros = False
     given_text = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
     otherwise = read_otherwise(given_text)
     declared = [name_use(code(given_text))]
@@ -201,16 +205,17 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
                 continue
             scanned.append(file)
             computed |= included.computed
-            otherwise = otherwise or said.otherwise
+            otherwise = otherwise or _otherwise(file)
             uses.append(said.use)
             declared.append(said.declared)
             digests.append(included.digest)
             is_once |= said.once
             for header in included.names:
                 follow(file, header)
-            for macro, every in included.macros:
-                macros.use(Use(file, macro, every))
-        if computed:
+            for one in included.macros:
+                names_macros = True
+                macros.use(replace(one, file=file))
+        if names_macros:
             # Last, and again with what they bring: any file that is read may define one.
             if learnt == 0:
                 for macro, meaning in _header_macros(defines):
@@ -227,6 +232,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
                 if word in asking:
                     follow(file, header)
         computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
+    computed |= macros.is_open
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
     if is_once and len(set(digests)) < len(digests):
         otherwise = otherwise or READ_TWICE
@@ -266,7 +272,7 @@ def user_files(path: str) -> tuple[str, ...]:
             raise
         except OSError:
             continue
-        if included.computed:
+        if included.computed or included.macros:
             return closure(path, CompileOptions()).files
         for name, quoted, every in included.names:
             for header in _find(name, (os.path.dirname(file),) if quoted else (), every):
@@ -301,17 +307,16 @@ def _included(path: str) -> _Included:
     """The headers that a file names."""
     data = read_input(path)
     names: dict[Header, None] = {}
-    macros: dict[tuple[bytes, bool], None] = {}
+    macros: dict[Use, None] = {}
     computed = False
     for text in readings(data):
         for at, word in headers_named(text):
             named = _NAME.match(text, at)
             if named is None:
-                macro = _MACRO.match(text, at)
                 if not word.startswith(b"__has"):
-                    computed = True
-                    if macro is not None:
-                        macros[macro[0], word.endswith(b"_next")] = None
+                    use = _use(text, at, word.endswith(b"_next"))
+                    computed |= use is None or not use.argument
+                    macros |= {} if use is None else {use: None}
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
     return _Included(hashlib.sha256(data).hexdigest(), tuple(names), tuple(macros), computed)
@@ -321,10 +326,15 @@ def _included(path: str) -> _Included:
 def _said(path: str) -> _Said:
     """What else a file says."""
     data = read_input(path)
-    answers = map(read_otherwise, readings(data))
-    otherwise = next((answer for answer in answers if answer is not None), None)
     once = _ONCE.search(SPLICE.sub(b"", data)) is not None
-    return _Said(macro_use(data), otherwise, name_use(code(data)), once)
+    return _Said(macro_use(data), name_use(code(data)), once)
+
+
+@cached_while_unchanged(16384)
+def _otherwise(path: str) -> str | None:
+    """What else of a file NVRTC reads otherwise than nvcc; slow, and of several one is enough."""
+    answers = map(read_otherwise, readings(read_input(path)))
+    return next((answer for answer in answers if answer is not None), None)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
@@ -341,13 +351,18 @@ def _definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
 
 @cached_while_unchanged(4096)
 def _read_definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
-    """Macros without parameters that are a header's name or another macro's; for few texts ask."""
+    """What macros mean where a header should be named; for few texts ask."""
     found: dict[tuple[bytes, Meaning], None] = {}
     for text in readings(read_input(path)):
         skip = Skip(text)
         for at in defines_in(text):
             macro = _MACRO.match(text, at)
             if macro is None:
+                continue
+            parameter = _PARAMETER.match(text, macro.end())
+            if parameter is not None:
+                pattern = _pattern(text, skip(parameter.end()), parameter[1])
+                found[macro[0] + b"(", pattern] = None
                 continue
             none = _NO_PARAMETERS.match(text, macro.end())
             meaning = _meaning(text, skip(macro.end() if none is None else none.end()))
@@ -360,6 +375,10 @@ def _header_macros(defines: Iterable[bytes]) -> Iterator[tuple[bytes, Meaning]]:
     """The same of ``-D``."""
     for define in defines:
         name, _, value = define.partition(b"=")
+        called, given, parameter = name.strip().partition(b"(")
+        if given and parameter != b")":
+            yield called + given, None
+            continue
         meaning = _meaning(value, 0)
         if meaning is not None:
             yield name.strip().removesuffix(b"()"), meaning
@@ -370,7 +389,25 @@ def _given(defines: tuple[bytes, ...]) -> MacroUse:
     return given(defines)
 
 
-def _meaning(text: bytes, at: int) -> Meaning | None:
+def _use(text: bytes, at: int, every: bool) -> Use | None:
+    """The macro in the place of a header's name; None where another thing stands there."""
+    given = _GIVEN.match(text, at)
+    if given is not None:
+        return Use("", given[1] + b"(", every, given[2].decode())
+    macro = _MACRO.match(text, at)
+    return None if macro is None else Use("", macro[0], every)
+
+
+def _pattern(text: bytes, at: int, parameter: bytes) -> HeaderPattern | None:
+    """A macro's body that is a header in angle brackets, whose words may be its parameter."""
+    named = _NAME.match(text, at)
+    if named is None or named[2] is None or not _ENDS_LINE.match(text, named.end()):
+        return None
+    word = rb"(?<![\w$])" + re.escape(parameter) + rb"(?![\w$])"
+    return HeaderPattern(tuple(os.fsdecode(part) for part in re.split(word, named[2])))
+
+
+def _meaning(text: bytes, at: int) -> Meaning:
     named = _NAME.match(text, at)
     if named is not None:
         return _header(named)

@@ -9,7 +9,7 @@ in device code or in a constant expression.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.sources.macro_use import FRAGMENT, code
@@ -29,8 +29,10 @@ _ASKING = re.compile(
 )
 _DEFINE = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+([A-Za-z_]\w*)")
 _QUALIFIER = re.compile(
-    rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\b[^\n]*\b(?:__device__|constexpr|consteval)\b"
+    rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\b"
+    rb"([^\n]*\b(?:__device__|constexpr|consteval)\b[^\n]*)"
 )
+_CONSTANT = re.compile(rb"\bconst(?:expr|eval)\b")
 _REPORTING = re.compile(
     rb"\w*(?:printf|puts|perror|print|log|error|exception|fail|abort|assert|check|throw|die|string)"
     rb"\w*",
@@ -45,6 +47,10 @@ _PRINTED = re.compile(
 )
 _BODY = 4000
 _MACRO = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\(\s*(\w+)\s*\)([^\n]*)")
+_ALIAS = re.compile(rb"[ \t]+([A-Za-z_]\w*)\s*")
+"""What stands behind a macro's name that is another function's name, for an IDE or a platform."""
+_CALLING = re.compile(rb"\(([^()]*)\)(.*)")
+_WORD = re.compile(rb"[A-Za-z_]\w*+")
 _NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
 
 
@@ -80,10 +86,10 @@ def name_use(text: bytes) -> NameUse:
     return NameUse(asks, pastes, frozenset(_PIECES.intersection(FRAGMENT.findall(text))))
 
 
-def pastes_question(uses: Sequence[NameUse]) -> str | None:
-    """The question for a file's name that the macros of some texts may put together, or None."""
+def pastes_questions(uses: Sequence[NameUse]) -> Iterator[str]:
+    """Questions for a file's name of which some texts, whose macros paste, hold all pieces."""
     if not any(use.pastes for use in uses):
-        return None
+        return
     pieces = {piece for use in uses for piece in use.pieces}
     for name in _WHOLE:
         reached = {0}
@@ -91,20 +97,18 @@ def pastes_question(uses: Sequence[NameUse]) -> str | None:
             if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
                 reached.add(end)
         if len(name) in reached:
-            return name.decode()
-    return None
+            yield name.decode()
 
 
 def decided_by_name(texts: Sequence[bytes]) -> str | None:
     """What of a compilation's texts the name of a file may decide; None where nothing does.
 
+    A name that macros put together is `pastes_questions`'s.
+
     Args:
         texts: of the source and of the user's headers.
     """
     uses = [name_use(text) for text in texts]
-    pasted = pastes_question(uses)
-    if pasted is not None:
-        return pasted
     asks = any(use.asks for use in uses)
     return _Finder([code(text) for text in texts]).find() if asks else None
 
@@ -112,10 +116,11 @@ def decided_by_name(texts: Sequence[bytes]) -> str | None:
 class _Finder:
     def __init__(self, texts: Sequence[bytes]) -> None:
         self._texts = texts
-        qualifiers = {name for text in texts for name in _QUALIFIER.findall(text)}
-        words = (b"constexpr", b"consteval", *map(re.escape, sorted(qualifiers)))
-        self._constant = rb"\b(?:" + b"|".join(words) + rb")\b"
-        self._qualified = rb"\b(?:__device__|" + b"|".join(words) + rb")\b"
+        qualifiers = [found for text in texts for found in _QUALIFIER.findall(text)]
+        names = {name for name, _ in qualifiers}
+        constant = {name for name, body in qualifiers if _CONSTANT.search(body)}
+        self._constant = _any_of({b"constexpr", b"consteval"} | constant)
+        self._qualified = _any_of({b"__device__", b"constexpr", b"consteval"} | names)
         self._discarding = _discarding(texts)
         self._known: dict[bytes, bool] = {}
         self._standing: set[bytes] = set()
@@ -167,6 +172,7 @@ class _Finder:
     def _is_of_host(self, name: bytes) -> bool:
         """Whether a function neither runs in device code nor in a constant expression."""
         if name not in self._known:
+            self._known[name] = False  # For a macro that names itself.
             self._known[name] = self._looks_of_host(name)
         return self._known[name]
 
@@ -175,12 +181,14 @@ class _Finder:
             return False
         is_operator = name == b"operator<<"
         own = rb"operator\s*<<" if is_operator else rb"(?<![\w$])" + re.escape(name)
-        other = re.compile(
-            rb"(?:#|%%:)[ \t]*define[ \t]+%b(?![\w$])|%b\s*+=\s*+\[|%b\s*+\([^;{}]{0,400}?\(\s*+&"
-            % (own, own, own)
-        )
+        other = re.compile(rb"%b\s*+=\s*+\[|%b\s*+\([^;{}]{0,400}?\(\s*+&" % (own, own))
         if any(other.search(text) for text in self._texts):
             return False
+        macro = re.compile(rb"(?:#|%%:)[ \t]*define[ \t]+%b(?![\w$])([^\n]*)" % own)
+        for body in (body for text in self._texts for body in macro.findall(text)):
+            alias = _ALIAS.fullmatch(body)
+            if not (self._is_of_host(alias[1]) if alias is not None else self._hands_on(body)):
+                return False
         if self._is_declared(own, self._qualified):
             if self._is_declared(own, self._constant):
                 return False
@@ -190,6 +198,24 @@ class _Finder:
         defined = re.compile(rb"%b\s*+\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]" % own)
         declared = re.compile(rb"[\w*&][ \t\n]++[*&]*+%b\s*+\(" % own)
         return any(declared.search(text) and defined.search(text) for text in self._texts)
+
+    def _hands_on(self, definition: bytes) -> bool:
+        """Whether a macro gives its arguments to functions of the host, and asks nothing of them.
+
+        Args:
+            definition: from the parameters on.
+        """
+        found = _CALLING.fullmatch(definition)
+        if found is None or _ASKING.search(found[2]) is not None:
+            return False
+        names = [*_WORD.findall(found[1]), b"__VA_ARGS__"]
+        word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
+        return all(
+            (called := _called(found[2][: use.start()])) is not None
+            and _BEHIND.match(found[2], use.end()) is not None
+            and self._is_of_host(called)
+            for use in word.finditer(found[2])
+        )
 
     def _is_declared(self, own: bytes, qualifiers: bytes) -> bool:
         """Whether a qualifier stands in the same statement as a function's name, before it.
@@ -209,6 +235,10 @@ class _Finder:
         defined = re.compile(rb"%b\s*+\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{" % own)
         found = [(text, one) for text in self._texts for one in defined.finditer(text)]
         return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+
+
+def _any_of(words: Iterable[bytes]) -> bytes:
+    return rb"\b(?:" + b"|".join(map(re.escape, sorted(words))) + rb")\b"
 
 
 def _is_streamed(before: bytes) -> bool:

@@ -132,7 +132,9 @@ def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
 def pastes_in_conditions(texts: Sequence[MacroUse]) -> bool:
     """Whether a condition may ask for a name that is put together, ``__has_include`` maybe."""
     bodies = _bodies(texts)
-    asked = _reached((word for text in texts for word in text.conditions), bodies)
+    # What is only asked whether it is defined is not expanded.
+    given = (word for text in texts for word, _ in text.headers)
+    asked = _reached((*(word for text in texts for word in text.open), *given), bodies)
     return any(one.pasted for name in asked for one in bodies.get(name, ()))
 
 
@@ -168,7 +170,48 @@ def _spells_out(bodies: dict[bytes, list[Definition]]) -> bool:
 
 
 def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) -> bool:
-    """Whether pasting macros may make a name that differs, from what they are given.
+    """Whether pasting macros may make a name that differs, from what they are given."""
+    chains, given, is_nested = _pasted(bodies, codes)
+    if is_nested:
+        return _makes_different(given)
+    return any(_makes_one_of(chain, parameters, given) for chain, parameters in chains)
+
+
+def may_paste(texts: Sequence[MacroUse], codes: Iterable[bytes], name: bytes) -> bool:
+    """Whether pasting macros may make a name, from what they are given.
+
+    Args:
+        texts: of a source and its headers.
+        codes: the same without comments and literals.
+    """
+    chains, given, is_nested = _pasted(_bodies(texts), codes)
+    if is_nested:
+        words = given.union(*(chain for chain, _ in chains))
+        return len(name) in _reached_in(name, words, len(name))
+    for chain, parameters in chains:
+        ends = {0}
+        for word in chain:
+            parts = given | {b""} if word in parameters else {word}
+            ends = {at + len(one) for at in ends for one in parts if name.startswith(one, at)}
+        if len(name) in ends:
+            return True
+    return False
+
+
+def _reached_in(name: bytes, words: Iterable[bytes], end: int) -> set[int]:
+    """Offsets of a name up to which words can be put together."""
+    pieces = [word for word in words if word and word in name]
+    reached = {0}
+    for at in range(end):
+        if at in reached:
+            reached |= {at + len(one) for one in pieces if name.startswith(one, at)}
+    return reached
+
+
+def _pasted(
+    bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]
+) -> tuple[set[tuple[tuple[bytes, ...], frozenset[bytes]]], set[bytes], bool]:
+    """What macros paste, with their parameters; the words they are given; whether these paste too.
 
     A macro may be given what another one was given, or has pasted.
     """
@@ -189,12 +232,10 @@ def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) ->
     for text in codes:
         given.update(_given_to(handing, called, text))
     given = _reached(given, bodies)
-    if given & handing:
-        return _makes_different(given)
     chains = {
         (chain, one.parameters) for name in pasting for one in bodies[name] for chain in one.pasted
     }
-    return any(_makes_one_of(chain, parameters, given) for chain, parameters in chains)
+    return chains, given, bool(given & handing)
 
 
 def _makes_one_of(

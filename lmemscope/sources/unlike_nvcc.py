@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from lmemscope.sources.compiler_macros import LIBRARY_FUNCTIONS
@@ -41,7 +42,8 @@ _DIRECTIVES = re.compile(
     rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+[\w$]++[ \t][^\n]*(?<![#%:])(?:#|%:)(?![#%:])"
 )
 _PRAGMA = "a pragma that nvcc's preprocessor obeys"
-_FUNCTION = rb"(?:::\s*+|std\s*+::\s*+)?(?:" + b"|".join(sorted(LIBRARY_FUNCTIONS)) + rb")"
+_TYPE = "the type of a function that the host's headers declare"
+_WORD = re.compile(rb"[A-Za-z_]\w*+")
 
 _READ_OTHERWISE = {
     _ATTRIBUTE: re.compile(
@@ -67,18 +69,7 @@ _READ_OTHERWISE = {
         rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*\b(?:noexcept\b|throw\s*\(\s*\))"
         rb"|(?:is|has)_nothrow_\w"
     ),
-    "the type of a function that the host's headers declare": re.compile(
-        rb"\bdecltype\s*\(\s*+(?:&\s*+)?" + _FUNCTION + rb"\s*\)"
-        rb"|(?:(?<!&)&|[(,=?:])\s*+"
-        + _FUNCTION
-        + rb"\s*[),;:]|<\s*+(?:&\s*+)?"
-        + _FUNCTION
-        + rb"\s*[>,]"
-        # A macro's body that names one and does not call it: whatever uses the macro may ask.
-        rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*?(?<![\w$.])"
-        + _FUNCTION
-        + rb"(?![\w$])(?![ \t]*\()"
-    ),
+    _TYPE: re.compile(rb"(?!)"),  # `_of_a_function`
     _PLACE: re.compile(
         rb"\b__builtin_(?:LINE|FILE|FUNCTION|COLUMN|source_location)\b|\bsource_location\b"
         rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+printf\b"
@@ -101,6 +92,27 @@ an object that a template makes, which NVRTC reads through a symbol of its own w
 """
 
 
+_LIBRARY = frozenset(LIBRARY_FUNCTIONS)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_a_function(names: frozenset[bytes]) -> re.Pattern[bytes]:
+    """Where one of some functions is named for its type, not called."""
+    function = rb"(?:::\s*+|std\s*+::\s*+)?(?:" + b"|".join(sorted(names)) + rb")"
+    return re.compile(
+        rb"\bdecltype\s*\(\s*+(?:&\s*+)?" + function + rb"\s*\)"
+        rb"|(?:(?<!&)&|[(,=?:])\s*+"
+        + function
+        + rb"\s*[),;:]|<\s*+(?:&\s*+)?"
+        + function
+        + rb"\s*[>,]"
+        # A macro's body that names one and does not call it: whatever uses the macro may ask.
+        rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*?(?<![\w$.])"
+        + function
+        + rb"(?![\w$])(?![ \t]*\()"
+    )
+
+
 def read_otherwise(text: bytes) -> str | None:
     """What of a text NVRTC would read otherwise; None where nothing is known to be.
 
@@ -109,8 +121,11 @@ def read_otherwise(text: bytes) -> str | None:
     """
     # A comment may stand between any two tokens, and what begins one may stand in quotes.
     for shown in dict.fromkeys((text, code(text), _COMMENT.sub(b" ", text))):
+        named = _LIBRARY.intersection(_WORD.findall(shown))
         for what, pattern in _READ_OTHERWISE.items():
-            if pattern.search(shown) is not None:
+            # All functions in one pattern take seconds in CUTLASS's headers.
+            asked = _of_a_function(named) if what == _TYPE and named else pattern
+            if asked.search(shown) is not None:
                 return what
     shown = code(text)
     if _has_attribute(shown):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,12 @@ def key(tmp_path: Path, options: CompileOptions) -> str | None:
         'const char *s = __DATE__ " " __TIME__;\n',
         "#include T\n",
         "#embed T\n",
+        "#define T <t.h>\n#include T\n",
+        "#include T(t)\n",
+        "#define T(x) U(x)\n#include T(t)\n",
+        "#define T(x) <x.h>\n#ifdef A\n#define T(x) #x\n#endif\n#include T(t)\n",
+        "#define T(x, y) <x/y>\n#include T(t, u)\n",
+        "#define J(a,b) a##b\n#define K J(__has_,include)\n#if K(T)\n#endif\n",
     ],
 )
 def test_what_cannot_be_followed_counts_as_computed(tmp_path: Path, text: str) -> None:
@@ -60,6 +67,7 @@ def test_what_cannot_be_followed_counts_as_computed(tmp_path: Path, text: str) -
         '#define HI(x) __has_include(x)\n#if HI("t.h")\n#endif\n',
         '#define HI(x) __has_include(x)\n#define HAVE(x) HI(x)\n#if HAVE("t.h")\n#endif\n',
         '#define HAVE_T __has_include("t.h")\n#if HAVE_T\n#endif\n',
+        '#include "t.h"\n#define J(a,b) a##b\n#ifndef K\n#define K(x) J(x,y)\n#endif\n',
     ],
 )
 def test_a_header_that_is_asked_for_by_name_is_followed(tmp_path: Path, text: str) -> None:
@@ -174,3 +182,18 @@ def test_a_file_of_options_of_the_configuration_is_a_reason_for_all(
     assert looked(tmp_path, found, known, {"more.txt"}, arguments_as_written=arguments)
     own = CompileOptions(nvcc_args=arguments)
     assert looked(tmp_path, found, known, {"more.txt"}, options=own)
+
+
+def test_a_header_named_by_an_argument_is_each_that_a_definition_makes_of_it(
+    tmp_path: Path,
+) -> None:
+    for name in ("a/s.h", "b/s.h"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("int s;\n")
+    text = "#if X\n#define S( n ) <a/n.h> // a\n#else\n#define S(n) <b/n.h>\n#endif\n"
+    text += "#include S( s ) // x\n"
+    found = read(tmp_path, text, include_dirs=(str(tmp_path),))
+    assert not found.computed
+    assert {os.path.relpath(path, tmp_path) for path in found.files[1:]} == {"a/s.h", "b/s.h"}
+    options = {"include_dirs": (str(tmp_path),), "defines": ("S(n)=<c/n.h>",)}
+    assert read(tmp_path, text, **options).computed

@@ -776,7 +776,7 @@ def test_two_logs_compared_kernel_by_kernel(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_what_the_command_prints() -> None:
-    page = (ROOT / "docs" / "build-logs.md").read_text()
+    page = (ROOT / "docs" / "builds.md").read_text()
     ((command, shown),) = re.findall(r"```console\n\$ lmemscope (.*?)\n(.*?)```", page, re.DOTALL)
     printed = run_program(*shlex.split(command)).out
     for line in shown.splitlines():

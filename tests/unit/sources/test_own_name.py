@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from lmemscope.model import CompileOptions
+from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.headers import with_headers
 from lmemscope.sources.own_name import decided_by_name
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
@@ -33,9 +38,15 @@ DECIDED = {
     ),
     "a macro for it": "#define NAME __FILE__\n" + KERNEL.format("f(NAME);"),
     "a macro of arguments": "#define NAME 0, __FILE__\n" + KERNEL.format("f(NAME);"),
-    "a pasted name": (
-        "#define PUT(a, b) a##b\n" + KERNEL.format("if (sizeof(PUT(__FI, LE__)) == 5) {}")
+    "another function's name": (
+        "__device__ int f(const char *s) { return *s; }\n#define printf f\n"
+        + KERNEL.format("printf(__FILE__);")
     ),
+    "a macro that looks": (
+        "#define SAY(fmt, ...) do { if (f(__VA_ARGS__)) printf(fmt); } while (0)\n"
+        "__device__ int f(const char *s) { return *s; }\n" + KERNEL.format('SAY("%s", __FILE__);')
+    ),
+    "a macro's own name": "#define printf printf\n" + KERNEL.format("printf(__FILE__);"),
     "an operator": (
         "constexpr int operator<<(S s, const char *) { return 1; }\n"
         + KERNEL.format("int n = S() << __FILE__;")
@@ -52,6 +63,16 @@ REPORTED = {
         '  printf("%s:%d", file, line); (void) file; __trap();\n}\n'
         "#define STOP stop(__FILE__, __LINE__)\n" + KERNEL.format("STOP;")
     ),
+    "printf, replaced for an IDE": (
+        "#define HD __host__ __device__\n#ifdef __CLION_IDE__\n"
+        'HD void say(const char *format, ...) { asm volatile("trap;"); }\n'
+        "#define printf say\n#endif\n" + KERNEL.format('printf("%s", __FILE__);')
+    ),
+    "a macro that prints": (
+        "#define SAY(fmt, ...) do { lock(); "
+        'printf("%s" fmt, now(), ##__VA_ARGS__); fflush(stdout); } while (0)\n'
+        + KERNEL.format('SAY("%s", __FILE__);')
+    ),
     "a stream": 'void f() { std::cerr << "at " << __FILE__ << ":" << __LINE__; }\n',
     "a stream beside others' operators": (
         "template <typename T> constexpr V<T> operator<<(V<T> const &v, T n);\n"
@@ -64,9 +85,6 @@ REPORTED = {
     "an exception": 'void f() { throw std::runtime_error(std::string(__FILE__) + ":"); }\n',
     "a macro of arguments": (
         '#define AT "%s %d", __FILE__, __LINE__\nvoid f() { fprintf(stderr, AT); }\n'
-    ),
-    "pasting of other names": (
-        "#define PUT(a, b) a##b\nvoid f(FILE *__restrict p) { PUT(my_, x)(p); }\n"
     ),
     "a comment": "// __FILE__ decides nothing\n" + KERNEL.format("o[0] = 1;"),
     "a file without it": KERNEL.format("o[0] = 1;"),
@@ -112,3 +130,26 @@ def test_more_macros_than_are_followed_may_decide() -> None:
 
     assert decided_by_name([chain(3)]) is None
     assert decided_by_name([chain(600)]) is not None
+
+
+PUT = "#define PUT(a, b) a##b\n#define TWICE(a, b) PUT(a, b)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("if (sizeof(PUT(__FI, LE__)) == 5) {}", "__FILE__"),
+        ("if (sizeof(TWICE(__, TWICE(FILE, __))) == 5) {}", "__FILE__"),
+        ("if (sizeof(PUT(__BASE, _FILE__)) == 5) {}", "__BASE_FILE__"),
+        ("FILE *__restrict p; PUT(my_, x)(p);", None),
+        # Letters of templates are pieces of any name, and no macro is given them.
+        ("int _, __; f<F, I, L, E>(PUT(my_, x));", None),
+    ],
+)
+def test_a_name_that_macros_put_together_of_what_they_are_given(
+    tmp_path: Path, text: str, name: str | None
+) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(PUT + KERNEL.format(text))
+    read = read_cuda_source(source.read_text())
+    assert with_headers(read, str(source), CompileOptions()).by_name == name
