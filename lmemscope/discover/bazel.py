@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lmemscope.formats.aquery import parse_aquery
+from lmemscope.formats.build_steps import SOURCES
 
 _COMPILES = frozenset(("-c", "--compile", "-dc", "--device-c", "-dw", "--device-w"))
 _WORKSPACE = ("MODULE.bazel", "WORKSPACE.bazel", "WORKSPACE", "REPO.bazel")
@@ -50,7 +51,7 @@ def _source(words: Sequence[str]) -> str | None:
     behind = words[at + 1] if at + 1 < len(words) else ""
     if behind and not behind.startswith("-"):
         return behind
-    named = [word for word in words[1:] if word.endswith((".cu", ".cc", ".cpp", ".cxx"))]
+    named = [word for word in words[1:] if word.lower().endswith(SOURCES)]
     return named[-1] if named else None
 
 

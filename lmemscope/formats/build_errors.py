@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from lmemscope.formats.build_steps import SOURCES
+
 _HINT = re.compile(r"rror|fatal|\*\*\*|FAILED|ERROR|: build stopped|not remade")
 """Cheap to look for; every failure holds it."""
 
@@ -47,7 +49,6 @@ _ALONE = re.compile(
 )
 _PTX = re.compile(r"^(?:ptxas|nvlink) (?P<file>[^;]+?), line \d+; *(?:fatal|error) *:")
 _OBJECTS = (".o", ".obj", ".cubin", ".ptx", ".fatbin")
-_SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
 _LONGEST = 160
 
 
@@ -106,7 +107,7 @@ def failed_files(errors: Sequence[BuildError]) -> tuple[str, ...]:
     """What did not compile, as far as the log names it: sources, else headers, else targets."""
     located = [one.file for one in errors if one.file is not None]
     named = [one.compiled for one in errors if one.compiled is not None]
-    named += [file for file in located if file.lower().endswith(_SOURCES)]
+    named += [file for file in located if file.lower().endswith(SOURCES)]
     known = {_stem(file) for file in named}
     targets = [one.target for one in errors if one.target is not None]
     objects = [target for target in targets if target.lower().endswith(_OBJECTS)]

@@ -43,7 +43,8 @@ _NO_COMPILATION = frozenset(
     "-E --preprocess -M -MM --generate-dependencies --generate-nonsystem-dependencies --dryrun "
     "-dryrun --help --version".split()
 )
-_SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
+SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
+"""Endings of what build commands compile, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ def _compiled(words: list[str]) -> list[str]:
             valued = not valued and word in _VALUED
             continue
         ending = PurePosixPath(word.replace("\\", "/")).suffix
-        is_device = ending in (".cu", ".ptx") or (as_cuda and ending in _SOURCES)
+        is_device = ending in (".cu", ".ptx") or (as_cuda and ending in SOURCES)
         if is_device and _TEMPORARY not in word:
             found.append(word)
     return list(dict.fromkeys(found))
