@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 from msgspec.structs import replace
@@ -78,11 +79,33 @@ def command(
         lowered, errors = lower_all(path, session)
     if kind == "cubin" and len(lowered) > 1:
         raise UsageError("usage", "one cubin at a time", hint="name one --arch")
-    outputs = [_content(kind, artifacts, settings.kernels) for artifacts in lowered]
+    outputs = _contents(kind, lowered, settings.kernels)
     raw = sink.target is not None or kind == "cubin"
     sink.write(b"\n".join(outputs) if raw else shown(kind, outputs, sink.color))
     if errors:
         raise errors[0]
+
+
+class _NoMatchError(LmemscopeError):
+    """A unit has none of the kernels that were named; another of the same file may have."""
+
+
+def _contents(kind: str, lowered: Sequence[Artifacts], kernels: tuple[str, ...]) -> list[bytes]:
+    """What is shown of each unit that has a kernel that was named.
+
+    Raises:
+        LmemscopeError: none has, or what is asked for is not there.
+    """
+    outputs: list[bytes] = []
+    missed: _NoMatchError | None = None
+    for artifacts in lowered:
+        try:
+            outputs.append(_content(kind, artifacts, kernels))
+        except _NoMatchError as error:
+            missed = missed or error
+    if missed is not None and not outputs:
+        raise missed
+    return outputs
 
 
 def _content(kind: str, artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
@@ -148,8 +171,8 @@ def _wanted(kernels: tuple[str, ...], name: str) -> bool:
     return matches(kernels, name, demangle(name))
 
 
-def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> LmemscopeError:
-    return LmemscopeError(
+def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> _NoMatchError:
+    return _NoMatchError(
         "dump",
         f"{artifacts.unit.input} has no kernel that matches {', '.join(kernels)}",
         hint="`lmemscope scan` lists them",

@@ -315,12 +315,15 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
     gaps: tuple[Gap, ...] = ()
     if answer["others"]:
         ending = "" if answer["others"] == 1 else "s"
-        more = f"{answer['others']} more signature{ending}; {answer['signature']} was compiled"
-        gaps = (Gap("numba", more),)
+        more = (
+            f"{answer['others']} more signature{ending}; {answer['signature']} was compiled, "
+            "--signature names another"
+        )
+        gaps = (Gap("numba", more, "evidence"),)
     if answer["namesakes"]:
         ending = "" if answer["namesakes"] == 1 else "s"
         more = f"{answer['namesakes']} more kernel{ending} of this name; the first was compiled"
-        gaps = (*gaps, Gap("numba", more))
+        gaps = (*gaps, Gap("numba", more, "evidence"))
     if answer["ended"] is not None:
         reason = f"running {unit.input} ended with {answer['ended']}, after the kernel was made"
         gaps = (*gaps, Gap("numba", reason))

@@ -200,20 +200,22 @@ _HASHED = re.compile(
 )
 """Triton's directories (base 32 of SHA-256; hexadecimal before 3.0), those of other compilers with
 a digest, and the end of the names of Warp's modules."""
+_NUMBERED = re.compile(r"(?<![^/])module_\d{4,9}(\.[^/]{1,200}\.)\d{1,9}(?=\.ptx\b)")
+"""XLA's modules and their parts: counted through the process that compiles them."""
 
 
 def without_hashes(name: str) -> str:
     """An input's name without the digests by which caches call what they hold.
 
     A kernel that was edited, or compiled by another version, has another digest. ``c/<52
-    letters>/k.cubin`` gives ``c/*/k.cubin``.
+    letters>/k.cubin`` gives ``c/*/k.cubin``; XLA's ``module_0001.jit_f.5.ptx``, ``*.jit_f.*.ptx``.
     """
-    return _HASHED.sub("*", name)
+    return _HASHED.sub("*", _NUMBERED.sub(r"*\1*", name))
 
 
 def digest_in(name: str) -> str:
     """The digest by which a cache calls an input, or an empty string: it tells instances apart."""
-    found = _HASHED.search(name)
+    found = _HASHED.search(name) or _NUMBERED.search(name)
     return found.group() if found is not None else ""
 
 

@@ -192,11 +192,18 @@ class _Following:
         ]
 
     def _leading(self, functions: list[Function]) -> list[Function]:
-        """Those of some functions that make kernels, or mention one that does."""
+        """Those of some functions that make kernels, or mention one that does.
+
+        That one may have been followed: another caller of it gives it other arguments.
+        """
         found = {
             function.node: function for function in functions if function.node in self._holding
         }
-        names = {function.name for function in found.values()}
+        names = {
+            function.name
+            for node, function in self._main.functions.items()
+            if node in self._holding
+        }
         while True:
             more = [
                 function

@@ -180,7 +180,8 @@ def assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
         yield from _paired(node.target, node.value)
     elif isinstance(node, ast.AugAssign | ast.For):
-        yield from ((one.id, None) for one in ast.walk(node.target) if isinstance(one, ast.Name))
+        named = (one for one in ast.walk(node.target) if isinstance(one, ast.Name))
+        yield from ((one.id, None) for one in named if isinstance(one.ctx, ast.Store))
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:

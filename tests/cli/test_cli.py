@@ -249,6 +249,9 @@ def test_dump_prints_each_artefact() -> None:
     nothing = run_program("dump", source, "--ptx", "--kernel", "nothing*")
     assert nothing.code == 3
     assert "no kernel that matches" in nothing.err
+    of_several = run_program("dump", "kernels/cupy_kernels.py", "--ptx", "--kernel", "rank_counts")
+    assert of_several.out.count(".entry") == 1
+    assert ".entry rank_counts" in of_several.out
 
 
 @pytest.mark.toolchain

@@ -341,6 +341,10 @@ class TestNumbaRead:
             "by_size": "m is a variable of the kernel, known only when the kernel runs",
         }
 
+    def test_a_name_that_only_indexes_what_is_assigned_is_no_variable_of_the_kernel(self) -> None:
+        assert refusal_of("x[M] += 1; x[M] = 2", "M") is None
+        assert refusal_of("M += 1", "M") is not None
+
     @pytest.mark.parametrize(
         ("given", "shape"),
         [
@@ -429,6 +433,24 @@ class TestNumba:
         assert unit["failure"] is None
         assert [one["stage"] for one in unit["gaps"]] == []
         assert "float64" in " ".join(unit["options"]), "not the other module's of this name"
+
+    @pytest.mark.parametrize(
+        ("decorator", "made"),
+        [
+            ("@cuda.jit('void(float32[::1])')", "small, large = make(4), make(200)"),
+            ("@cuda.jit(['void(float32[::1])', 'void(float64[::1])'])", "only = make(4)"),
+        ],
+    )
+    def test_what_is_not_compiled_of_a_name_is_missing_evidence(
+        self, tmp_path: Path, decorator: str, made: str
+    ) -> None:
+        (tmp_path / "f.py").write_text(
+            f"from numba import cuda\ndef make(size):\n    {decorator}\n    def k(x):\n"
+            f"        x[0] = size\n    return k\n{made}\n"
+        )
+        done = run_program("check", "f.py", "--run-python", cwd=tmp_path)
+        assert done.code == 3
+        assert "1 more" in done.out + done.err
 
     def test_the_three_ways_out(self, tmp_path: Path) -> None:
         (tmp_path / "r.py").write_text(REFUSED)

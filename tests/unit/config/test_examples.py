@@ -17,7 +17,7 @@ from lmemscope.config import file
 from lmemscope.gate import baseline
 from tests.support.program import ROOT
 
-EXAMPLES = sorted((ROOT / "examples").iterdir())
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/lmemscope.toml"))
 CONFIGURE = re.compile(r"\b(?:cmake|setup\.py|tar)\b")
 
 

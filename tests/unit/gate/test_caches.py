@@ -57,6 +57,8 @@ def gate(given: Report, known: Report, *, gaps: bool = False) -> GateResult:
             "c/kernel.gemm.*/kernel.cubin",
         ),
         ("w/wp_sim_381736d.sm90.cubin", "w/wp_sim_*.sm90.cubin"),
+        ("d/module_0001.jit_f.17.ptx", "d/*.jit_f.*.ptx"),
+        ("d/other_0001.jit_f.17.ptx", "d/other_0001.jit_f.17.ptx"),
         ("src/a_1234567.cu", "src/a_1234567.cu"),
         ("kernels/softmax.cubin", "kernels/softmax.cubin"),
     ],

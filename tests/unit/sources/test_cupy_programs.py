@@ -40,6 +40,18 @@ def test_names_of_cupys_functions(tmp_path: Path, text: str) -> None:
     assert (found.name, found.problem) == ("k", None)
 
 
+def test_each_caller_of_a_function_makes_its_own_kernel(tmp_path: Path) -> None:
+    text = (
+        "import cupy\n"
+        "def _module(size):\n"
+        "    return cupy.RawModule(code=f'__global__ void k() {{ int a[{size}]; }}')\n"
+        "def small():\n    return _module(8)\n"
+        "def large():\n    return _module(300)\n"
+    )
+    sources = [one.source or "" for one in programs(tmp_path, text)]
+    assert sorted("a[300]" in one for one in sources) == [False, True]
+
+
 def test_a_file_is_read_again_once_what_it_is_read_from_has_changed(tmp_path: Path) -> None:
     (tmp_path / "compat.py").write_text("import numpy as xp\n")
     importing = "from texts import C, xp\nk = xp.RawKernel(C, 'k')\n"
