@@ -413,10 +413,10 @@ def why_not_declared(target: Target) -> str:
         return "its function is not read completely: macros may hide something"
     if "." in target.name or "->" in target.name:
         return "it is a member"
-    return (
-        f"line {target.declared_at.line} declares it in a form that is not read: a parameter, a "
-        "capture, a macro, or an initializer in parentheses"
-    )
+    forms = "a parameter, a capture, a macro, or an initializer in parentheses"
+    if target.path.endswith(".py"):
+        forms = f"the text of an ElementwiseKernel or ReductionKernel, {forms}"
+    return f"line {target.declared_at.line} declares it in a form that is not read: {forms}"
 
 
 def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:

@@ -227,7 +227,7 @@ def _way_out(facts: KernelFacts, source: str | None, arch: str) -> tuple[Advice,
         kernel = facts.name
     target = shlex.quote(f"{source or 'FILE.cu'}::{kernel}")
     command = f"lmemscope explain {target}{f' --arch {arch}' if arch else ''}"
-    text = "The source shows why: this command compiles it and explains each byte."
+    text = "The source shows why: this command, with the -I, -D and -std of its build, explains it."
     if source is None:
         text = "The source shows why; the log does not name the file."
     return (Advice(text, command),)
