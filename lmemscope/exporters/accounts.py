@@ -7,7 +7,7 @@ sentences here are of what was looked at, and of what was left out and why.
 from __future__ import annotations
 
 from lmemscope.gate.accounting import UNCHANGED, grouped
-from lmemscope.model import GateResult, InputId, count, listed
+from lmemscope.model import GateResult, count, listed
 
 _NAMED = 5
 _LONGEST = 600
@@ -26,7 +26,6 @@ def left_out(result: GateResult) -> list[str]:
     What the change under review edits is apart, see `edited`.
     """
     said = []
-    seen = {one.name for one in result.accounts if one.state == "looked-at"}
     for account, names in grouped(result.accounts):
         if account.reason == UNCHANGED or account.subject == "change":
             continue
@@ -34,9 +33,7 @@ def left_out(result: GateResult) -> list[str]:
             named = listed(names, _NAMED)
             said.append(f"in the baseline but not checked: {named}: {account.reason}")
         elif account.subject == "input":
-            in_part = all(InputId.parse(name).file in seen for name in names)
-            how = "checked only in part" if in_part else "not checked"
-            said.append(f"{how}: {listed(names, _NAMED)}: {account.reason}")
+            said.append(f"checked only in part: {listed(names, _NAMED)}: {account.reason}")
         else:
             said.append(_short(account.reason))
     return said
