@@ -89,7 +89,7 @@ def _unknown(report: Report, verbose: bool) -> Sequence[Part]:
 
 
 def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> Sequence[Part]:
-    name = f" for {unit.arch}" if unit.arch else ""
+    name = f" ({unit.arch})" if unit.arch else ""
     lead = line(styled("error:", "1;31", on=color), f" [{failure.stage}] ")
     made: list[Part] = [*led(lead, failure.message)]
     made[-1] = line(made[-1], name)

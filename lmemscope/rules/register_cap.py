@@ -97,7 +97,7 @@ def cap_of(facts: KernelFacts) -> Cap:
         return Cap("option", cap, f"the compiler was given a limit of {cap} registers")
     if used >= HARDWARE_CAP - 3:
         return Cap("hardware", HARDWARE_CAP, f"the architecture allows {HARDWARE_CAP} per thread")
-    return _own_choice(facts, "chosen by ptxas, below every limit")
+    return _own_choice(facts, "chosen by ptxas")
 
 
 def _own_choice(facts: KernelFacts, reason: str) -> Cap:
