@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 
+from lmemscope.files import cached_while_unchanged, read_beside
 from lmemscope.model import SourceLocation
 
 _DUMPED = re.compile(r"(.+)\.\d+\.ptx")
@@ -71,6 +72,16 @@ def kernel_lines(text: bytes) -> dict[str, SourceLocation]:
                 if found.setdefault(name, place) != place:
                     doubtful.add(name)
     return {name: place for name, place in found.items() if name not in doubtful}
+
+
+@cached_while_unchanged(8)
+def kernel_lines_in(path: str) -> dict[str, SourceLocation]:
+    """The same of a file, read once for the many PTX files of its module.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return kernel_lines(read_beside(path))
 
 
 def line_of(kernel: str, lines: dict[str, SourceLocation]) -> SourceLocation | None:

@@ -8,8 +8,8 @@ import re
 from msgspec.structs import replace
 
 from lmemscope.errors import CompileError, InputError
-from lmemscope.files import open_regular, read_beside
-from lmemscope.formats.hlo import hlo_beside, kernel_lines, line_of
+from lmemscope.files import open_regular
+from lmemscope.formats.hlo import hlo_beside, kernel_lines_in, line_of
 from lmemscope.formats.ptx_scan import code_of
 from lmemscope.lowering import jit_cache
 from lmemscope.lowering.kept import kept
@@ -68,7 +68,7 @@ def _defined(unit: Unit, ptx: bytes) -> dict[str, SourceLocation]:
     """Lines of the kernels' own operations, where XLA has dumped what it compiled."""
     hlo = hlo_beside(unit.path)
     try:
-        lines = kernel_lines(read_beside(hlo)) if hlo is not None else {}
+        lines = kernel_lines_in(hlo) if hlo is not None else {}
     except OSError:
         return {}
     names = [name.decode() for name in jit_cache.entries(ptx)] if lines else ()
