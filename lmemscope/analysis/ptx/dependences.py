@@ -24,6 +24,7 @@ from lmemscope.analysis.ptx.iterations import Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, counts_alike, is_same_in_warp
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
+from lmemscope.analysis.ptx.origins import Origins
 from lmemscope.analysis.ptx.points_to import Pointee, PointsTo
 from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.remainders import Remainders
@@ -65,7 +66,9 @@ class Dependences:
         self.points_to = PointsTo(code, self.values, self.affine, confined)
         self.products = Products(code, self.values, self.points_to, library)
         self._library = library
-        self._iterations = Iterations(code, self.values, self.control, self.affine, self.conditions)
+        self.origins = Origins(code, self.values, self.control, self.affine)
+        parts = (self.affine, self.conditions, self.origins)
+        self._iterations = Iterations(code, self.values, self.control, *parts)
         self._remainders = Remainders(code, self.values, self.control, self._iterations)
         self._butterflies = Butterflies(code, self.values, self.affine, self.conditions)
         self._nodes: dict[Value, Node] = {}

@@ -25,7 +25,7 @@ class Iterations:
 
     Args:
         code: the function.
-        values, control, affine, conditions: its own.
+        values, control, affine, conditions, origins: its own.
     """
 
     def __init__(
@@ -35,9 +35,10 @@ class Iterations:
         control: Control,
         affine: Affine,
         conditions: Conditions,
+        origins: Origins,
     ) -> None:
         self._code, self._values, self._control = code, values, control
-        self._affine, self._origins = affine, Origins(code, values, control, affine)
+        self._affine, self._origins = affine, origins
         self._unrolled = Unrolled(code, values, conditions)
         self._counting: dict[tuple[int, int], bool] = {}
         self._tests: dict[int, frozenset[Origin]] = {}

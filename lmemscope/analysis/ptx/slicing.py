@@ -72,7 +72,7 @@ class Dataflow(Definitions):
     def trips(self) -> Trips:
         """How often its loops run."""
         if self._counts is None:
-            parts = (self.values, self.control, self.affine, self.conditions)
+            parts = (self.values, self.control, self.affine, self.conditions, self._graph.origins)
             self._counts = Trips(
                 self, *parts, self._largest, limits=self._limits, factors=self._factors
             )

@@ -65,7 +65,7 @@ class Trips:
 
     Args:
         code: the function.
-        values, control, affine, conditions: its own.
+        values, control, affine, conditions, origins: its own.
         largest: numbers that parameters are at most, by their PTX names; they are taken to be it.
         limits: iterations after which a loop leaves an array that it walks, by its header; a loop
             whose count is not known exactly runs no further.
@@ -79,6 +79,7 @@ class Trips:
         control: Control,
         affine: Affine,
         conditions: Conditions,
+        origins: Origins,
         largest: Mapping[str, int] | None = None,
         *,
         limits: Mapping[int, float] | None = None,
@@ -86,8 +87,8 @@ class Trips:
     ) -> None:
         self._code, self._values, self._control = code, values, control
         self._affine, self._conditions = affine, conditions
-        self._origins = Origins(code, values, control, affine)
-        self._endings = Endings(code, values, control, affine, conditions, self._origins)
+        self._origins = origins
+        self._endings = Endings(code, values, control, affine, conditions, origins)
         self._numbers = KnownNumbers(code, affine, conditions)
         self._largest = dict(largest or {})
         self._limits, self._factors = limits or {}, factors or {}
