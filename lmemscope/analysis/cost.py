@@ -95,7 +95,7 @@ _WAITS: dict[Stall, float] = {
     "local": _L1_WAIT,
     "global": _L1_WAIT,
 }
-_LOADED_LINE, _STORED_LINE, _STORED_SECTOR = 0.25, 2.6, 1.9
+LOADED_LINE, STORED_LINE, STORED_SECTOR = 0.25, 2.6, 1.9
 """Cycles for a line of local memory that is loaded from L1, and for a line and each sector of it
 that are stored: stores go through to L2. Measured on an H100 with `benchmarks/local_access.py`."""
 _CACHED_CODE, _FETCHED_CODE, _FETCHING = 32 << 10, 48 << 10, 1.5
@@ -173,8 +173,8 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
     l1_missed, l2_missed = _misses(work.frame, warps, cache, machine)
     # A warp has one scheduler and its pipes: fewer warps than schedulers leave the others idle.
     issue = _issue(work, machine) * max(1.0, _SCHEDULERS / warps)
-    stored = (work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR) / share
-    loaded = (work.local_lines - work.stored_lines) * _LOADED_LINE
+    stored = (work.stored_lines * STORED_LINE + work.stored_sectors * STORED_SECTOR) / share
+    loaded = (work.local_lines - work.stored_lines) * LOADED_LINE
     missed = (work.local_sectors - work.stored_sectors) * l1_missed * _SECTOR / machine.l2
     beyond_l2 = work.local_sectors * l1_missed * l2_missed * _SECTOR / machine.memory
     local = math.hypot(loaded, stored + missed, beyond_l2)
@@ -214,8 +214,8 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
 
 def once(loaded: int, stored: int) -> float:
     """Cycles of local accesses that run once, of bytes per thread that stay in L1."""
-    return loaded / _WORD * _LOADED_LINE + stored / _WORD * (
-        _STORED_LINE + _LINE // _SECTOR * _STORED_SECTOR
+    return loaded / _WORD * LOADED_LINE + stored / _WORD * (
+        STORED_LINE + _LINE // _SECTOR * STORED_SECTOR
     )
 
 

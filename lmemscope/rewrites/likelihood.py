@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 
+from lmemscope.analysis.cost import LOADED_LINE, STORED_LINE, STORED_SECTOR
 from lmemscope.model import IndexSource, LocalAccess
 from lmemscope.rewrites.arrays import local_array
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rules.register_cap import spare_registers
 
 _WORD, _LANES, _LINE_SECTORS = 4, 32, 4
-_LOADED, _LOADED_LINE = 2.0, 0.25
-_STORED_LINE, _STORED_SECTOR = 2.6, 1.9
-"""Cycles for a request that loads, or for each line that it loads, if that is more; for each line
-and sector that is stored: docs/local-memory.md."""
+_LOADED = 2.0
+"""Cycles for a request that loads, unless its lines take more."""
 _LOOPED = 10.0
 """How often a loop's body is taken to run."""
 _MARGIN = 1.6
@@ -125,7 +124,7 @@ def _cycles(access: LocalAccess, size: int) -> float:
     is_uniform = access.uniformity not in ("lane-varying", "data-dependent")
     lines = 1 if is_uniform else min(_LANES, max(1, size // _WORD))
     sectors = _LINE_SECTORS if is_uniform else access.sectors or _LANES
-    each = max(_LOADED, lines * _LOADED_LINE)
+    each = max(_LOADED, lines * LOADED_LINE)
     if access.is_store:
-        each = lines * _STORED_LINE + sectors * _STORED_SECTOR
+        each = lines * STORED_LINE + sectors * STORED_SECTOR
     return access.requests * each
