@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 
 from lmemscope.formats.aquery import parse_aquery
 from lmemscope.formats.build_steps import SOURCES
+from lmemscope.sources.arguments import ENVIRONMENT_ARGUMENTS
 
 _COMPILES = frozenset(("-c", "--compile", "-dc", "--device-c", "-dw", "--device-w"))
 _WORKSPACE = ("MODULE.bazel", "WORKSPACE.bazel", "WORKSPACE", "REPO.bazel")
 _EXTERNAL = re.compile(r"((?:-I|-isystem|-iquote|-include|--?[A-Za-z][\w-]*=)?)external/")
-_OF_NVCC = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
+_OF_NVCC = (*ENVIRONMENT_ARGUMENTS, "NVCC_CCBIN")
 
 
 def commands_of_aquery(path: str, text: str) -> Iterator[dict[str, object]]:
