@@ -19,6 +19,7 @@ from lmemscope.discover.build_flags import CUDA_LANGUAGES, BuildFlags
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import PASSED_ALIKE
 from lmemscope.sources.includes import closure
+from lmemscope.sources.unlike import asked_of_nvcc
 from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
 
 _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
@@ -139,9 +140,11 @@ def asks_host_compiler(path: str, options: CompileOptions) -> bool:
 def _asked(path: str, options: CompileOptions, is_nvcc: bool, is_gcc: bool) -> str | None:
     try:
         read = closure(path, options)
+        if asked_of_nvcc(read, options) == PASTED:
+            return PASTED
     except OSError:
         return None  # Compiling meets it too, and says so.
-    return PASTED if read.asked == PASTED else asked_of_compiler(read.uses, is_nvcc, is_gcc)
+    return asked_of_compiler(read.uses, is_nvcc, is_gcc)
 
 
 def _is_compiler(name: str, language: str | None) -> bool:

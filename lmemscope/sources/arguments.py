@@ -49,6 +49,11 @@ class Named:
     host: list[str] = field(default_factory=list)
     is_whole: bool = True
 
+    def definitions(self) -> tuple[bytes, ...]:
+        """``NAME``, ``NAME=BODY`` and the like, as the compilers are given them."""
+        # nvcc hands it to a shell, which takes the backslashes away.
+        return tuple(os.fsencode(one).replace(b'\\"', b'"') for one in self.defines)
+
 
 def named(options: CompileOptions) -> Named:
     """What the arguments passed through to the compilers name, and those of the environment.

@@ -19,6 +19,7 @@ from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
 from lmemscope.sources.macro_use import code
 from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_questions
+from lmemscope.sources.unlike import asked_of_nvcc
 from lmemscope.sources.unlike_macros import may_paste
 
 _SIGNS = (b"__global__", b"lmemscope", b".entry")
@@ -57,7 +58,11 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
     )
     if by_name is None and any(use.asks for use in uses):
         by_name = decided_by_name([*_texts(read.files)])
-    source = replace(source, headers=headers, asked=read.asked, by_name=by_name)
+    try:
+        asked = asked_of_nvcc(read, options)
+    except OSError:
+        return source  # A header went away since it was read.
+    source = replace(source, headers=headers, asked=asked, by_name=by_name)
     return with_doubts(source, path, read.files, options, read.computed)
 
 

@@ -23,20 +23,11 @@ from lmemscope.files import (
     refuse_odd,
 )
 from lmemscope.model import CompileOptions
-from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
-from lmemscope.sources.directives import BLANKS, SPLICE, Skip, defines_in, headers_named, readings
-from lmemscope.sources.host_options import unshared
+from lmemscope.sources.directives import BLANKS, Skip, defines_in, headers_named, readings
 from lmemscope.sources.include_macros import Header, HeaderMacros, HeaderPattern, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
-from lmemscope.sources.unlike_macros import (
-    differing,
-    is_of_its_time,
-    pastes_in_conditions,
-    probed,
-)
-from lmemscope.sources.unlike_names import NameUse, name_use, named_otherwise
-from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
+from lmemscope.sources.unlike_macros import is_of_its_time, pastes_in_conditions, probed
 
 ARCH_LIST = "__CUDA_ARCH_LIST__"
 """The macro that lists all architectures that a source is compiled for at once."""
@@ -54,7 +45,6 @@ _GIVEN = re.compile(
     rb"([A-Za-z_$][\w$]*)[ \t]*\([ \t]*([\w./+-]+)[ \t]*\)[ \t]*(?=[\r\n]|//|/\*|\Z)"
 )
 _ENDS_LINE = re.compile(rb"[ \t]*(?:[\r\n]|//|/\*|\Z)")
-_ONCE = re.compile(rb"\b(?:once|import)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +61,9 @@ class Closure:
             each is a header named by the macro's argument. Or a text says when it is compiled.
         crossed: directories that names of headers go back from by ``..``, whether they exist or
             not: only through one that exists is anything found.
-        asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
-            else of the text or of the options NVRTC reads otherwise; or None.
-        uses: of macros in the texts and the options.
+        texts: absolute paths of those of the files that could be read, in the order of reading.
+        digests: of the bytes of each of them.
+        uses: of macros in the options, and in each of the texts.
     """
 
     files: tuple[str, ...]
@@ -82,7 +72,8 @@ class Closure:
     angled: frozenset[str]
     computed: bool
     crossed: tuple[str, ...]
-    asked: str | None
+    texts: tuple[str, ...]
+    digests: tuple[str, ...]
     uses: tuple[MacroUse, ...]
 
 
@@ -101,21 +92,6 @@ class _Included:
     names: tuple[Header, ...]
     macros: tuple[Use, ...]
     computed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What else of a file tells whether NVRTC reads it as nvcc does.
-
-    Attributes:
-        use: of macros in all of the text.
-        declared: what it makes of names that are declared before it.
-        once: whether it may have a header read once only: by ``#pragma once`` or by ``#import``.
-    """
-
-    use: MacroUse
-    declared: NameUse
-    once: bool
 
 
 @functools.cache
@@ -145,8 +121,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
     directories = (*options.include_dirs, *arguments.directories)
     search = tuple(directory for directory in directories if not holds_toolkit(directory))
     last = (*(directory for directory in directories if holds_toolkit(directory)), *SYSTEM_DIRS)
-    # nvcc hands it to a shell, which takes the backslashes away.
-    defines = tuple(os.fsencode(one).replace(b'\\"', b'"') for one in arguments.defines)
+    defines = arguments.definitions()
     files: dict[str, None] = dict.fromkeys((path, *arguments.files))
     system: dict[str, None] = {}
     missing: set[str] = set()
@@ -163,13 +138,9 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
         pending += new
     scanned: list[str] = []
     digests: list[str] = []
-    is_once = False
     uses = [_given(defines)]
     macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
     names_macros = False
-    given_text = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
-    otherwise = read_otherwise(given_text)
-    declared = [name_use(code(given_text))]
     followed: set[tuple[str, Header]] = set()
 
     def follow(includer: str, header: Header) -> None:
@@ -197,7 +168,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
         while pending:
             file = pending.pop()
             try:
-                included, said = _included(file), _said(file)
+                included, use = _included(file), _macro_use(file)
             except UnreadableFileError:
                 raise
             except OSError:
@@ -205,11 +176,8 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
                 continue
             scanned.append(file)
             computed |= included.computed
-            otherwise = otherwise or _otherwise(file)
-            uses.append(said.use)
-            declared.append(said.declared)
+            uses.append(use)
             digests.append(included.digest)
-            is_once |= said.once
             for header in included.names:
                 follow(file, header)
             for one in included.macros:
@@ -233,15 +201,6 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
                     follow(file, header)
         computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
     computed |= macros.is_open
-    other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
-    if is_once and len(set(digests)) < len(digests):
-        otherwise = otherwise or READ_TWICE
-    asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
-    asked = asked or named_otherwise(declared, uses)
-    asked = asked or environment_arguments() or unshared(arguments.host, options.std)
-    # NVRTC compiles for one architecture, and its list has no other.
-    if any(one.startswith(ARCH_LIST.encode()) for one in defines):
-        asked = asked or (ARCH_LIST if names_arch_list(scanned) else None)
     unfound = frozenset(missing)
     return Closure(
         tuple(files),
@@ -250,7 +209,8 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
         frozenset(angled),
         computed,
         tuple(crossed),
-        asked,
+        tuple(scanned),
+        tuple(digests),
         tuple(uses),
     )
 
@@ -284,10 +244,11 @@ def user_files(path: str) -> tuple[str, ...]:
 
 def names_arch_list(paths: Iterable[str]) -> bool:
     """Whether texts name the macro that lists all architectures."""
-    return any(_NAMES_LIST.search(text) is not None for text in _codes(paths))
+    return any(_NAMES_LIST.search(text) is not None for text in codes_of(paths))
 
 
-def _codes(paths: Iterable[str]) -> Iterator[bytes]:
+def codes_of(paths: Iterable[str]) -> Iterator[bytes]:
+    """Texts without comments and literals; those that cannot be read are left out."""
     for path in paths:
         with contextlib.suppress(OSError):
             yield code(read_input(path))
@@ -323,18 +284,9 @@ def _included(path: str) -> _Included:
 
 
 @cached_while_unchanged(16384)
-def _said(path: str) -> _Said:
-    """What else a file says."""
-    data = read_input(path)
-    once = _ONCE.search(SPLICE.sub(b"", data)) is not None
-    return _Said(macro_use(data), name_use(code(data)), once)
-
-
-@cached_while_unchanged(16384)
-def _otherwise(path: str) -> str | None:
-    """What else of a file NVRTC reads otherwise than nvcc; slow, and of several one is enough."""
-    answers = map(read_otherwise, readings(read_input(path)))
-    return next((answer for answer in answers if answer is not None), None)
+def _macro_use(path: str) -> MacroUse:
+    """What a file says of macros."""
+    return macro_use(read_input(path))
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:

@@ -100,12 +100,21 @@ def _joined(data: bytes) -> bytes:
 
 
 def _is_plain(text: bytes) -> bool:
-    return b'R"' not in text and not any(map(_begins_no_comment, text.split(b"\n")))
+    if b'R"' in text:
+        return False
+    at = text.find(b"/*")
+    while at >= 0:
+        end = text.find(b"\n", at)
+        end = end if end >= 0 else len(text)
+        if _begins_no_comment(text[text.rfind(b"\n", 0, at) + 1 : end]):
+            return False
+        at = text.find(b"/*", end)
+    return True
 
 
 def _begins_no_comment(line: bytes) -> bool:
     """Whether a line names a header such as ``<a/*b>``."""
-    if b"/*" not in line or _INCLUDING.search(line) is None:
+    if _INCLUDING.search(line) is None:
         return False
     opened = line.find(b"<")
     while opened >= 0:

@@ -15,8 +15,13 @@ from lmemscope.discover.walk import Found
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
 from lmemscope.sources.includes import closure
+from lmemscope.sources.unlike import asked_of_nvcc
 
 PLAIN = "#ifdef __CUDA_ARCH__\n__global__ void k(float *o) { o[0] = 1; }\n#endif\n"
+
+
+def _asked(path: str, options: CompileOptions) -> str | None:
+    return asked_of_nvcc(closure(path, options), options)
 
 
 def asking(name: str) -> str:
@@ -100,7 +105,7 @@ def test_common_words_leave_a_file_to_nvrtc_that_asks_for_nothing(
 ) -> None:
     (tmp_path / "k.cu").write_text(PLAIN)
     options = CompileOptions(nvcc_args=(f"-Xcompiler={word}",))
-    assert closure(str(tmp_path / "k.cu"), options).asked is None
+    assert _asked(str(tmp_path / "k.cu"), options) is None
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def test_nvcc_decides_where_a_word_changes_what_nvrtc_has_too(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / "k.cu").write_text(PLAIN)
-    assert closure(str(tmp_path / "k.cu"), CompileOptions(nvcc_args=words)).asked is not None
+    assert _asked(str(tmp_path / "k.cu"), CompileOptions(nvcc_args=words)) is not None
 
 
 def database(tmp_path: Path, text: str, *commands: str) -> BuildDatabase:
@@ -294,7 +299,7 @@ def test_nvcc_decides_what_another_dialect_of_the_host_changes(
 ) -> None:
     (tmp_path / "k.cu").write_text(text)
     options = CompileOptions(std=std, nvcc_args=(f"-Xcompiler=-std={host}",))
-    assert (closure(str(tmp_path / "k.cu"), options).asked is not None) == is_asked
+    assert (_asked(str(tmp_path / "k.cu"), options) is not None) == is_asked
 
 
 def test_a_header_that_may_be_there_depends_on_the_compiler(tmp_path: Path) -> None:
@@ -408,5 +413,5 @@ def test_nvcc_decides_where_a_text_names_a_list_of_several(
 ) -> None:
     (tmp_path / "k.cu").write_text(f"__constant__ int archs[] = {{{name}}};\n")
     path = str(tmp_path / "k.cu")
-    assert (closure(path, CompileOptions(nvcc_args=(LISTED,))).asked is not None) == asked
-    assert closure(path, CompileOptions()).asked is None
+    assert (_asked(path, CompileOptions(nvcc_args=(LISTED,))) is not None) == asked
+    assert _asked(path, CompileOptions()) is None

@@ -15,6 +15,7 @@ from lmemscope.lowering import store as stores
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources import includes
 from lmemscope.sources.include_macros import HeaderMacros, Use
+from lmemscope.sources.unlike import asked_of_nvcc
 
 SPELLINGS = {
     "plain": b'#include "x.h"',
@@ -307,7 +308,8 @@ def test_conditions_that_nvcc_decides_otherwise(
     (tmp_path / "x.h").write_text("#if __has_include(<vector>)\n#endif\n")
     source = tmp_path / "a.cu"
     source.write_text(text)
-    assert includes.closure(str(source), CompileOptions()).asked == asked
+    options = CompileOptions()
+    assert asked_of_nvcc(includes.closure(str(source), options), options) == asked
 
 
 def test_nothing_is_found_by_way_of_a_directory_that_is_not_there(tmp_path: Path) -> None:

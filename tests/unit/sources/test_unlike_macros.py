@@ -9,6 +9,7 @@ import pytest
 from lmemscope.lowering import toolkit_names
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources import includes
+from lmemscope.sources.unlike import asked_of_nvcc
 from lmemscope.sources.unlike_macros import PASTED, SPLICED
 from lmemscope.sources.unlike_nvcc import DIRECTIVE
 
@@ -16,7 +17,8 @@ from lmemscope.sources.unlike_nvcc import DIRECTIVE
 def asked(tmp_path: Path, text: str, **options: tuple[str, ...]) -> str | None:
     source = tmp_path / "a.cu"
     source.write_text(text)
-    return includes.closure(str(source), CompileOptions(**options)).asked  # type: ignore[arg-type]
+    given = CompileOptions(**options)  # type: ignore[arg-type]
+    return asked_of_nvcc(includes.closure(str(source), given), given)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from lmemscope.model import CompileOptions
 from lmemscope.sources import includes
+from lmemscope.sources.unlike import asked_of_nvcc
 
 CALL = "template <class T> __device__ auto f(T x) -> decltype({}, void()) {{ }}\n"
 
@@ -15,7 +16,8 @@ CALL = "template <class T> __device__ auto f(T x) -> decltype({}, void()) {{ }}\
 def asked(directory: Path, text: str, **options: tuple[str, ...]) -> str | None:
     source = directory / "a.cu"
     source.write_text(text)
-    return includes.closure(str(source), CompileOptions(**options)).asked  # type: ignore[arg-type]
+    given = CompileOptions(**options)  # type: ignore[arg-type]
+    return asked_of_nvcc(includes.closure(str(source), given), given)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,15 @@ import pytest
 
 from lmemscope.model import CompileOptions
 from lmemscope.sources import includes
+from lmemscope.sources.unlike import asked_of_nvcc
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
 
 def asked(directory: Path, text: str, **options: tuple[str, ...]) -> str | None:
     source = directory / "a.cu"
     source.write_bytes(text.encode())
-    return includes.closure(str(source), CompileOptions(**options)).asked  # type: ignore[arg-type]
+    given = CompileOptions(**options)  # type: ignore[arg-type]
+    return asked_of_nvcc(includes.closure(str(source), given), given)
 
 
 TRAIT = "template <class R, class... A> struct I<R (*)(A...) %s> { static constexpr int v = 1; };\n"

@@ -1,0 +1,70 @@
+"""Whether NVRTC reads a compilation's texts otherwise than nvcc, so that nvcc has to decide.
+
+Asked when a unit is compiled: what is known from an earlier run was decided then.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.files import cached_while_unchanged, read_input
+from lmemscope.model import CompileOptions
+from lmemscope.sources.arguments import environment_arguments, named
+from lmemscope.sources.directives import SPLICE, readings
+from lmemscope.sources.host_options import unshared
+from lmemscope.sources.includes import ARCH_LIST, Closure, codes_of, names_arch_list
+from lmemscope.sources.macro_use import code
+from lmemscope.sources.unlike_macros import differing
+from lmemscope.sources.unlike_names import NameUse, name_use, named_otherwise
+from lmemscope.sources.unlike_nvcc import READ_TWICE, read_otherwise
+
+_ONCE = re.compile(rb"\b(?:once|import)\b")
+
+
+def asked_of_nvcc(read: Closure, options: CompileOptions) -> str | None:
+    """What of a compilation nvcc may answer otherwise than NVRTC, or None.
+
+    A macro that a text names and that may be another, or what else of the texts or of the options
+    NVRTC reads otherwise.
+
+    Args:
+        read: what the compilation reads.
+        options: that `read` was found with.
+    """
+    arguments = named(options)
+    defines = arguments.definitions()
+    given = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
+    otherwise = read_otherwise(given)
+    for path in read.texts:
+        otherwise = otherwise or _otherwise(path)
+    is_repeated = len(set(read.digests)) < len(read.digests)
+    if is_repeated and any(map(_is_read_once, read.texts)):
+        otherwise = otherwise or READ_TWICE
+    other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
+    asked = otherwise or differing(read.uses, lambda: codes_of(read.texts), other_host=other_host)
+    if asked is None:
+        names = (name_use(code(given)), *map(_name_use, read.texts))
+        asked = named_otherwise(names, read.uses)
+    asked = asked or environment_arguments() or unshared(arguments.host, options.std)
+    # NVRTC compiles for one architecture, and its list has no other.
+    if any(one.startswith(ARCH_LIST.encode()) for one in defines):
+        asked = asked or (ARCH_LIST if names_arch_list(read.texts) else None)
+    return asked
+
+
+@cached_while_unchanged(16384)
+def _name_use(path: str) -> NameUse:
+    return name_use(code(read_input(path)))
+
+
+@cached_while_unchanged(16384)
+def _is_read_once(path: str) -> bool:
+    """Whether a file may have a header read once only: by ``#pragma once`` or by ``#import``."""
+    return _ONCE.search(SPLICE.sub(b"", read_input(path))) is not None
+
+
+@cached_while_unchanged(16384)
+def _otherwise(path: str) -> str | None:
+    """What else of a file NVRTC reads otherwise than nvcc; slow, and of several one is enough."""
+    answers = map(read_otherwise, readings(read_input(path)))
+    return next((answer for answer in answers if answer is not None), None)
