@@ -55,6 +55,8 @@ class BuildFlags:
         quoted: directories in which only headers in quotation marks are looked for.
         after: directories that are searched behind those of the system.
         names_cuda: whether ``-cuda`` is there: nvc++'s name of the language, a phase of nvcc's.
+        is_relative: whether a file or a directory of headers is named otherwise than by its
+            absolute path: compilers then call files otherwise than by theirs.
     """
 
     options: CompileOptions
@@ -73,6 +75,7 @@ class BuildFlags:
     quoted: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     names_cuda: bool = False
+    is_relative: bool = False
 
 
 @dataclass(slots=True)
@@ -100,6 +103,7 @@ class _Reading:
     separate: bool = False
     language: str | None = None
     names_cuda: bool = False
+    is_relative: bool = False
     output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
@@ -112,7 +116,9 @@ class _Reading:
     linked: dict[str, None] = field(default_factory=dict)
 
     def absolute(self, path: str) -> str:
-        return os.path.normpath(os.path.join(self.directory, path))
+        absolute = os.path.normpath(os.path.join(self.directory, path))
+        self.is_relative |= absolute != path.rstrip(os.sep)
+        return absolute
 
     def add_input(self, word: str) -> None:
         self.inputs.append(self.absolute(word))
@@ -155,6 +161,7 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
         quoted=tuple(path for path in quoted if path not in elsewhere),
         after=tuple(dict.fromkeys(reading.places["after"])),
         names_cuda=reading.names_cuda,
+        is_relative=reading.is_relative,
     )
 
 
@@ -293,6 +300,7 @@ def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
             reading.host_std = value  # Clang's; nvcc has no such dialect, but its host compiler.
     elif kind == "forced":
         reading.forced += value.split(",")
+        reading.is_relative |= not all(map(os.path.isabs, value.split(",")))
     else:
         path = reading.absolute(value)
         # nvcc takes lists of directories; a comma can also be part of a name.

@@ -136,6 +136,7 @@ def make_units(
             launched.get(found.path, ()),
             variant=found.variant,
             one_of_archs="all-major" in found.archs and not settings.archs,
+            is_named_as_built=_is_named_as_built(found),
         )
         of_build = () if settings.archs else _of_build(found.archs, supported, archs, left_out)
         asked = Asked(
@@ -154,6 +155,12 @@ def make_units(
         _check_signatures(settings.options.signatures, surveys or {})
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
+
+
+def _is_named_as_built(found: Found) -> bool:
+    """Whether an input's build calls it and its headers what they are called here."""
+    entry = found.entry
+    return entry is not None and entry.path == found.path and not entry.flags.is_relative
 
 
 def _check_signatures(signatures: Sequence[str], surveys: Mapping[str, Survey]) -> None:

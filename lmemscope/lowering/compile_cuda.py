@@ -83,16 +83,17 @@ def gaps_of(unit: Unit, text: str, source: CudaSource, artifacts: Artifacts) -> 
     """What is not known of a unit whichever compiler takes it."""
     return (
         *encoding_gaps(unit, text),
-        *_name_gaps(unit, source),
+        *_name_gaps(unit, source, artifacts),
         *_list_gaps(unit),
         *_string_gaps(unit, source),
         *_enclosed_gaps(unit, source, artifacts),
     )
 
 
-def _name_gaps(unit: Unit, source: CudaSource) -> tuple[Gap, ...]:
+def _name_gaps(unit: Unit, source: CudaSource, artifacts: Artifacts) -> tuple[Gap, ...]:
     """Whether the build may compile other code, because it calls the file otherwise."""
-    if source.by_name is None:
+    # nvcc is given another file where instances are asked for, which includes this one.
+    if source.by_name is None or (unit.is_named_as_built and not artifacts.instantiated):
         return ()
     reason = f"{source.by_name} may decide what {unit.input} is compiled to, and its build names it"
     return (Gap("compile", f"{reason}: that name is not known here", "evidence"),)

@@ -200,6 +200,7 @@ def _follows(unit: Unit, read: includes.Closure) -> dict[str, object]:
         "toolkit": unit.toolkit,
         "launched": unit.launched,
         "one of several": unit.one_of_archs,
+        "named as built": unit.is_named_as_built,
         "program": unit.program,
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
         "wheels": installed_wheels(),

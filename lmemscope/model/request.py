@@ -261,6 +261,8 @@ class Unit(Struct, frozen=True):
         excerpt: of a build log, the unit's part; None for what is compiled or read.
         one_of_archs: whether the build compiles the file for more architectures at once, and
             which is not known; ``__CUDA_ARCH_LIST__`` has them.
+        is_named_as_built: whether its build gives the compiler this absolute path, and those of
+            all directories of headers: `__FILE__` is then the same there.
         built: the object of its build, absolute; None where there is none, or nobody asks.
     """
 
@@ -275,6 +277,7 @@ class Unit(Struct, frozen=True):
     variant: str = ""
     excerpt: LogExcerpt | None = None
     one_of_archs: bool = False
+    is_named_as_built: bool = False
     built: BuiltObject | None = None
 
     @property
