@@ -13,6 +13,7 @@ from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.names import Names
 from lmemscope.formats.demangle import original_name
+from lmemscope.formats.ptx_printf import only_prints
 from lmemscope.model import (
     Cause,
     CauseShare,
@@ -214,4 +215,6 @@ def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
 
 def _has_objects(layers: Layers) -> bool:
     """Whether any function has stack objects that could have a name."""
-    return layers.ptx is not None and any(f.survey.declarations for f in layers.ptx.functions)
+    if layers.ptx is None or only_prints(layers.artifacts.ptx or b""):
+        return False
+    return any(f.survey.declarations for f in layers.ptx.functions)

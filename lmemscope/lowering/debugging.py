@@ -8,6 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from lmemscope.errors import WorkerCrashError
+from lmemscope.formats.ptx_printf import only_prints
 from lmemscope.model import Artifacts, Variable
 from lmemscope.tools import child
 from lmemscope.tools.child import Child, KilledError
@@ -37,7 +38,7 @@ class Debugging:
             artifacts: of which the PTX is known, and how it was made.
         """
         wanted = self._wants_names and not artifacts.cached and artifacts.source is not None
-        if not wanted or b".local" not in (artifacts.ptx or b"") or self._is_of(artifacts):
+        if not wanted or not has_variables(artifacts.ptx or b"") or self._is_of(artifacts):
             return
         if not child.is_single_threaded():
             return  # A fresh interpreter would cost more than it gains.
@@ -73,6 +74,11 @@ class Debugging:
 
     def _is_of(self, artifacts: Artifacts) -> bool:
         return self._child is not None and self._program == _program(artifacts)
+
+
+def has_variables(ptx: bytes) -> bool:
+    """Whether what PTX has in local memory may have the names of variables."""
+    return b".local" in ptx and not only_prints(ptx)
 
 
 def _program(artifacts: Artifacts) -> object:

@@ -32,7 +32,7 @@ from lmemscope.formats.ptxas_log import parse_ptxas_log
 from lmemscope.formats.sass import parse_json, parse_text
 from lmemscope.lowering import jit_cache
 from lmemscope.lowering.python import expand
-from lmemscope.model import CompileOptions, CudaSource
+from lmemscope.model import CompileOptions, CudaSource, Unit
 from lmemscope.routes import Asked
 from lmemscope.sources import includes
 from lmemscope.sources.cuda import read_cuda_source
