@@ -32,7 +32,7 @@ from lmemscope.model import (
 from lmemscope.routes import Along
 from lmemscope.sources.cuda import DEVICE_CODE_IN_STRING, read_cuda_source
 from lmemscope.sources.encoding import readable
-from lmemscope.sources.headers import with_headers
+from lmemscope.sources.headers import name_that_decides, with_headers
 from lmemscope.sources.host_headers import refused_for
 from lmemscope.sources.includes import ARCH_LIST, closure, names_arch_list
 from lmemscope.tools import nvcc, nvrtc, ptxas
@@ -83,19 +83,22 @@ def gaps_of(unit: Unit, text: str, source: CudaSource, artifacts: Artifacts) -> 
     """What is not known of a unit whichever compiler takes it."""
     return (
         *encoding_gaps(unit, text),
-        *_name_gaps(unit, source, artifacts),
+        *_name_gaps(unit, artifacts),
         *_list_gaps(unit),
         *_string_gaps(unit, source),
         *_enclosed_gaps(unit, source, artifacts),
     )
 
 
-def _name_gaps(unit: Unit, source: CudaSource, artifacts: Artifacts) -> tuple[Gap, ...]:
+def _name_gaps(unit: Unit, artifacts: Artifacts) -> tuple[Gap, ...]:
     """Whether the build may compile other code, because it calls the file otherwise."""
     # nvcc is given another file where instances are asked for, which includes this one.
-    if source.by_name is None or (unit.is_named_as_built and not artifacts.instantiated):
+    if unit.is_named_as_built and not artifacts.instantiated:
         return ()
-    reason = f"{source.by_name} may decide what {unit.input} is compiled to, and its build names it"
+    name = name_that_decides(unit.path, unit.options)
+    if name is None:
+        return ()
+    reason = f"{name} may decide what {unit.input} is compiled to, and its build names it"
     return (Gap("compile", f"{reason}: that name is not known here", "evidence"),)
 
 

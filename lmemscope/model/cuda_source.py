@@ -100,7 +100,6 @@ class CudaSource(Struct, frozen=True):
         has_host_code: it defines ``main`` or launches kernels with ``<<<``.
         headers: the user's headers that it includes, those with kernels or directives.
         functions: definitions of other functions, any of which a macro may make a kernel.
-        by_name: what in it or in a header the name of a file may decide, or None.
         asked: a macro that a condition here or in a header asks for and that NVRTC defines
             otherwise than nvcc, or what else of the text it reads otherwise; or None.
         device_launches: launches in functions that run on the device, in order.
@@ -116,7 +115,6 @@ class CudaSource(Struct, frozen=True):
     headers: tuple[HeaderSource, ...] = ()
     functions: tuple[KernelDefinition, ...] = ()
     asked: str | None = None
-    by_name: str | None = None
     device_launches: tuple[WrittenLaunch, ...] = ()
     always_included: tuple[str, ...] = ()
     strings: tuple[int, ...] = ()

@@ -18,9 +18,9 @@ from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
 from lmemscope.sources.macro_use import code
-from lmemscope.sources.own_name import NameUse, decided_by_name, name_use, pastes_questions
+from lmemscope.sources.own_name import NameUse, decided_by_name, in_pieces, name_use
 from lmemscope.sources.unlike import asked_of_nvcc
-from lmemscope.sources.unlike_macros import may_paste
+from lmemscope.sources.unlike_macros import pasted_name
 
 _SIGNS = (b"__global__", b"lmemscope", b".entry")
 """One of these stands in every header that is of interest; most hold neither."""
@@ -29,7 +29,7 @@ _SIGNS = (b"__global__", b"lmemscope", b".entry")
 def with_headers(source: CudaSource, path: str, options: CompileOptions) -> CudaSource:
     """A source with those of its headers that define kernels or hold comments of ours, in order.
 
-    And with what conditions in any of them ask for, and what the name of a file may decide.
+    And with what of them nvcc may answer otherwise than NVRTC.
 
     Args:
         source: what its own text says.
@@ -47,23 +47,31 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
         return source
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
-    uses = [use for file in read.files if (use := _name_use(file)) is not None]
-    by_name = next(
-        (
-            name
-            for name in pastes_questions(uses)
-            if may_paste(read.uses, map(code, _texts(read.files)), name.encode())
-        ),
-        None,
-    )
-    if by_name is None and any(use.asks for use in uses):
-        by_name = decided_by_name([*_texts(read.files)])
     try:
         asked = asked_of_nvcc(read, options)
     except OSError:
         return source  # A header went away since it was read.
-    source = replace(source, headers=headers, asked=asked, by_name=by_name)
+    source = replace(source, headers=headers, asked=asked)
     return with_doubts(source, path, read.files, options, read.computed)
+
+
+def name_that_decides(path: str, options: CompileOptions) -> str | None:
+    """What of a source or its headers the name of a file may decide (`own_name`), or None.
+
+    Args:
+        path: of the source, absolute.
+        options: that it is compiled with.
+    """
+    try:
+        read = closure(path, options)
+    except OSError:
+        return None  # Compiling meets it too, and says so.
+    uses = [use for file in read.files if (use := _name_use(file)) is not None]
+    name = pasted_name(read.uses, map(code, _texts(read.files)), in_pieces(uses))
+    if name is not None:
+        return name.decode()
+    asks = any(use.asks for use in uses)
+    return decided_by_name([*_texts(read.files)]) if asks else None
 
 
 def _name_use(path: str) -> NameUse | None:

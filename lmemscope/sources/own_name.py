@@ -9,7 +9,7 @@ in device code or in a constant expression.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lmemscope.sources.macro_use import FRAGMENT, code
@@ -86,24 +86,26 @@ def name_use(text: bytes) -> NameUse:
     return NameUse(asks, pastes, frozenset(_PIECES.intersection(FRAGMENT.findall(text))))
 
 
-def pastes_questions(uses: Sequence[NameUse]) -> Iterator[str]:
+def in_pieces(uses: Sequence[NameUse]) -> tuple[bytes, ...]:
     """Questions for a file's name of which some texts, whose macros paste, hold all pieces."""
     if not any(use.pastes for use in uses):
-        return
+        return ()
     pieces = {piece for use in uses for piece in use.pieces}
-    for name in _WHOLE:
-        reached = {0}
-        for end in range(1, len(name) + 1):
-            if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
-                reached.add(end)
-        if len(name) in reached:
-            yield name.decode()
+    return tuple(name for name in _WHOLE if _is_made_of(name, pieces))
+
+
+def _is_made_of(name: bytes, pieces: set[bytes]) -> bool:
+    reached = {0}
+    for end in range(1, len(name) + 1):
+        if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
+            reached.add(end)
+    return len(name) in reached
 
 
 def decided_by_name(texts: Sequence[bytes]) -> str | None:
     """What of a compilation's texts the name of a file may decide; None where nothing does.
 
-    A name that macros put together is `pastes_questions`'s.
+    A name that macros put together is `in_pieces`'s.
 
     Args:
         texts: of the source and of the user's headers.

@@ -177,25 +177,31 @@ def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) ->
     return any(_makes_one_of(chain, parameters, given) for chain, parameters in chains)
 
 
-def may_paste(texts: Sequence[MacroUse], codes: Iterable[bytes], name: bytes) -> bool:
-    """Whether pasting macros may make a name, from what they are given.
+def pasted_name(
+    texts: Sequence[MacroUse], codes: Iterable[bytes], names: Sequence[bytes]
+) -> bytes | None:
+    """The first of some names that pasting macros may make, from what they are given; or None.
 
     Args:
         texts: of a source and its headers.
         codes: the same without comments and literals.
+        names: to look for.
     """
+    if not names:
+        return None
     chains, given, is_nested = _pasted(_bodies(texts), codes)
     if is_nested:
         words = given.union(*(chain for chain, _ in chains))
-        return len(name) in _reached_in(name, words, len(name))
-    for chain, parameters in chains:
-        ends = {0}
-        for word in chain:
-            parts = given | {b""} if word in parameters else {word}
-            ends = {at + len(one) for at in ends for one in parts if name.startswith(one, at)}
-        if len(name) in ends:
-            return True
-    return False
+        return next((one for one in names if len(one) in _reached_in(one, words, len(one))), None)
+    for name in names:
+        for chain, parameters in chains:
+            ends = {0}
+            for word in chain:
+                parts = given | {b""} if word in parameters else {word}
+                ends = {at + len(one) for at in ends for one in parts if name.startswith(one, at)}
+            if len(name) in ends:
+                return name
+    return None
 
 
 def _reached_in(name: bytes, words: Iterable[bytes], end: int) -> set[int]:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.model import CompileOptions
-from lmemscope.sources.cuda import read_cuda_source
-from lmemscope.sources.headers import with_headers
+from lmemscope.sources.headers import name_that_decides
 from lmemscope.sources.own_name import decided_by_name
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
@@ -151,5 +150,4 @@ def test_a_name_that_macros_put_together_of_what_they_are_given(
 ) -> None:
     source = tmp_path / "k.cu"
     source.write_text(PUT + KERNEL.format(text))
-    read = read_cuda_source(source.read_text())
-    assert with_headers(read, str(source), CompileOptions()).by_name == name
+    assert name_that_decides(str(source), CompileOptions()) == name
