@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
@@ -18,21 +20,28 @@ _BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says wh
 """Where a rewriting is safe for a kernel's results alone."""
 
 
-def with_proposals(report: UnitReport, unit: Unit, files: Files) -> UnitReport:
-    """A report whose findings' advice is what rewrites propose, where one is likely to help.
+def with_proposals(
+    results: Sequence[tuple[Unit, UnitReport]], files: Files
+) -> tuple[UnitReport, ...]:
+    """Reports whose findings' advice is what rewrites propose, where one is likely to help.
 
     Args:
-        report: of the unit.
-        unit: with the options that its sources are read by.
+        results: one input's units, with the options that its sources are read by.
         files: takes the trees; notes what is read.
     """
     found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
-    for target in targets_of([(unit, report)], files):
+    for target in targets_of(results, files):
         if isinstance(target, Target):
             offer = _offer(target, files)
             for hit in target.hits:
                 advice = advice_for(hit.case, hit.finding, offer)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
+    return tuple(_advised(report, found) for _, report in results)
+
+
+def _advised(
+    report: UnitReport, found: Mapping[tuple[str, Finding], tuple[Advice, ...]]
+) -> UnitReport:
     if not found:
         return report
     kernels = tuple(

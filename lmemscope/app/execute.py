@@ -61,6 +61,17 @@ def run(
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units ran; it holds what was done by then.
     """
+    return run_analysed(paths, session, narrow)[0]
+
+
+def run_analysed(
+    paths: Sequence[str], session: Session, narrow: Narrow | None = None
+) -> tuple[Report, Analysed]:
+    """As `run`, with the units behind the report.
+
+    Raises:
+        UsageError, Interrupted: as `run`.
+    """
     settings = session.settings
     wanted = Wanted(
         settings.kernels,
@@ -68,7 +79,7 @@ def run(
         settings.quotes,
         proposals=settings.causes and settings.proposals,
     )
-    return _run(paths, session, wanted, narrow)[0]
+    return _run(paths, session, wanted, narrow)
 
 
 def run_whole(paths: Sequence[str], session: Session) -> tuple[Report, Analysed]:

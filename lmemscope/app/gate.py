@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from lmemscope import __version__
 from lmemscope.app import own_acceptance, under_review
 from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
+from lmemscope.app.failing_advice import with_advice
 from lmemscope.app.gate_configuration import say_of
 from lmemscope.app.gate_inputs import with_stale
-from lmemscope.app.gathered import filtered, gathered
+from lmemscope.app.gathered import filtered, gathered_analysed
 from lmemscope.app.judging import Judging
 from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Configuration, Settings
@@ -108,7 +109,8 @@ def judge(
 
         path = file.path if file is not None else None
         since = changed.since(revision, paths, path, configuration.file, settings, name=name)
-    report = gathered(paths, session, since.narrow if since is not None else None, verify=True)
+    narrow = since.narrow if since is not None else None
+    report, analysed = gathered_analysed(paths, session, narrow, verify=True)
     theirs = known.filters if known is not None else ()
     # What this command's own flags leave out is said below; what is missing of a file is not known.
     foreign = tuple(one for one in report.filters if one not in settings.filters)
@@ -133,6 +135,8 @@ def judge(
         result = say_of(configuration).added_to(judging.answer(known))
     else:
         result = _since(judging, session, file, known, since, asked)
+    if settings.causes and not settings.proposals:
+        report, result = with_advice(report, result, analysed, session)
     where = (f"the baseline is {file.path}",) if file is not None and file.found else ()
     hints = unused(paths, file) if configuration.baseline is None else ()
     unknown = without_architectures(paths, file, known, report, result.failures, asked.typed)

@@ -18,6 +18,7 @@ from lmemscope.formats.kernel_names import matches
 from lmemscope.model import Failure, InputId, Report, UnitReport, by_name, distinct_tools
 
 if TYPE_CHECKING:
+    from lmemscope.app.execute import Analysed
     from lmemscope.app.plan import Narrow
     from lmemscope.config.settings import Settings
 
@@ -44,19 +45,31 @@ def gathered(
         InputError: the only input is a saved report that does not exist, or is damaged; beside
             others such a report is an input that could not be analysed.
     """
+    return gathered_analysed(paths, session, narrow, verify=verify)[0]
+
+
+def gathered_analysed(
+    paths: Sequence[str], session: Session, narrow: Narrow | None = None, *, verify: bool = False
+) -> tuple[Report, Analysed]:
+    """As `gathered`, with the units that were analysed now.
+
+    Raises:
+        UsageError, Interrupted, InputError: as `gathered`.
+    """
     saved = [path for path in paths if is_saved(path)]
     others = [path for path in paths if not is_saved(path)]
     if others or not saved:
-        from lmemscope.app.execute import run
+        from lmemscope.app.execute import run_analysed
     if not saved:
-        return run(paths, session, narrow=narrow)
+        return run_analysed(paths, session, narrow)
     read = _read if len(paths) == 1 else _either
     reports = {path: read(path, session.settings, verify) for path in saved}
     if not others:
-        return _combined(list(_once(reports, None)))
+        return _combined(list(_once(reports, None))), ()
     # What was analysed now holds what its paths stand for.
-    live = replace(run(others, session, narrow=narrow), paths=())
-    return _combined([*_once(reports, live), live])
+    report, analysed = run_analysed(others, session, narrow)
+    live = replace(report, paths=())
+    return _combined([*_once(reports, live), live]), analysed
 
 
 def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: str) -> UsageError:

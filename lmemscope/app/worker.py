@@ -217,7 +217,20 @@ def proposed(
     with _importing:
         from lmemscope.advising.proposed import with_proposals
         from lmemscope.advising.targets import Files
-    return with_proposals(report, unit, Files(read, projects))
+    return with_proposals([(unit, report)], Files(read, projects))[0]
+
+
+def propose(results: tuple[tuple[Unit, UnitReport], ...]) -> tuple[UnitReport, ...]:
+    """Reports of one input's units, with rewrites' advice.
+
+    Raises:
+        LmemscopeError: a mistake of ours.
+    """
+    with ours(results[0][0]):
+        with _importing:
+            from lmemscope.advising.proposed import with_proposals
+            from lmemscope.advising.targets import Files
+        return with_proposals(results, Files())
 
 
 @contextlib.contextmanager
