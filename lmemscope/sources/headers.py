@@ -67,11 +67,14 @@ def name_that_decides(path: str, options: CompileOptions) -> str | None:
     except OSError:
         return None  # Compiling meets it too, and says so.
     uses = [use for file in read.files if (use := _name_use(file)) is not None]
-    name = pasted_name(read.uses, map(code, _texts(read.files)), in_pieces(uses))
+    pieces, asks = in_pieces(uses), any(use.asks for use in uses)
+    if not pieces and not asks:
+        return None
+    codes = [*map(code, _texts(read.files))]
+    name = pasted_name(read.uses, codes, pieces)
     if name is not None:
         return name.decode()
-    asks = any(use.asks for use in uses)
-    return decided_by_name([*_texts(read.files)]) if asks else None
+    return decided_by_name(codes) if asks else None
 
 
 def _name_use(path: str) -> NameUse | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lmemscope.sources.macro_use import FRAGMENT, code
+from lmemscope.sources.macro_use import FRAGMENT
 
 _NAMES = rb"__FILE__|__BASE_FILE__|__INCLUDE_LEVEL__|__builtin_FILE\s*\(\s*\)"
 _OF_LOCATION = rb"|file_name\s*\(\s*\)"
@@ -102,17 +102,15 @@ def _is_made_of(name: bytes, pieces: set[bytes]) -> bool:
     return len(name) in reached
 
 
-def decided_by_name(texts: Sequence[bytes]) -> str | None:
+def decided_by_name(codes: Sequence[bytes]) -> str | None:
     """What of a compilation's texts the name of a file may decide; None where nothing does.
 
     A name that macros put together is `in_pieces`'s.
 
     Args:
-        texts: of the source and of the user's headers.
+        codes: the source and the user's headers, without comments and literals.
     """
-    uses = [name_use(text) for text in texts]
-    asks = any(use.asks for use in uses)
-    return _Finder([code(text) for text in texts]).find() if asks else None
+    return _Finder(codes).find()
 
 
 class _Finder:

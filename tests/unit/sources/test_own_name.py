@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from lmemscope.model import CompileOptions
 from lmemscope.sources.headers import name_that_decides
+from lmemscope.sources.macro_use import code
 from lmemscope.sources.own_name import decided_by_name
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
@@ -90,21 +92,25 @@ REPORTED = {
 }
 
 
+def _decided(texts: Sequence[bytes]) -> str | None:
+    return decided_by_name([*map(code, texts)])
+
+
 @pytest.mark.parametrize("form", DECIDED)
 def test_a_name_that_may_decide_is_found(form: str) -> None:
-    assert decided_by_name([DECIDED[form].encode()]) is not None
+    assert _decided([DECIDED[form].encode()]) is not None
 
 
 @pytest.mark.parametrize("form", REPORTED)
 def test_a_name_that_is_reported_decides_nothing(form: str) -> None:
-    assert decided_by_name([REPORTED[form].encode()]) is None
+    assert _decided([REPORTED[form].encode()]) is None
 
 
 def test_functions_of_other_texts_count() -> None:
     source = KERNEL.format("report(__FILE__);").encode()
-    assert decided_by_name([source, b"void report(const char *s) { puts(s); }\n"]) is None
+    assert _decided([source, b"void report(const char *s) { puts(s); }\n"]) is None
     header = b"__device__ void report(const char *s) { if (*s == 1) {} }\n"
-    assert decided_by_name([source, header]) is not None
+    assert _decided([source, header]) is not None
 
 
 @pytest.mark.parametrize(
@@ -127,8 +133,8 @@ def test_more_macros_than_are_followed_may_decide() -> None:
         lines = ["#define M0 f, __FILE__", *(f"#define M{n + 1} f, M{n}" for n in range(length))]
         return "\n".join([*lines, "void g() { fprintf(stderr, M0); }\n"]).encode()
 
-    assert decided_by_name([chain(3)]) is None
-    assert decided_by_name([chain(600)]) is not None
+    assert _decided([chain(3)]) is None
+    assert _decided([chain(600)]) is not None
 
 
 PUT = "#define PUT(a, b) a##b\n#define TWICE(a, b) PUT(a, b)\n"
