@@ -67,6 +67,7 @@ def run(
         settings.causes,
         settings.quotes,
         proposals=settings.causes and settings.proposals,
+        accesses=settings.accesses,
     )
     return _run(paths, session, wanted, narrow)[0]
 

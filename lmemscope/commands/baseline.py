@@ -78,7 +78,8 @@ def command(
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
     # Not the GPU present: the same sources give the same baseline everywhere.
-    with working(replace(settings, default_archs=(DEFAULT_ARCH,), proposals=False)) as session:
+    asked = replace(settings, default_archs=(DEFAULT_ARCH,), proposals=False, accesses=False)
+    with working(asked) as session:
         report = gathered(paths, session)
     if is_saved(paths[0]) and report.filters:
         raise filtered(paths[0], report.filters, (), "a baseline")

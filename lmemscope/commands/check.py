@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.commands.options import (
     configured_options,
@@ -162,7 +163,8 @@ def _judged(
 
     if not paths:
         return measured_alone(allow_incomplete=asked.allow_incomplete), None
-    with working(settings_as(known, configuration.settings)) as session:
+    settings = replace(settings_as(known, configuration.settings), accesses=False)
+    with working(settings) as session:
         return judge(paths, session, configuration, file, known, asked)
 
 
