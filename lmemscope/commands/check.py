@@ -164,6 +164,9 @@ def _judged(
     if not paths:
         return measured_alone(allow_incomplete=asked.allow_incomplete), None
     settings = replace(settings_as(known, configuration.settings), accesses=False)
+    if any("promoted" in (limit.forbid or ()) for limit in configuration.policy.limits):
+        # An object of its build may hold no PTX, which alone shows it.
+        settings = replace(settings, objects=False)
     with working(settings) as session:
         return judge(paths, session, configuration, file, known, asked)
 
