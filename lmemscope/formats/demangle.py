@@ -77,13 +77,32 @@ _LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatil
 _NUMBA_MODULE = "__lmemscope__::"
 
 
+_CCCL_SCOPE = r"(?:CUB|THRUST)_\d{6}(?:_SM)?(?:_\d{2,4}[af]?){0,60}_NS"
+"""The inline namespace of CUB and Thrust, which nobody writes: their version, and the architectures
+that the build lists."""
+_CCCL = re.compile(rf"(?<!\w){_CCCL_SCOPE}::")
+_CCCL_MANGLED = re.compile(rf"(?<!\d)\d{{2,3}}{_CCCL_SCOPE}")
+
+
+def without_release(name: str) -> str:
+    """A kernel's name, mangled or not, as it is in any release of CUB and Thrust."""
+    if "_NS" not in name:
+        return name
+    return _CCCL_MANGLED.sub("", _CCCL.sub("", name))
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def short_name(demangled: str) -> str:
-    """A kernel's name without return type, parameter list, anonymous and static scopes.
+    """A kernel's name without return type, parameters, and scopes that nobody writes.
 
     ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``, and what
     is local to a function, as a lambda is, ``k::{lambda#1}::operator()``.
     """
+    return scoped_name(without_release(demangled))
+
+
+def scoped_name(demangled: str) -> str:
+    """The same with the inline namespaces of CUB and Thrust, as earlier releases showed it."""
     name = _ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
     name = _STATIC_UNIT.sub("", name)
     if name.startswith(_NUMBA_MODULE):
