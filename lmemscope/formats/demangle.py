@@ -77,18 +77,25 @@ _LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatil
 _NUMBA_MODULE = "__lmemscope__::"
 
 
-_CCCL_SCOPE = r"(?:CUB|THRUST)_\d{6}(?:_SM)?(?:_\d{2,4}[af]?){0,60}_NS"
+_CCCL_SCOPE = re.compile(r"(?:CUB|THRUST|_V)_\d{6}(?:_SM)?(?:_\d{2,4}[af]?){0,60}(?:_NS)?")
 """The inline namespace of CUB and Thrust, which nobody writes: their version, and the architectures
 that the build lists."""
-_CCCL = re.compile(rf"(?<!\w){_CCCL_SCOPE}::")
-_CCCL_MANGLED = re.compile(rf"(?<!\d)\d{{2,3}}{_CCCL_SCOPE}")
+_CCCL = re.compile(rf"(?<!\w){_CCCL_SCOPE.pattern}::")
+_CCCL_LENGTH = re.compile(r"(?<!\d)\d{2,3}(?=(?:CUB|THRUST|_V)_\d{6})")
 
 
 def without_release(name: str) -> str:
     """A kernel's name, mangled or not, as it is in any release of CUB and Thrust."""
-    if "_NS" not in name:
-        return name
-    return _CCCL_MANGLED.sub("", _CCCL.sub("", name))
+    if not name.startswith("_Z"):
+        return _CCCL.sub("", name)
+    kept: list[str] = []
+    position = 0
+    for length in _CCCL_LENGTH.finditer(name):
+        end = length.end() + int(length[0])
+        if length.start() >= position and _CCCL_SCOPE.fullmatch(name, length.end(), end):
+            kept.append(name[position : length.start()])
+            position = end
+    return "".join([*kept, name[position:]])
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -27,8 +27,7 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
     if "<" in plain:  # cut within a template's arguments
         plain = short
     instance = base + short.removeprefix(template)
-    scoped = scoped_name(demangled) if "_NS::" in demangled else ""
-    names = (name, demangled, plain, short, instance, template, base, scoped)
+    names = (name, demangled, plain, short, instance, template, base, scoped_name(demangled))
     return tuple(dict.fromkeys(spelling for spelling in names if spelling))
 
 
