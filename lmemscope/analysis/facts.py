@@ -97,6 +97,7 @@ class _Gatherer:
             self._cap(function),
             function.shared_spills,
             max(body.end for body in (function, *function.callees)) - function.start,
+            function.shared,
         )
         ptxas = self._with_shared(function.name, reported.facts if reported is not None else None)
         shown = self._layers.ptx if ptx_function is not None else None
