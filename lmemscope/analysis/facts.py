@@ -24,6 +24,7 @@ from lmemscope.model import (
     FunctionFacts,
     Gap,
     KernelFacts,
+    LaunchBounds,
     LineUse,
     PtxasFacts,
     PtxFacts,
@@ -96,6 +97,7 @@ class _Gatherer:
             self._cap(function),
             function.shared_spills,
             max(body.end for body in (function, *function.callees)) - function.start,
+            function.shared,
         )
         ptxas = self._with_shared(function.name, reported.facts if reported is not None else None)
         shown = self._layers.ptx if ptx_function is not None else None
@@ -112,7 +114,7 @@ class _Gatherer:
             kind=function.kind,
             location=location,
             stack_known=stack_known,
-            launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
+            launch_bounds=_launch_bounds(ptx_function, function),
             sources=Sources(ptxas, cubin),
             ptx=_ptx_facts(flow, ptx_function) if ptx_function is not None else None,
             sass=SassSites.of(every),
@@ -227,6 +229,13 @@ def _split(sites: Iterable[Site], kinds: Mapping[int, SiteKind]) -> SiteSplit:
         local_object=SiteClass.of(classes["local-object"]),
         unknown=SiteClass.of(classes["unknown"]),
     )
+
+
+def _launch_bounds(ptx: PtxFunction | None, function: CubinFunction) -> LaunchBounds | None:
+    """As PTX has them; a cubin alone does not keep how many blocks there are to be at least."""
+    if ptx is not None:
+        return ptx.launch_bounds
+    return None if function.max_threads is None else LaunchBounds(function.max_threads, None)
 
 
 def _ptx_facts(flow: ModuleFlow | None, function: PtxFunction) -> PtxFacts:

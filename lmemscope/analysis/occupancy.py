@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lmemscope.analysis.multiprocessors import MULTIPROCESSORS, Multiprocessor
@@ -90,6 +91,7 @@ def residency(
     return Residency(blocks, blocks * warps, blocks * warps / limits.warps, limited)
 
 
+@lru_cache(maxsize=4096)
 def best_block(arch: str, registers: int, shared: int, most: int, barriers: int = 0) -> int | None:
     """The largest block of whole warps with the highest occupancy.
 

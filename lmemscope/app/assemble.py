@@ -230,12 +230,14 @@ def _of_all_units(
     yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
 
 
-def _of_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
+def _of_objects(reports: Sequence[UnitReport]) -> Iterator[str]:
     """Sentences on the units that were read from objects of their build, and on the others."""
     built = [(report.input, report.built) for report in reports if report.built is not None]
     read = sum(found.state == "current" for _, found in built)
     if read:
-        yield f"facts of {read} of {count(len(built), 'unit')} were read from the build's objects"
+        said = f"facts of {read} of {count(len(built), 'unit')} were read from the build's objects"
+        bare = sum(_is_without_ptx(report) for report in reports)
+        yield f"{said}, {bare} without PTX, which shows what ptxas promoted" if bare else said
     for state, said in _SAID.items():
         names: dict[str, dict[str, None]] = {}
         for name, found in built:
@@ -243,6 +245,12 @@ def _of_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
                 names.setdefault(found.reason or "", {})[name] = None
         for reason, alike in names.items():
             yield f"{said}: {reason}: {listed(list(alike), _NAMED)}"
+
+
+def _is_without_ptx(report: UnitReport) -> bool:
+    """Whether it is of an object that holds machine code alone."""
+    is_read = report.built is not None and report.built.state == "current"
+    return is_read and any(one.ptx is None for one in report.kernels)
 
 
 def _told(left_out: Iterable[str | Gap]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from lmemscope.app.embedded_ptx import artifacts_of, compiled, without_ptx
 from lmemscope.app.readings import Reading, Readings
-from lmemscope.app.worker import ours, proposed
+from lmemscope.app.worker import as_wanted, ours, proposed
 from lmemscope.discover.project import Projects
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
@@ -143,7 +143,7 @@ class _Reader:
         decoded = cubin, names
         report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
         report = proposed(report, artifacts.unit, self._wanted, set(), self._projects)
-        found.kernels += report.kernels
+        found.kernels += as_wanted(report, self._wanted).kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")
         found.tools.update(dict.fromkeys(report.tools))
 

@@ -78,6 +78,7 @@ def run_analysed(
         settings.causes,
         settings.quotes,
         proposals=settings.causes and settings.proposals,
+        accesses=settings.accesses,
     )
     return _run(paths, session, wanted, narrow)
 

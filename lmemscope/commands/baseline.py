@@ -25,14 +25,20 @@ if TYPE_CHECKING:
     from lmemscope.model import Report
 
 
-def _compiled_for(report: Report) -> tuple[str, ...]:
-    """Architectures of what was compiled; a cubin has its own."""
-    return tuple(sorted({u.arch for u in report.units if u.arch and u.frontend != "binary"}))
+def _chosen(report: Report, settings: Settings) -> tuple[str, ...]:
+    """Architectures that were asked for; a cubin has its own, and a library's are among them."""
+    if not settings.archs:
+        return ()
+    found = ((unit.arch, unit.frontend != "binary") for unit in report.units if unit.arch)
+    return tuple(sorted({arch for arch, made in found if made or arch in settings.archs}))
 
 
 def _archs(report: Report, settings: Settings, default: str) -> str:
     """Which architectures the findings are for, and why."""
-    listed = ", ".join(_compiled_for(report)) or "no architecture"
+    from lmemscope.analysis.ranking import arch_order
+
+    archs = sorted({unit.arch for unit in report.units if unit.arch}, key=arch_order)
+    listed = ", ".join(archs) or "no architecture"
     if settings.archs or listed != default:
         return listed
     return f"{listed} (the default; --arch names others)"
@@ -78,13 +84,14 @@ def command(
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
     # Not the GPU present: the same sources give the same baseline everywhere.
-    with working(replace(settings, default_archs=(DEFAULT_ARCH,), proposals=False)) as session:
+    asked = replace(settings, default_archs=(DEFAULT_ARCH,), proposals=False, accesses=False)
+    with working(asked) as session:
         report = gathered(paths, session)
     if is_saved(paths[0]) and report.filters:
         raise filtered(paths[0], report.filters, (), "a baseline")
     made = baseline.from_report(
         report,
-        archs=_compiled_for(report) if settings.archs else (),
+        archs=_chosen(report, settings),
         default_arch=DEFAULT_ARCH,
         gaps=acceptable(report, configuration.policy) if allow_incomplete else (),
     )

@@ -163,9 +163,13 @@ def _judged(
 
     if not paths:
         return measured_alone(allow_incomplete=asked.allow_incomplete), None
-    settings = settings_as(known, configuration.settings)
     # Rewrites are asked about what fails alone; on other machines with all else.
-    settings = replace(settings, proposals=settings.executor is not None)
+    elsewhere = configuration.settings.executor is not None
+    settings = settings_as(known, configuration.settings)
+    settings = replace(settings, accesses=False, proposals=elsewhere)
+    if any("promoted" in (limit.forbid or ()) for limit in configuration.policy.limits):
+        # An object of its build may hold no PTX, which alone shows it.
+        settings = replace(settings, objects=False)
     with working(settings) as session:
         return judge(paths, session, configuration, file, known, asked)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import click
+from msgspec.structs import replace
 
 from lmemscope.commands.options import compile_options, format_options, path_argument
 from lmemscope.commands.output import Sink
@@ -54,7 +55,7 @@ def command(
     from lmemscope.app.difference import compared
 
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
-    with working(settings) as session:
+    with working(replace(settings, accesses=False)) as session:
         old, new, difference = compared(paths, revisions, toolkits, session)
     sink.show(difference)
     for note in dict.fromkeys((*old.notes, *new.notes)):

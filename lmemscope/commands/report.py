@@ -58,7 +58,7 @@ def command(
 
     sink = Sink.open(target, formats=FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
-    with working(replace(settings, quotes=("sass",))) as session:
+    with working(replace(settings, quotes=("sass",), accesses=accesses)) as session:
         report, notes = gathered_with_fixes(paths, session, fixes)
     for note in notes:
         say(f"note: {note}", err=True)

@@ -92,7 +92,7 @@ def command(
         )
 
     # The table shows no advice.
-    settings = replace(settings, proposals=sink.format_name != "table")
+    settings = replace(settings, proposals=sink.format_name != "table", accesses=accesses)
     with working(settings, interrupted=lambda stop: show(stop.report)) as session:
         report = gathered(paths, session)
     show(report)

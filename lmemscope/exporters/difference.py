@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lmemscope.exporters import escape_json, escape_terminal
+from lmemscope.exporters.difference_groups import rows
 from lmemscope.exporters.escape_markdown import code, constant, document, line, prose, table
 from lmemscope.exporters.escape_terminal import Part
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.layout import number
 from lmemscope.model import Difference, KernelDifference, ToolChange, count
 
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
@@ -48,15 +48,16 @@ def _text(found: Sequence[KernelDifference]) -> list[Part]:
     if not found:
         return ["No kernel differs."]
     lines: list[Part] = []
-    for one in found:
-        lines.append(f"{one.change}: {one.kernel} ({one.input}, {one.arch})")
-        lines += [f"  {what}: {number(was)} → {number(now)}" for what, was, now in one.figures]
+    listed, others = rows(found)
+    for one in listed:
+        lines.append(f"{one.change}: {one.title} ({one.place})")
+        lines += [f"  {what}: {was} → {now}" for what, was, now in one.figures]
         lines += [f"  + {cause}" for cause in one.appeared]
         lines += [f"  - {cause}" for cause in one.vanished]
         lines += [f"    {sentence}" for sentence in one.why]
         lines.append("")
     lines.append(f"{_counted(found)}.")
-    return lines
+    return lines if others is None else [*lines, others]
 
 
 def _counted(found: Sequence[KernelDifference]) -> str:
@@ -81,22 +82,24 @@ def markdown(difference: Difference, how: Presentation) -> str:
         below += [constant(""), line(constant("Not compared: "), prose(one))]
     if not found:
         return document([constant("# Local memory: no kernel differs"), *below])
-    rows = (
+    listed, others = rows(found)
+    below = [*([constant(""), line(prose(others))] if others is not None else []), *below]
+    cells = (
         (
             _MARKS[one.change],
-            code(one.kernel),
-            code(one.input),
-            one.arch,
-            ", ".join(f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures),
+            code(one.title),
+            code(one.inputs[0]) if len(one.inputs) == 1 else count(len(one.inputs), "file"),
+            " ".join(one.archs),
+            ", ".join(f"{what} {was} → {now}" for what, was, now in one.figures),
             ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)]),
         )
-        for one in found
+        for one in listed
     )
     return document(
         [
             line(constant("# Local memory: "), _counted(found)),
             constant(""),
-            *table(("", "kernel", "file", "arch", "change", "causes"), rows),
+            *table(("", "kernel", "file", "arch", "change", "causes"), cells),
             *below,
         ]
     )

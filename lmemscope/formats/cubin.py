@@ -7,6 +7,7 @@ docs/how-it-works.md, "Reading machine code").
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from bisect import bisect_left
@@ -43,6 +44,10 @@ _INFO_RECORD = struct.Struct("<BBH")
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 """Attributes of ``.nv.info``, each with a symbol and a number."""
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
+_MAX_THREADS, _REQUIRED_THREADS, _DIMENSIONS = 0x05, 0x10, 12
+"""Attributes of a kernel, each with three dimensions of 4 bytes."""
+_LARGEST_BLOCK, _LARGEST_SHARED = 1024, 1 << 20
+_RESERVED, _RESERVED_FROM = 1024, 90
 _ANNOTATED = bytes((_FORMAT_SIZED, _ANNOTATIONS))
 _SPILL_REFILL = 1
 UNKNOWN_STACK = 0xFFFFFFFF
@@ -96,6 +101,9 @@ class CubinFunction(Struct, frozen=True):
         callees: functions inside this kernel's section, in address order.
         stack_alignment: bytes that it aligns its stack pointer to, for objects that need more than
             callers give; None where it leaves it as it is.
+        max_threads: threads of a block at most, by ``__launch_bounds__``; None without, and where
+            the cubin names more than any block has.
+        shared: bytes of static shared memory of a kernel; None where a linker lays it out.
     """
 
     name: str
@@ -112,6 +120,8 @@ class CubinFunction(Struct, frozen=True):
     sites: tuple[Site, ...]
     callees: tuple[CubinFunction, ...] = ()
     stack_alignment: int | None = None
+    max_threads: int | None = None
+    shared: int | None = None
 
     @property
     def all_sites(self) -> tuple[Site, ...]:
@@ -340,6 +350,8 @@ class Cubin:
             min_stack=record.min_stack,
             stack_known=record.stack_known,
             max_registers=self._read_cap(own),
+            max_threads=self._read_max_threads(own),
+            shared=self._read_shared(record),
             shared_spills=len(spills - {site.pc for site in sites}),
             sites=tuple(site for site in sites if site.pc not in claimed),
             callees=bodies,
@@ -377,6 +389,28 @@ class Cubin:
             if attribute == _MAXREG_COUNT and len(value) == 2:
                 cap = int.from_bytes(value, "little")
         return cap
+
+    def _read_shared(self, record: FunctionRecord) -> int | None:
+        """The size of ``.nv.shared.NAME``, without what the system reserves since sm_90."""
+        if record.kind != "entry" or self.elf.is_relocatable:
+            return None
+        section = self.elf.section(f".nv.shared.{record.name}")
+        size = section.size if section is not None else 0
+        size -= _RESERVED if size and self._number >= _RESERVED_FROM else 0
+        return size if 0 <= size <= _LARGEST_SHARED else None
+
+    def _read_max_threads(self, name: str) -> int | None:
+        """``.nv.info.NAME``: the product of a block's dimensions, as a limit or as required."""
+        found = [
+            _product(value)
+            for attribute, value in info_records(self.elf, f".nv.info.{name}")
+            if attribute in (_MAX_THREADS, _REQUIRED_THREADS) and len(value) == _DIMENSIONS
+        ]
+        return found[0] if found and 0 < found[0] <= _LARGEST_BLOCK else None
+
+
+def _product(value: bytes) -> int:
+    return math.prod(struct.unpack("<III", value))
 
 
 def _is_local_function(symbol: Symbol) -> bool:

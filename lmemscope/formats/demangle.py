@@ -77,13 +77,39 @@ _LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatil
 _NUMBA_MODULE = "__lmemscope__::"
 
 
+_CCCL_SCOPE = re.compile(r"(?:CUB|THRUST|_V)_\d{6}(?:_SM)?(?:_\d{2,4}[af]?){0,60}(?:_NS)?")
+"""The inline namespace of CUB and Thrust, which nobody writes: their version, and the architectures
+that the build lists."""
+_CCCL = re.compile(rf"(?<!\w){_CCCL_SCOPE.pattern}::")
+_CCCL_LENGTH = re.compile(r"(?<!\d)\d{2,3}(?=(?:CUB|THRUST|_V)_\d{6})")
+
+
+def without_release(name: str) -> str:
+    """A kernel's name, mangled or not, as it is in any release of CUB and Thrust."""
+    if not name.startswith("_Z"):
+        return _CCCL.sub("", name)
+    kept: list[str] = []
+    position = 0
+    for length in _CCCL_LENGTH.finditer(name):
+        end = length.end() + int(length[0])
+        if length.start() >= position and _CCCL_SCOPE.fullmatch(name, length.end(), end):
+            kept.append(name[position : length.start()])
+            position = end
+    return "".join([*kept, name[position:]])
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def short_name(demangled: str) -> str:
-    """A kernel's name without return type, parameter list, anonymous and static scopes.
+    """A kernel's name without return type, parameters, and scopes that nobody writes.
 
     ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``, and what
     is local to a function, as a lambda is, ``k::{lambda#1}::operator()``.
     """
+    return scoped_name(without_release(demangled))
+
+
+def scoped_name(demangled: str) -> str:
+    """The same with the inline namespaces of CUB and Thrust, as earlier releases showed it."""
     name = _ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
     name = _STATIC_UNIT.sub("", name)
     if name.startswith(_NUMBA_MODULE):

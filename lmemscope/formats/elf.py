@@ -27,6 +27,7 @@ _SHARED, _SPARE = 4, 1 << 16
 and bytes more for a small table of strings."""
 _ELFCLASS64_LITTLE = b"\x7fELF\x02\x01"
 
+_ET_REL = 1
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 2, 4, 8, 9
 SHF_ALLOC, SHF_EXECINSTR = 2, 4
 WITHOUT_BYTES = frozenset({SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A})
@@ -127,6 +128,7 @@ class ElfFile:
         self.data = memoryview(data)
         header = _FILE_HEADER.unpack_from(data)
         ident, self.machine, self.flags = header[0], header[2], header[7]
+        self.is_relocatable = header[1] == _ET_REL
         self.abi_version: int = ident[8]
         table, entry_size, count, names = header[6], header[11], header[12], header[13]
         if entry_size != _SECTION_HEADER.size:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle, scoped_name, short_name, without_release
 
 
 def spellings(name: str, demangled: str) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
     if "<" in plain:  # cut within a template's arguments
         plain = short
     instance = base + short.removeprefix(template)
-    names = (name, demangled, plain, short, instance, template, base)
+    names = (name, demangled, plain, short, instance, template, base, scoped_name(demangled))
     return tuple(dict.fromkeys(spelling for spelling in names if spelling))
 
 
@@ -113,11 +113,13 @@ _WARP = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)")
 
 
 def lasting_name(name: str) -> str:
-    """A stable name that an edit of the kernel keeps: Warp calls kernels by a digest of the text.
+    """A stable name that an edit of the kernel keeps, and another release of CCCL.
+
+    Warp calls kernels by a digest of the text.
 
     Several instances of a generic kernel have one.
     """
-    return _WARP.sub("", stable_name(name))
+    return _WARP.sub("", stable_name(without_release(name)))
 
 
 def _without_static_units(name: str) -> str:

@@ -13,6 +13,8 @@ uniform address register.
 
 from __future__ import annotations
 
+from sys import intern
+
 from msgspec import Struct
 
 from lmemscope.formats.instructions import Instruction, Opcodes
@@ -68,7 +70,8 @@ class Site(Struct, frozen=True, gc=False):
     def opcode(self) -> str:
         """``LDL`` or ``STL`` with the width as SASS writes it (signedness left out)."""
         letters = ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L")
-        return letters + _SUFFIXES.get(self.width, "")
+        # Once each: a report has one for every access.
+        return intern(letters + _SUFFIXES.get(self.width, ""))
 
 
 def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:

@@ -103,7 +103,7 @@ def _sides(
 def _place(unit: UnitReport, ignore_input: bool, root: str) -> str:
     """What an input is matched by."""
     below = os.path.relpath(unit.input, root) if root else unit.input
-    return InputId.parse(unit.input).variant if ignore_input else without_hashes(below)
+    return without_hashes(InputId.parse(unit.input).variant if ignore_input else below)
 
 
 def _failures(

@@ -174,7 +174,7 @@ def _stage(unit: Unit, wanted: Wanted) -> str:
     asked = (
         unit.input,
         unit.variant,
-        replace(wanted, cache=None, moved=None),
+        replace(wanted, cache=None, moved=None, accesses=True),
         here if moved is None else moved.in_live(here),
         own_code(),
     )

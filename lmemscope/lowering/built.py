@@ -1,7 +1,8 @@
 """The artefacts of a unit as its build has made them: machine code and PTX out of its object.
 
-They stand for a compilation only where that would make the same: an object of another toolkit, or
-one without the PTX that its machine code was made of, does not tell what a report holds.
+They stand for a compilation only where that would make the same: an object of another toolkit does
+not tell what a report holds. One without PTX, as of ``CMAKE_CUDA_ARCHITECTURES=90-real``, tells all
+but what PTX declares, which is not known then.
 """
 
 from __future__ import annotations
@@ -38,9 +39,7 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
         return f"it holds no machine code for {unit.arch}"
     if not all(map(cubin.is_clean, cubin.records.values())):
         return "local memory"
-    if text is None:
-        return f"it holds no PTX for {unit.arch}, which would show what ptxas promoted"
-    if b".local" in text:
+    if text is not None and b".local" in text:
         return "local memory in its PTX"
     tools = Toolchain(unit.toolkit).of_nvcc()
     made_by = (tools.tool("nvcc"), tools.tool("ptxas"))

@@ -13,6 +13,9 @@ from msgspec import field
 class _NotGiven(tuple[Any, ...]):
     __slots__ = ()
 
+    def __reduce__(self) -> str:
+        return "NOT_GIVEN"  # of another process, too, it is the same
+
 
 NOT_GIVEN: Final = _NotGiven()
 """The default of a list that a document may be without; an empty one that is given is written."""

@@ -145,7 +145,8 @@ class CubinFacts(Struct, frozen=True):
     ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
     the kernel was compiled under (255: the architecture's own); ``shared_spills`` counts
     instructions that spill registers to shared memory; ``code_bytes`` is the size of the code
-    section, functions that were not inlined and padding included.
+    section, functions that were not inlined and padding included; ``shared`` is static shared
+    memory, None where a linker lays it out.
     """
 
     registers: int | None
@@ -154,6 +155,7 @@ class CubinFacts(Struct, frozen=True):
     max_registers: int | None
     shared_spills: int = 0
     code_bytes: int | None = None
+    shared: int | None = None
 
 
 def spills_of(ptxas: PtxasFacts | None, sites: SiteSplit | None) -> tuple[int | None, int | None]:

@@ -204,13 +204,29 @@ _NUMBERED = re.compile(r"(?<![^/])module_\d{4,9}(\.[^/]{1,200}\.)\d{1,9}(?=\.ptx
 """XLA's modules and their parts: counted through the process that compiles them."""
 
 
+_WHEEL = re.compile(
+    r"(?<![^/\[])([\w.]{1,100})-\d[\w.+!]{0,60}((?:-\d\w{0,30})?-[\w.]{1,60}-[\w.]{1,60})"
+    r"-[\w.]{1,200}(?=\.whl(?![^/\[\]]))"
+)
+"""A wheel's distribution, its version, its tags of Python and ABI, and its platform (PEP 427)."""
+_CONDA = re.compile(
+    r"(?<![^/\[])([\w.-]{1,100})-\d[\w.+!]{0,60}-[\w.]{1,60}(?=\.conda(?![^/\[\]]))"
+)
+_LIBRARY = re.compile(r"(?:(?<=\w)-[0-9a-f]{8})?\.so(?:\.\d{1,9}){0,6}(?![^/\[\]])")
+"""How a shared library's name ends: auditwheel's digest of its bytes, and the library's version."""
+
+
 def without_hashes(name: str) -> str:
-    """An input's name without the digests by which caches call what they hold.
+    """An input's name without what the next release has otherwise: versions, and digests by which
+    caches call what they hold.
 
     A kernel that was edited, or compiled by another version, has another digest. ``c/<52
-    letters>/k.cubin`` gives ``c/*/k.cubin``; XLA's ``module_0001.jit_f.5.ptx``, ``*.jit_f.*.ptx``.
+    letters>/k.cubin`` gives ``c/*/k.cubin``; XLA's ``module_0001.jit_f.5.ptx``, ``*.jit_f.*.ptx``;
+    ``a-1.0-cp311-cp311-linux_x86_64.whl[a.libs/liba-01234567.so.1]``,
+    ``a-*-cp311-cp311-*.whl[a.libs/liba.so]``.
     """
-    return _HASHED.sub("*", _NUMBERED.sub(r"*\1*", name))
+    named = _CONDA.sub(r"\1-*", _WHEEL.sub(r"\1-*\2-*", _LIBRARY.sub(".so", name)))
+    return _HASHED.sub("*", _NUMBERED.sub(r"*\1*", named))
 
 
 def digest_in(name: str) -> str:

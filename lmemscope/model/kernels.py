@@ -153,7 +153,8 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
             "linked_stack": ptxas.linked_stack,
             "spill_stores": spilled[0],
             "spill_loads": spilled[1],
-            "shared": ptxas.shared,
+            # ptxas names none where there is none.
+            "shared": ptxas.shared if self.ptxas is not None else cubin.shared or None,
             "barriers": ptxas.barriers,
             "cost": self._cost(bool(own) or (self.sass is not None and self.sass.count > 0)),
         }

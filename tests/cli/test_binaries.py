@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,26 @@ def test_the_gate_knows_a_wheel_by_its_baseline_and_so_its_next_version(wheel: P
     assert run_program("check", f"dist/{first.name}", cwd=wheel.parent).code == 0
     first.rename(first.with_name("p-1.1-py3-none-any.whl"))
     assert run_program("check", "dist", cwd=wheel.parent).code == 0
+
+
+def test_a_library_of_the_next_release_has_another_digest(tmp_path: Path) -> None:
+    for name, release in (("a-1.0", "liba-a7a60d30.so.4.8"), ("a-1.1", "liba-01234567.so.5")):
+        with zipfile.ZipFile(tmp_path / f"{name}-cp311-cp311-linux_x86_64.whl", "w") as package:
+            package.writestr(f"a.libs/{release}", library("rolled_loop"))
+    old, new = sorted(path.name for path in tmp_path.glob("*.whl"))
+    done = run_program("diff", old, new, cwd=tmp_path)
+    assert (done.code, done.out) == (0, "No kernel differs.\n")
+    assert run_program("baseline", old, "-o", "b.json", cwd=tmp_path).code == 0
+    assert run_program("check", new, "--baseline", "b.json", cwd=tmp_path).code == 0
+
+
+def test_a_baseline_names_the_architectures_that_were_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "lib.so").write_bytes(library("rolled_loop"))
+    done = run_program("baseline", "lib.so", "--arch", "sm_90", "-o", "b.json", cwd=tmp_path)
+    assert done.out == "b.json: 1 known finding, sm_90\n"
+    assert json.loads((tmp_path / "b.json").read_text())["archs"] == ["sm_90"]
+    done = run_program("check", "lib.so", "--baseline", "b.json", cwd=tmp_path)
+    assert (done.code, "was not written for" in done.out) == (0, False)
 
 
 def test_the_gate_passes_no_wheel_that_it_cannot_read(wheel: Path) -> None:

@@ -89,7 +89,7 @@ def toolkit(root: Path) -> Path:
 class Project:
     """A CMake project and its build."""
 
-    def __init__(self, root: Path, nvcc: Path, generator: str) -> None:
+    def __init__(self, root: Path, nvcc: Path, generator: str, architectures: str = "90") -> None:
         self.root, self.build = root, root / "build"
         for name, text in SOURCES.items():
             path = root / name
@@ -98,7 +98,15 @@ class Project:
         (root / "CMakeLists.txt").write_text(LISTS)
         assert CMAKE is not None
         flags = [f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
-        self.run(CMAKE, "-B", "build", "-G", generator, *flags, "-DCMAKE_CUDA_ARCHITECTURES=90")
+        self.run(
+            CMAKE,
+            "-B",
+            "build",
+            "-G",
+            generator,
+            *flags,
+            f"-DCMAKE_CUDA_ARCHITECTURES={architectures}",
+        )
         self.make()
 
     def run(self, *command: str) -> None:
@@ -221,6 +229,40 @@ def test_the_output_says_which_were_read(project: Project) -> None:
     assert "local memory: src/count.cu" in done.out
     done = project.lmemscope("scan", "build", "--no-objects")
     assert "were read" not in done.out
+
+
+def test_objects_of_machine_code_alone(directory: Path, nvcc: Path) -> None:
+    """They tell all but what PTX declares, and the gate that asks for that does not take them."""
+    if CMAKE is None or shutil.which("ninja") is None:
+        pytest.skip("cmake, and ninja")
+    project = Project(directory / "real", nvcc, "Ninja", "90-real")
+    done = project.lmemscope("scan", "build", "--format", "json")
+    states = {name_of(unit): unit["built"]["state"] for unit in done.document["units"]}
+    assert states == BUILT | {"promoted.cu": "current"}
+    compiled = project.lmemscope("scan", "build", "--format", "json", "--no-objects")
+    read, others = (
+        {
+            (unit["input"], one["name"]): one
+            for unit in each.document["units"]
+            for one in unit["kernels"]
+        }
+        for each in (done, compiled)
+    )
+    assert read.keys() == others.keys()
+    for key, one in read.items():
+        of_machine = [
+            {name: kernel[name] for name in ("registers", "stack_frame", "sass", "launch_bounds")}
+            for kernel in (one, others[key])
+        ]
+        assert of_machine[0] == of_machine[1]
+        assert one["ptx"] in (None, others[key]["ptx"])
+    assert "4 without PTX" in project.lmemscope("scan", "build").out
+    for forbidden in ("promoted", "dynamic-index"):
+        answers = [
+            project.lmemscope("check", "build", "--forbid", forbidden, *more).code
+            for more in ([], ["--no-objects"])
+        ]
+        assert answers == [1, 1]
 
 
 @pytest.mark.parametrize("project", GENERATORS, indirect=True, scope="module")
