@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.components import reached, strong_components
-from lmemscope.analysis.ptx.conditions import Conditions
-from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.origins import Origin, Origins
+from lmemscope.analysis.ptx.origins import Origin
 from lmemscope.analysis.ptx.unrolled import Unrolled
-from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.analysis.ptx.values import Join, Value
 from lmemscope.formats.ptx_isa import Kind
 from lmemscope.formats.ptx_operands import is_float, may_change
 
@@ -24,22 +21,13 @@ class Iterations:
     """Iterations of one function's loops.
 
     Args:
-        code: the function.
-        values, control, affine, conditions, origins: its own.
+        analyses: of the function.
     """
 
-    def __init__(
-        self,
-        code: Definitions,
-        values: Values,
-        control: Control,
-        affine: Affine,
-        conditions: Conditions,
-        origins: Origins,
-    ) -> None:
-        self._code, self._values, self._control = code, values, control
-        self._affine, self._origins = affine, origins
-        self._unrolled = Unrolled(code, values, conditions)
+    def __init__(self, analyses: Analyses) -> None:
+        self._code, self._values, self._control = analyses.code, analyses.values, analyses.control
+        self._affine, self._origins = analyses.affine, analyses.origins
+        self._unrolled = Unrolled(analyses)
         self._counting: dict[tuple[int, int], bool] = {}
         self._tests: dict[int, frozenset[Origin]] = {}
         self._behind: dict[Value, frozenset[Origin]] = {}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
-from lmemscope.analysis.ptx.conditions import Comparison, Conditions
-from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.analysis.ptx.analyses import Analyses
+from lmemscope.analysis.ptx.conditions import Comparison
+from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import number_of
 
 _LARGEST = 6
@@ -25,12 +25,12 @@ class Unrolled:
     """Rounded trip counts of one function.
 
     Args:
-        code: the function.
-        values, conditions: its own.
+        analyses: of the function.
     """
 
-    def __init__(self, code: Definitions, values: Values, conditions: Conditions) -> None:
-        self._code, self._values, self._conditions = code, values, conditions
+    def __init__(self, analyses: Analyses) -> None:
+        self._code, self._values = analyses.code, analyses.values
+        self._conditions = analyses.conditions
 
     def is_rounded(self, index: int) -> bool:
         """Whether an instruction rounds a trip count down to whole steps of an unrolled loop."""
