@@ -38,7 +38,7 @@ class LocalSurvey:
 
 
 def survey_of(body: Body) -> LocalSurvey:
-    """Local memory in a parsed body; a register has the depot's address where that is copied to it."""
+    """Local memory in a parsed body, with the registers that the depot's address is copied to."""
     bases = {declaration.name for declaration in body.locals}
     offsets = set[int]()
     loads = stores = 0
