@@ -203,8 +203,9 @@ def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
     # Code may go through an array by other elements than its own: ((char *)words)[i].
-    if any(c.is_exact for c in named):
-        return [c for c in named if c.is_exact]
+    arrays = [c for c in named if c.is_exact and c.part.is_array]
+    if arrays:
+        return arrays
     silent = [c for c in candidates if c.is_exact and c.fit == 1.0]
     # Where the compiler moved most accesses to other lines, the few that are left count.
     silent = [c for c in silent if c.mention] or silent

@@ -19,7 +19,12 @@ from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import Iterations
-from lmemscope.analysis.ptx.lanes import broadcast_lane, counts_alike, is_same_in_warp
+from lmemscope.analysis.ptx.lanes import (
+    broadcast_lane,
+    counts_alike,
+    counts_itself,
+    is_same_in_warp,
+)
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.points_to import Pointee, PointsTo
@@ -217,6 +222,7 @@ class Dependences:
             or is_same_in_warp(self._code, self.values, index)
             or self._butterflies.is_complete(index)
             or counts_alike(self._code, self.affine, index)
+            or counts_itself(self._code, self.affine, index)
         )
         lane = broadcast_lane(self._code, self.affine, index)
         named = None
