@@ -12,7 +12,6 @@ address of the object at that offset.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 from bisect import bisect_right
@@ -27,7 +26,6 @@ from lmemscope.formats.ptx_body import (
     Loc,
     number_of,
     parse_body,
-    parse_instruction,
     parse_local,
 )
 from lmemscope.formats.ptx_initialisers import Initialisers
@@ -248,7 +246,6 @@ class PtxModule:
         code = code_of(text)
         self.functions = tuple(PtxFunction(code, found) for found in definitions(code))
         self._first_lines = [function.line for function in self.functions]
-        self._opcodes: dict[int, tuple[str, ...]] = {}
         self._chains: dict[int, tuple[Loc, tuple[InlineFrame, ...]]] = {}
 
     def function(self, name: str) -> PtxFunction | None:
@@ -264,22 +261,6 @@ class PtxModule:
         """Text of a line, 1-based; empty outside the file."""
         lines = self._lines
         return lines[number - 1].decode("utf-8", "replace") if 0 < number <= len(lines) else ""
-
-    def opcodes_at(self, number: int) -> tuple[str, ...]:
-        """Opcodes of the instructions that begin on a line.
-
-        The closing line of a call that is written over several lines counts as no instruction.
-        """
-        if number not in self._opcodes:
-            found = []
-            line = self._lines[number - 1] if self._has(number) else b""
-            for statement in _statements(line, number):
-                if statement[0][0] == "dotted":
-                    continue
-                with contextlib.suppress(FormatError):
-                    found.append(parse_instruction(statement, None).opcode)
-            self._opcodes[number] = tuple(found)
-        return self._opcodes[number]
 
     @cached_property
     def files(self) -> dict[int, str]:
@@ -396,9 +377,6 @@ class PtxModule:
             loc = loc.inlined_at
         return tuple(frames)
 
-    def _has(self, number: int) -> bool:
-        return 0 < number <= len(self._lines)
-
     @cached_property
     def _addressed(self) -> frozenset[bytes]:
         """Functions whose names stand behind a ``mov`` or an equals sign on a line."""
@@ -434,22 +412,3 @@ def _lines_with(span: bytes, words: tuple[bytes, ...]) -> list[tuple[int, int]]:
             found[span.rfind(b"\n", 0, position) + 1] = end
             position = span.find(word, end)
     return sorted(found.items())
-
-
-def _statements(line: bytes, number: int) -> list[list[Token]]:
-    """The statements of one line, with that which goes on behind it.
-
-    Labels and braces around statements are left out.
-    """
-    statements: list[list[Token]] = []
-    current: list[Token] = []
-    for token in tokenise(line.decode("utf-8", "replace"), number):
-        if token[1] == ";":
-            if current:
-                statements.append(current)
-            current = []
-        elif token[1] == ":" and len(current) == 1:
-            current = []
-        elif current or token[1] not in ("{", "}"):
-            current.append(token)
-    return [*statements, current] if current and current[0][0] == "name" else statements
