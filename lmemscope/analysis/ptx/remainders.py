@@ -12,9 +12,8 @@ from functools import cached_property
 from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.iterations import Iterations
+from lmemscope.analysis.ptx.iterations import ROUNDING, Iterations
 from lmemscope.analysis.ptx.origins import Origin
-from lmemscope.analysis.ptx.unrolled import ROUNDING
 from lmemscope.analysis.ptx.values import Value
 
 _NOWHERE: frozenset[int] = frozenset()
