@@ -202,10 +202,13 @@ def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
         named = [c for c in named if not c.is_librarys_scalar]
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
-    # Code may go through an array by other elements than its own: ((char *)words)[i].
-    if any(c.is_exact for c in named):
-        return [c for c in named if c.is_exact]
+    exact = [c for c in named if c.is_exact]
     silent = [c for c in candidates if c.is_exact and c.fit == 1.0]
+    is_array = any(c.part.is_array for c in exact)
+    if exact and (is_array or not any(c.part.is_array and c.mention for c in silent)):
+        # Code may go through an array by other elements than its own: ((char *)words)[i]. But what
+        # is no array may only point to the one that it indexes.
+        return exact
     # Where the compiler moved most accesses to other lines, the few that are left count.
     silent = [c for c in silent if c.mention] or silent
     return silent if len(silent) == 1 else []

@@ -125,6 +125,11 @@ class _Kernel:
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
         self._alignments: dict[str, int] = {}
+        # A function beside the kernel's code may have a frame of its own; one without has its
+        # objects in the kernel's.
+        callees = ((one.name, one.ptxas) for one in facts.callees)
+        frameless = (name for name, told in callees if told and told.stack_frame == 0)
+        self._framed = frozenset({function.name, *frameless})
         self._of_members: set[int] = set()
         self._loops = SiteLoops(layers, function)
 
@@ -256,9 +261,8 @@ class _Kernel:
             self._of_members.add(site.pc)
         known = sorted(number for number in numbers if number is not None)
         if len(known) == 1:
-            if access.offset is not None and body is self._function:
-                # A constant place: it tells where ptxas put the object in the frame. A function
-                # beside the kernel's code has a frame of its own.
+            if access.offset is not None and body.name in self._framed:
+                # A constant place: it tells where ptxas put the object in the frame.
                 align = self._alignment(objects)
                 placed = Placement(origin.function, site, access.offset, access.width, align)
                 self.placements.append(placed)

@@ -20,7 +20,7 @@ from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
-from lmemscope.analysis.ptx.trig import Reductions, call_lines
+from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.model import (
     Evidence,
@@ -120,8 +120,7 @@ def find_objects(
         objects, causes, listed = _listed(flow, names, kernel.name, name)
         if flow.confine(name, _confined(objects, listed)):
             objects, causes, listed = _listed(flow, names, kernel.name, name)
-        calls = call_lines(flow, kernel.name, name)
-        called_from = tuple(layers.paths.shown(line) for line in calls)
+        called_from = lines.calling(kernel.name, name)
         called = _called(listed)
         for named, members in listed:
             cause = _commonest([causes[offset] for offset in named.pieces])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from lmemscope.analysis.origin import Origin, Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sites import Site
-from lmemscope.model import DisplayPaths, InlineFrame, SourceLocation, reader_line
+from lmemscope.model import DisplayPaths, InlineFrame, SourceLocation, calling_line, reader_line
 
 Chain = tuple[InlineFrame, ...]
 
@@ -31,7 +33,6 @@ class Lines:
     ) -> None:
         self._paths, self._cubin, self._flow, self._origins = paths, cubin, flow, origins
         self._callers: dict[tuple[str, str], Chain | None] = {}
-        self._called: dict[str, frozenset[str]] = {}
         self._machine_callers: dict[tuple[str, str], Chain | None] = {}
         self._files: dict[str, str] = {}
         self._of_sites: dict[tuple[str, str, int], Chain] = {}
@@ -179,51 +180,42 @@ class Lines:
         return self._callers[key]
 
     def _find_callers(self, kernel: str, function: str) -> Chain | None:
-        flow = self._flow
-        if flow is None or not self._is_without_lines(function):
+        if not self._is_without_lines(function):
             return None
-        calls: list[tuple[int, Chain]] = []
-        # Of functions that call each other, what calls any from outside calls all.
-        circle = self._circle(function)
-        for name, call in (found for one in circle for found in flow.calls_of(one, kernel)):
-            if name in circle:
-                continue
-            dataflow = flow.dataflow(name)
-            assert dataflow is not None
-            chain = self.of_callers(kernel, name)
-            if chain is None:
-                chain = self.of_instruction(dataflow.body.instructions[call.index])
-            calls.append((-dataflow.flow.depth(call.index), chain))
+        calls = list(self._calls(function, kernel))
         return min(calls, key=lambda one: one[0])[1] if calls else ()
+
+    def calling(self, kernel: str, function: str) -> tuple[SourceLocation, ...]:
+        """Lines below a kernel that call a function without lines of its own, sorted.
+
+        Of the function itself, compiled for others to call, the lines of the whole module.
+        """
+        if not self._is_without_lines(function):
+            return ()
+        calls = self._calls(function, None if kernel == function else kernel)
+        lines = {calling_line(chain) for _, chain in calls}
+        return tuple(sorted(line for line in lines if line is not None))
+
+    def _calls(self, function: str, kernel: str | None) -> Iterator[tuple[int, Chain]]:
+        """Calls that lead to a function, by way of such without lines alone: how many loops are
+        around each, negated, and its chain."""
+        flow = self._flow
+        assert flow is not None
+
+        def callers(name: str) -> list[str]:
+            return [one for one, _ in flow.calls_of(name, kernel) if self._is_without_lines(one)]
+
+        leading = dict.fromkeys(reached([function], callers))
+        for name in leading:
+            for caller, call in flow.calls_of(name, kernel):
+                dataflow = flow.dataflow(caller) if caller not in leading else None
+                if dataflow is not None:
+                    chain = self.of_instruction(dataflow.body.instructions[call.index])
+                    yield -dataflow.flow.depth(call.index), chain
 
     def _is_without_lines(self, function: str) -> bool:
         found = self._flow.ptx.function(function) if self._flow is not None else None
         return found is not None and found.first_loc is None and self._has_locs
-
-    def _circle(self, function: str) -> tuple[str, ...]:
-        """A function with those that call it and that it calls, all by way of such without lines.
-
-        In the order in which they stand, so that it is the same for all of them.
-        """
-        below = self._below(function)
-        if function not in below or self._flow is None:
-            return (function,)
-        return tuple(
-            one for one in self._flow.callees if one in below and function in self._below(one)
-        )
-
-    def _below(self, function: str) -> frozenset[str]:
-        """Functions without lines that calls of one lead to, by way of such alone."""
-        if function not in self._called:
-            callees = self._flow.callees if self._flow is not None else {}
-            found: set[str] = set()
-            work = [function]
-            while work:
-                more = {one for one in callees[work.pop()] if self._is_without_lines(one)} - found
-                found |= more
-                work += more
-            self._called[function] = frozenset(found)
-        return self._called[function]
 
     def of_calls(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
         """The chain of a call of a function without lines of its own; None where it has some.

@@ -21,17 +21,9 @@ from msgspec.structs import replace
 from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
-from lmemscope.analysis.layout import Part, is_pointer, is_reference, parts_of
+from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
-from lmemscope.analysis.passed import (
-    class_name,
-    classes_of,
-    constructed,
-    passed_names,
-    passed_temporaries,
-    without_results,
-    without_temporaries,
-)
+from lmemscope.analysis.passed import Calls, class_name, classes_of
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -166,8 +158,7 @@ class Names:
             name = turns[0].name if turns else name
             own = one.found
             if name is not None and not turns:
-                instructions = objects.body.instructions
-                own = without_temporaries(owner, own, instructions, self._mentions)
+                own = self._calls(objects).without_temporaries(own)
             result.append(NamedObject(own, one.pieces, name, turns))
         return tuple(result)
 
@@ -266,6 +257,10 @@ class Names:
         function = chain[0].function or objects.dataflow.function.name
         return all(variable.name != word for variable in self.declared_in(function))
 
+    def _calls(self, objects: FunctionObjects) -> Calls:
+        owner = same_function(objects.dataflow.function.name)
+        return Calls(owner, objects.body.instructions, self._mentions)
+
     def _lines_of(self, objects: FunctionObjects, found: StackObject) -> AccessLines:
         owner = same_function(objects.dataflow.function.name)
         indices = [access.index for access in found.accesses]
@@ -287,11 +282,10 @@ class Names:
         lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
         variables += self._mentions.temporaries(lines)
-        made = passed_temporaries(owner, found, objects.body.instructions, self._mentions)
+        calls = self._calls(objects)
+        made = calls.temporaries(found)
         variables = variables if made is None else made
-        own = constructed(
-            found, objects.body.instructions, self._mentions, variables, self._sources
-        )
+        own = calls.constructed(found, variables, self._sources)
         variables = variables if own is None else own
         classes = classes_of(found)
         if classes:
@@ -302,7 +296,7 @@ class Names:
             for one in variables
             if is_stored_as(one, objects, found) and may_be_taken(one, found)
         ]
-        known = self._as_passed(owner, found, objects, variables)
+        known = calls.named(found, variables)
         among = places.among(found.accesses)
         instructions = objects.body.instructions
         indexed = self._mentions.lines(
@@ -328,12 +322,12 @@ class Names:
         may be copies, but none is a part of what another has the whole of.
         """
         owner = same_function(objects.dataflow.function.name)
-        instructions = objects.body.instructions
+        calls = self._calls(objects)
         claims: list[Variable | None] = []
         for found in listed:
             functions = {owner, *self._lines_of(objects, found).functions}
             among = [one for name in sorted(functions) for one in self._by_function.get(name, ())]
-            own = constructed(found, instructions, self._mentions, among, self._sources)
+            own = calls.constructed(found, among, self._sources)
             claims.append(own[0] if own is not None and len(own) == 1 else None)
         return [
             [
@@ -345,38 +339,6 @@ class Names:
             ]
             for claim, each, found in zip(claims, known, listed, strict=True)
         ]
-
-    def _as_passed(
-        self,
-        owner: str,
-        found: StackObject,
-        objects: FunctionObjects,
-        variables: Sequence[Variable],
-    ) -> Sequence[Variable]:
-        """The variables that calls get by their names where they get an object; else all.
-
-        Another variable on such a line may be handed over by its value, as a pointer is whose
-        address the line does not take.
-        """
-        said = passed_names(owner, found, objects.body.instructions, self._mentions)
-        passed = [
-            one
-            for one in variables
-            if _is_said(one, said.get(one.function, ()))
-            and not is_reference(one.type)
-            and 0 <= found.size - one.size < PADDING
-        ]
-        if len({(one.function, one.name) for one in passed}) == 1:
-            return passed
-        instructions = objects.body.instructions
-        return without_results(owner, found, instructions, self._mentions, variables)
-
-
-def _is_said(variable: Variable, arguments: Collection[str]) -> bool:
-    """Whether one of some arguments is a variable's address, or itself where it is no pointer."""
-    if f"&{variable.name}" in arguments:
-        return True
-    return variable.name in arguments and not is_pointer(variable.type)
 
 
 def _spare(objects: FunctionObjects, found: StackObject) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from lmemscope.analysis.candidates import PADDING, is_begun_on
+from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
@@ -41,114 +42,127 @@ _MEMBER = re.compile(r"\s*(\w+)(?:(?:\.|->)\w+)*(?:\.|->)\w+\s*\(")
 """A call of a member, and the name that it begins with."""
 
 
-def passed_temporaries(
-    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
-) -> list[Variable] | None:
-    """What stands for an object behind references, where each call that gets it makes it.
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of one function, and what they tell of its objects that they get.
 
-    Args:
-        owner: mangled name of the function whose depot it is in.
-        found: the object.
+    Attributes:
+        owner: mangled name of the function whose depot the objects are in.
         instructions: of the function.
         mentions: what lines say.
+    """
 
-    Returns:
+    owner: str
+    instructions: Sequence[Instruction]
+    mentions: Mentions
+
+    def temporaries(self, found: StackObject) -> list[Variable] | None:
+        """What stands for an object behind references, where each call that gets it makes it.
+
         None where it may be a variable: that is so unless the text of every call shows the
         opposite.
-    """
-    if not found.passed_to or found.stored_at:
-        return None
-    result: list[Variable] = []
-    for call, position in found.passed_to:
-        chain = mentions.chain(instructions[call.index])
-        bound = _Passing(owner, mentions, chain, found.size).bound(call, position)
-        if bound is None:
+        """
+        if not found.passed_to or found.stored_at:
             return None
-        result += [one for one in bound if one not in result]
-    return result
+        result: list[Variable] = []
+        for call, position in found.passed_to:
+            bound = self._passing(call, found).bound(call, position)
+            if bound is None:
+                return None
+            result += [one for one in bound if one not in result]
+        return result
+
+    def without_temporaries(self, found: StackObject) -> StackObject:
+        """A variable's object without the calls that get a temporary in its place of the frame.
+
+        What no call can get but temporaries is left as it is: then none tells what the variable is.
+        """
+        own = [
+            one
+            for one in found.passed_to
+            if self.temporaries(replace(found, passed_to=[one])) is None
+        ]
+        return replace(found, passed_to=own) if own else found
+
+    def named(self, found: StackObject, variables: Sequence[Variable]) -> Sequence[Variable]:
+        """The variables that calls get by their names where they get an object; else all.
+
+        Another variable on such a line may be handed over by its value, as a pointer is whose
+        address the line does not take. Calls may also get other calls' results:
+        ``larger(d, scaled(e))`` hands over a temporary, unless ``scaled`` returns a reference.
+        Then it may be ``e``, if that begins with what the object begins with.
+        """
+        given: dict[str, list[str | None]] = defaultdict(list)
+        for call, position in found.passed_to:
+            passing = self._passing(call, found)
+            function = passing.chain[0].function if passing.chain else None
+            given[function or self.owner].append(passing.argument(call, position))
+        plain = {name: [_PLAIN.fullmatch(one or "") for one in given[name]] for name in given}
+        if all(None not in matches for matches in plain.values()):
+            said = {
+                name: {one[1] + one[2] for one in matches if one is not None}
+                for name, matches in plain.items()
+            }
+            passed = [
+                one
+                for one in variables
+                if _is_said(one, said.get(one.function, ()))
+                and not is_reference(one.type)
+                and 0 <= found.size - one.size < PADDING
+            ]
+            if len({(one.function, one.name) for one in passed}) == 1:
+                return passed
+        results = {
+            name: [text for text in texts if text is not None]
+            for name, texts in given.items()
+            if all(text is not None and _is_result(text) for text in texts)
+        }
+        accesses = (self.instructions[one.index] for one in found.accesses)
+        lines = self.mentions.lines(self.owner, accesses) if results else None
+        return [
+            one
+            for one in variables
+            if one.is_parameter
+            or one.function not in results
+            or (
+                lines is not None
+                and any(contains(text, one.name) for text in results[one.function])
+                and is_begun_on(self.owner, lines, one)
+            )
+        ]
+
+    def constructed(
+        self, found: StackObject, variables: Sequence[Variable], sources: SourceText
+    ) -> list[Variable] | None:
+        """The variables that an object may be by where constructors get it: at their declarations.
+
+        What is constructed elsewhere is a temporary, or what is inside of something else. None
+        where no constructor gets it that is called.
+        """
+        chains = [
+            self.mentions.chain(self.instructions[call.index])
+            for call, position in found.passed_to
+            if position == 0 and call.callee is not None and _is_constructor(call.callee)
+        ]
+        if not chains:
+            return None
+        places = {frame.location for chain in chains for frame in chain}
+        return [
+            one
+            for one in variables
+            if any(_is_in_declaration(one, place, sources) for place in places)
+        ]
+
+    def _passing(self, call: Call, found: StackObject) -> _Passing:
+        chain = self.mentions.chain(self.instructions[call.index])
+        return _Passing(self.owner, self.mentions, chain, found.size)
 
 
-def without_temporaries(
-    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
-) -> StackObject:
-    """A variable's object without the calls that get a temporary in its place of the frame.
-
-    What no call can get but temporaries is left as it is: then none tells what the variable is.
-
-    Args:
-        owner, found, instructions, mentions: as in `passed_temporaries`.
-    """
-    own = [
-        (call, position)
-        for call, position in found.passed_to
-        if passed_temporaries(
-            owner, replace(found, passed_to=[(call, position)]), instructions, mentions
-        )
-        is None
-    ]
-    return replace(found, passed_to=own) if own else found
-
-
-def passed_names(
-    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
-) -> dict[str, set[str]]:
-    """What stands as the argument by which calls get an object, by the function that calls.
-
-    A name, or ``&`` and a name. Empty where an argument is more, or where a line has several such
-    calls.
-
-    Args:
-        owner, found, instructions, mentions: as in `passed_temporaries`.
-    """
-    names: dict[str, set[str]] = {}
-    for call, position in found.passed_to:
-        chain = mentions.chain(instructions[call.index])
-        argument = _Passing(owner, mentions, chain, found.size).argument(call, position)
-        named = _PLAIN.fullmatch(argument) if argument is not None else None
-        if named is None:
-            return {}
-        names.setdefault(chain[0].function or owner, set()).add(named[1] + named[2])
-    return names
-
-
-def without_results(
-    owner: str,
-    found: StackObject,
-    instructions: Sequence[Instruction],
-    mentions: Mentions,
-    variables: Sequence[Variable],
-) -> list[Variable]:
-    """The variables that an object may be, where calls may get other calls' results.
-
-    ``larger(d, scaled(e))`` hands over a temporary, unless ``scaled`` returns a reference. Then it
-    may be ``e``, if that begins with what the object begins with.
-
-    Args:
-        owner, found, instructions, mentions: as in `passed_temporaries`.
-        variables: to choose among.
-    """
-    lines = mentions.lines(owner, (instructions[one.index] for one in found.accesses))
-    texts: dict[str, list[str]] = defaultdict(list)
-    plain: set[str] = set()
-    for call, position in found.passed_to:
-        chain = mentions.chain(instructions[call.index])
-        argument = _Passing(owner, mentions, chain, found.size).argument(call, position)
-        function = chain[0].function or owner if chain else owner
-        if argument is not None and _is_result(argument):
-            texts[function].append(argument)
-        else:
-            plain.add(function)
-    return [
-        one
-        for one in variables
-        if one.is_parameter
-        or one.function in plain
-        or one.function not in texts
-        or (
-            any(contains(text, one.name) for text in texts[one.function])
-            and is_begun_on(owner, lines, one)
-        )
-    ]
+def _is_said(variable: Variable, arguments: Collection[str]) -> bool:
+    """Whether one of some arguments is a variable's address, or itself where it is no pointer."""
+    if f"&{variable.name}" in arguments:
+        return True
+    return variable.name in arguments and not is_pointer(variable.type)
 
 
 def _is_result(argument: str) -> bool:
@@ -157,36 +171,6 @@ def _is_result(argument: str) -> bool:
     if called is None or called[1] in _PASSING_ON:
         return False
     return closed_at(argument, called.end() - 1) == len(argument.rstrip())
-
-
-def constructed(
-    found: StackObject,
-    instructions: Sequence[Instruction],
-    mentions: Mentions,
-    variables: Sequence[Variable],
-    sources: SourceText,
-) -> list[Variable] | None:
-    """The variables that an object may be by where constructors get it: at their declarations.
-
-    What is constructed elsewhere is a temporary, or what is inside of something else. None where no
-    constructor gets it that is called.
-
-    Args:
-        found, instructions, mentions: as in `passed_temporaries`.
-        variables: to choose among.
-        sources: the user's files.
-    """
-    chains = [
-        mentions.chain(instructions[call.index])
-        for call, position in found.passed_to
-        if position == 0 and call.callee is not None and _is_constructor(call.callee)
-    ]
-    if not chains:
-        return None
-    places = {frame.location for chain in chains for frame in chain}
-    return [
-        one for one in variables if any(_is_in_declaration(one, place, sources) for place in places)
-    ]
 
 
 def classes_of(found: StackObject) -> frozenset[str]:

@@ -96,8 +96,7 @@ def _read(flow: ModuleFlow, origin: Origin) -> tuple[tuple[str, int], int, int] 
     if dataflow is None or origin.instruction is None:
         return None
     instruction = dataflow.body.instructions[origin.instruction]
-    address = instruction.address
-    before = [call for call in dataflow.flow.calls if call.index < origin.instruction]
-    if address is None or not before or address.base not in before[-1].results:
+    address, call = instruction.address, dataflow.flow.result_of(origin.instruction)
+    if address is None or call is None:
         return None
-    return (origin.function, before[-1].index), address.offset, access_width(instruction)
+    return (origin.function, call.index), address.offset, access_width(instruction)

@@ -38,14 +38,11 @@ class Argument:
 
 def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Argument | None:
     """The ``st.param``, or ``ld.param``, on a PTX line that the stack can be behind."""
-    opcodes = flow.ptx.opcodes_at(line)
     wanted = "store" if is_store else "load"
 
     def passes(opcode: str) -> bool:
         return row_of(opcode).access == wanted and space_of(opcode) == "param"
 
-    if not any(map(passes, opcodes)):
-        return None
     dataflow = flow.dataflow(name)
     if dataflow is None:
         return None

@@ -130,9 +130,8 @@ class Explainer:
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
         nowhere: list[LocalAccess] = []
-        home = facts.home
         for access in facts.accesses:
-            place = access.line(home)
+            place = facts.line_of(access)
             (nowhere if place is None else rows[place]).append(access)
         declared: dict[SourceLocation, list[str]] = defaultdict(list)
         for found in facts.objects:

@@ -1,8 +1,7 @@
-"""Where a PTX text defines functions, and where they speak of local memory.
+"""Where a PTX text defines functions.
 
 One regular expression passes over the whole buffer, with a literal first byte, so that it jumps
-from dot to dot. It finds headers and every ``.local``, and recognises at once the forms that
-compilers write: a load or store that has a line of its own. Nothing is split into lines.
+from dot to dot. Nothing is split into lines.
 """
 
 from __future__ import annotations
@@ -15,25 +14,7 @@ from lmemscope.formats.ptx_tokens import tokenise
 from lmemscope.model import KernelKind
 
 # Possessive throughout: what was read is never given back, so that no text takes quadratic time.
-END_OF_LINE = rb"[ \t]*+;[ \t\r]*+(?>(?://[^\n]*+)?)(?=\n)"
-"""Of a statement behind which there is at most a comment."""
-OPCODE_PARTS = rb"(?>(?:\.\w++){0,99})[ \t]++"
-OFFSET = rb"(?>(?:[+-]++\d++)?)"
-ADDRESS = rb"\[%\w++" + OFFSET + rb"\]"
-LOADED = rb"(?:%\w++|\{[%\w, \t]*+\})"
-STORED = rb"(?:-?+%?+\w++|\{[%\w, \t]*+\})"
-_LOAD = OPCODE_PARTS + LOADED + rb",[ \t]*+" + ADDRESS + END_OF_LINE
-_STORE = OPCODE_PARTS + ADDRESS + rb",[ \t]*+" + STORED + END_OF_LINE
-_CONVERSION = rb"\.u64[ \t]++%\w++,[ \t]*+%\w++" + END_OF_LINE
-# Each alternative begins with a letter, so that the engine leaves it at once.
-_MARK = re.compile(
-    rb"\.(?:local(?:"
-    rb"(?<=\n\tld\.local)" + _LOAD + rb"()|"
-    rb"(?<=\n\tst\.local)" + _STORE + rb"()|"
-    rb"(?<=\n\tcvta\.to\.local)" + _CONVERSION + rb"()|"
-    rb")|entry\b()|func\b())"
-)
-_A_LOAD, _A_STORE, _A_CONVERSION = 1, 2, 3
+_MARK = re.compile(rb"\.(?:entry|func)\b")
 _HEADER = re.compile(
     rb"[ \t]*+(?>(?:\.(?:visible|weak|extern|common)[ \t]++){0,9})\.(entry|func)\b"
 )
@@ -51,8 +32,6 @@ class Definition(NamedTuple):
         name: mangled.
         line: of its header, 1-based.
         begin, brace, end: its header, the brace that opens its body, and the next header.
-        loads, stores: accesses to local memory in the usual form, `others` left out.
-        others: every ``.local`` of another form, ascending; those of the header too.
     """
 
     name: str
@@ -61,9 +40,6 @@ class Definition(NamedTuple):
     begin: int
     brace: int
     end: int
-    loads: int
-    stores: int
-    others: tuple[int, ...]
 
 
 def code_of(text: bytes) -> bytes:
@@ -78,52 +54,25 @@ def code_of(text: bytes) -> bytes:
 
 def definitions(text: bytes) -> Iterator[Definition]:
     """The functions that a text without block comments defines, in order."""
-    header: re.Match[bytes] | None = None
-    line, counted, line_end = 1, 0, 0
-    loads = stores = 0
-    others: list[int] = []
+    headers: list[re.Match[bytes]] = []
+    line_end = 0
     for mark in _MARK.finditer(text):
-        kind = mark.lastindex
-        if kind == _A_LOAD:
-            loads += 1
-        elif kind == _A_STORE:
-            stores += 1
-        elif kind is None:
-            others.append(mark.start())
-        elif kind > _A_CONVERSION and mark.start() >= line_end:
-            at = mark.start()
+        at = mark.start()
+        if at >= line_end:
             start = text.rfind(b"\n", 0, at) + 1
             following = text.find(b"\n", at)
             line_end = following if following >= 0 else len(text)
             found = _HEADER.match(text, start, mark.end())
-            if found is None:
-                continue
-            if header is not None:
-                place = _placed(text, header, start)
-                if place is not None:
-                    line += text.count(b"\n", counted, header.start())
-                    counted = header.start()
-                    yield _definition(header, place, line, start, loads, stores, others)
-            header, loads, stores, others = found, 0, 0, []
-    if header is not None:
-        place = _placed(text, header, len(text))
+            headers += [found] if found is not None else []
+    line, counted = 1, 0
+    ends = [*(header.start() for header in headers[1:]), len(text)]
+    for header, end in zip(headers, ends, strict=True) if headers else ():
+        place = _placed(text, header, end)
         if place is not None:
             line += text.count(b"\n", counted, header.start())
-            yield _definition(header, place, line, len(text), loads, stores, others)
-
-
-def _definition(
-    header: re.Match[bytes],
-    place: tuple[str, int],
-    line: int,
-    end: int,
-    loads: int,
-    stores: int,
-    others: list[int],
-) -> Definition:
-    kind: KernelKind = "entry" if header[1] == b"entry" else "function"
-    name, brace = place
-    return Definition(name, kind, line, header.start(), brace, end, loads, stores, tuple(others))
+            counted = header.start()
+            kind: KernelKind = "entry" if header[1] == b"entry" else "function"
+            yield Definition(place[0], kind, line, header.start(), place[1], end)
 
 
 def _placed(text: bytes, header: re.Match[bytes], end: int) -> tuple[str, int] | None:

@@ -28,6 +28,7 @@ from lmemscope.model.judgement import Finding, Quotes, Verdict
 from lmemscope.model.languages import LanguageName
 from lmemscope.model.launches import Launch
 from lmemscope.model.occupancy import Occupancy
+from lmemscope.model.places import is_library
 from lmemscope.model.request import KernelKind, SourceLocation
 from lmemscope.model.sites import SassSites, known_sum
 from lmemscope.model.work import Work
@@ -222,6 +223,18 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def home(self) -> str | None:
         """The file that defines it; None where not known."""
         return self.location.file if self.location is not None else None
+
+    def line_of(self, access: LocalAccess) -> SourceLocation | None:
+        """The line that a reader of an access's variable is sent to.
+
+        It is in the file that declares the variable: what a header's function does with its own
+        is shown there, and not where the kernel calls it.
+        """
+        declared = self.objects[access.object].declared if access.object is not None else None
+        file = declared.file if declared is not None and not is_library(declared.file) else None
+        places = (frame.location for frame in access.chain)
+        own = (one for one in places if one.line > 0 and one.file == file)
+        return next(own, None) or access.line(self.home)
 
     @property
     def uses_local_memory(self) -> bool:

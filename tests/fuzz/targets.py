@@ -117,7 +117,6 @@ def _ptx(data: bytes) -> None:
         _ = function.parameters, function.launch_bounds, function.max_registers
         _ = function.first_loc, function.is_visible, function.thread_dimensions
         module.takes_address(function.name)
-        module.opcodes_at(function.line + 9)
     _ = module.files, module.strings
     for name in (b"weights", b"table", b"_param_0"):
         module.initial_value(name.decode())

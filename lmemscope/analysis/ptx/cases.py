@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.analysis.ptx.affine import Affine
-from lmemscope.analysis.ptx.conditions import Comparison, Conditions
-from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.analyses import Analyses
+from lmemscope.analysis.ptx.conditions import Comparison
 from lmemscope.analysis.ptx.forms import Given
 from lmemscope.analysis.ptx.trips import Trips
 
@@ -45,15 +44,13 @@ class Cases:
     """What of a function runs in the case that does most.
 
     Args:
-        code: the function.
-        affine, conditions: its own.
+        analyses: of the function.
         trips: how often its loops run.
     """
 
-    def __init__(
-        self, code: Definitions, affine: Affine, conditions: Conditions, trips: Trips
-    ) -> None:
-        self._code, self._affine, self._conditions, self._trips = code, affine, conditions, trips
+    def __init__(self, analyses: Analyses, trips: Trips) -> None:
+        self._code, self._affine = analyses.code, analyses.affine
+        self._conditions, self._trips = analyses.conditions, trips
 
     def runs(self, block: int) -> bool:
         """Whether a block runs in that case; True of every block where nothing is a switch."""

@@ -11,24 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
-from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.butterflies import Butterflies
 from lmemscope.analysis.ptx.components import reached
-from lmemscope.analysis.ptx.conditions import Conditions
-from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import Iterations
-from lmemscope.analysis.ptx.lanes import broadcast_lane, counts_alike, is_same_in_warp
+from lmemscope.analysis.ptx.lanes import (
+    broadcast_lane,
+    counts_alike,
+    counts_itself,
+    is_same_in_warp,
+)
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
-from lmemscope.analysis.ptx.origins import Origins
 from lmemscope.analysis.ptx.points_to import Pointee, PointsTo
 from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.remainders import Remainders
-from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.analysis.ptx.values import Join, Value
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_operands import defined, may_change, pointers, registers_of
 from lmemscope.model import Uniformity
@@ -47,7 +49,7 @@ class Dependences:
         confined: bytes of the depot that indexed accesses stay in, where that is known.
 
     Attributes:
-        values, control, conditions, affine, points_to, products: of the function.
+        analyses, values, control, affine, points_to, products: of the function.
     """
 
     def __init__(
@@ -59,18 +61,14 @@ class Dependences:
     ) -> None:
         self._given = given
         self._code, self._body, self._flow = code, code.body, code.flow
-        self.values = Values(code)
-        self.control = Control(code.flow)
-        self.conditions = Conditions(code, self.values)
-        self.affine = Affine(code, self.values, self.control, self.conditions)
+        self.analyses = of = Analyses(code)
+        self.values, self.control, self.affine = of.values, of.control, of.affine
         self.points_to = PointsTo(code, self.values, self.affine, confined)
         self.products = Products(code, self.values, self.points_to, library)
         self._library = library
-        self.origins = Origins(code, self.values, self.control, self.affine)
-        parts = (self.affine, self.conditions, self.origins)
-        self._iterations = Iterations(code, self.values, self.control, *parts)
-        self._remainders = Remainders(code, self.values, self.control, self._iterations)
-        self._butterflies = Butterflies(code, self.values, self.affine, self.conditions)
+        self._iterations = Iterations(of)
+        self._remainders = Remainders(of, self._iterations)
+        self._butterflies = Butterflies(of)
         self._nodes: dict[Value, Node] = {}
         self._contents: dict[tuple[int, range | None], Value] = {}
         self._content_of: list[tuple[int, range | None]] = []
@@ -224,6 +222,7 @@ class Dependences:
             or is_same_in_warp(self._code, self.values, index)
             or self._butterflies.is_complete(index)
             or counts_alike(self._code, self.affine, index)
+            or counts_itself(self._code, self.affine, index)
         )
         lane = broadcast_lane(self._code, self.affine, index)
         named = None
@@ -324,11 +323,12 @@ class Dependences:
             leaf = Leaf("parameter", base)
             level = "uniform" if self._code.function.kind == "entry" else self._given(base)
         else:
-            before = [call for call in self._flow.calls if call.index < index]
-            callee = before[-1].callee if before else None
-            if callee and self._library is not None and self._library.is_function(callee):
-                for argument in before[-1].arguments:
-                    self._add(found, before[-1].index, argument)
+            call = self._flow.result_of(index)
+            callee = call.callee if call is not None else None
+            is_librarys = self._library is not None and self._library.is_function(callee or "")
+            if call is not None and is_librarys:
+                for argument in call.arguments:
+                    self._add(found, call.index, argument)
                 return Node(tuple(found.values), tuple(found.lanes))
             leaf = Leaf("call", callee)
         return Node(tuple(found.values), tuple(found.lanes), frozenset({leaf}), level)

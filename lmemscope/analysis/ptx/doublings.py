@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import number_of
 
 
@@ -33,10 +32,10 @@ class Doubled:
 
 
 class Doublings:
-    """The doubled counters of one function; arguments as of `lmemscope.analysis.ptx.trips`."""
+    """The doubled counters of one function."""
 
-    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
-        self._code, self._values, self._control = code, values, control
+    def __init__(self, analyses: Analyses) -> None:
+        self._code, self._values, self._control = analyses.code, analyses.values, analyses.control
 
     def counter(self, value: Value | None, loop: Loop) -> Doubled | None:
         """The counter of a loop that a value is, shifted or not; None of any other value."""

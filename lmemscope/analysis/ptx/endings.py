@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from itertools import product
 
-from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.conditions import (
     Comparison,
     Compound,
     Condition,
-    Conditions,
     Leaf,
     Truth,
 )
-from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.forms import Form, Iteration
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.origins import Origins
-from lmemscope.analysis.ptx.values import Join, Values
+from lmemscope.analysis.ptx.values import Join
 from lmemscope.formats.ptx_body import number_of
 
 _ENDLESS = 1 << 30
@@ -31,22 +27,14 @@ class Endings:
     """Endings of one function's loops.
 
     Args:
-        code: the function.
-        values, control, affine, conditions, origins: its own.
+        analyses: of the function.
     """
 
-    def __init__(
-        self,
-        code: Definitions,
-        values: Values,
-        control: Control,
-        affine: Affine,
-        conditions: Conditions,
-        origins: Origins,
-    ) -> None:
-        self._code, self._values, self._control = code, values, control
-        self._affine, self._conditions, self._origins = affine, conditions, origins
-        self._loops = {loop.header: loop for loop in code.flow.loops}
+    def __init__(self, analyses: Analyses) -> None:
+        self._code, self._values, self._control = analyses.code, analyses.values, analyses.control
+        self._affine, self._origins = analyses.affine, analyses.origins
+        self._conditions = analyses.conditions
+        self._loops = {loop.header: loop for loop in self._code.flow.loops}
         self._constant: dict[int, bool] = {}
 
     def is_constant(self, loop: Loop) -> bool:

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.dominance import immediate_dominators, natural_loops, spans
+from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
-from lmemscope.formats.ptx_operands import registers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +29,47 @@ class Loop:
     latches: tuple[int, ...]
 
 
+class Passed(NamedTuple):
+    """A part of a call's argument.
+
+    Attributes:
+        store: index of the instruction that stores it.
+        place: bytes from the start of the argument.
+        value: register or constant.
+    """
+
+    store: int
+    place: int
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: which instruction, whom, with which registers.
+    """A call: which instruction, whom, with what.
 
     Attributes:
         index: of the instruction.
         callee: name, or None for an indirect call.
-        arguments: registers that make up each argument, in order.
+        passed: what makes up each argument, in the order of the stores.
         results: names of the return parameters.
         prototype: label of what an indirect call says of its callee; None of a direct one.
     """
 
     index: int
     callee: str | None
-    arguments: tuple[tuple[str, ...], ...]
+    passed: tuple[tuple[Passed, ...], ...]
     results: tuple[str, ...]
     prototype: str | None = None
+
+    @property
+    def arguments(self) -> list[list[str]]:
+        """Registers that make up each argument."""
+        return [[one.value for one in parts if one.value[:1] == "%"] for parts in self.passed]
+
+    @property
+    def places(self) -> list[dict[int, str]]:
+        """Registers and constants of each argument, by their place in bytes."""
+        return [{one.place: one.value for one in parts} for parts in self.passed]
 
 
 @dataclass(slots=True)
@@ -120,17 +145,26 @@ class ControlFlow:
     def calls(self) -> tuple[Call, ...]:
         """Calls in order, their arguments gathered from the ``st.param`` before them."""
         result: list[Call] = []
-        stored: dict[str, list[str]] = defaultdict(list)
+        stored: dict[str, list[Passed]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
             if instruction.modifiers[:2] == ("st", "param"):
                 target = instruction.address
                 if target is not None and target.base is not None:
-                    for value in instruction.operands[1:]:
-                        stored[target.base] += registers_of(value)
+                    for value, place in stored_values(instruction):
+                        stored[target.base].append(Passed(index, target.offset + place, value))
             elif instruction.isa.control == "call":
                 result.append(_read_call(index, instruction, stored))
                 stored = defaultdict(list)
         return tuple(result)
+
+    def result_of(self, index: int) -> Call | None:
+        """The call whose result an ``ld.param`` reads; None of all other instructions."""
+        instruction = self.body.instructions[index]
+        address = instruction.address
+        if instruction.modifiers[:2] != ("ld", "param") or address is None:
+            return None
+        call = next((one for one in reversed(self.calls) if one.index < index), None)
+        return call if call is not None and address.base in call.results else None
 
     def _block_dominates(self, a: int, b: int) -> bool:
         first, second = self._spans.get(a), self._spans.get(b)
@@ -181,7 +215,7 @@ class ControlFlow:
         return immediate_dominators([block.successors for block in self.blocks], 0)
 
 
-def _read_call(index: int, instruction: Instruction, stored: dict[str, list[str]]) -> Call:
+def _read_call(index: int, instruction: Instruction, stored: dict[str, list[Passed]]) -> Call:
     vectors = [o for o in instruction.operands if isinstance(o, Vector)]
     names = [o for o in instruction.operands if isinstance(o, str)]
     first_is_result = bool(instruction.operands) and isinstance(instruction.operands[0], Vector)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
-from lmemscope.analysis.ptx.affine import Affine
+from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.components import reached, strong_components
-from lmemscope.analysis.ptx.conditions import Conditions
-from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.conditions import Comparison
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.origins import Origin, Origins
-from lmemscope.analysis.ptx.unrolled import Unrolled
-from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.analysis.ptx.origins import Origin
+from lmemscope.analysis.ptx.values import Join, Value
+from lmemscope.formats.ptx_body import number_of
 from lmemscope.formats.ptx_isa import Kind
 from lmemscope.formats.ptx_operands import is_float, may_change
 
+ROUNDING = frozenset({"and", "shl"})
+"""What rounds a number down to whole steps: a mask; a shift back."""
+_LARGEST = 6
+"""Loops are unrolled 64 times, ``2^6``, at most."""
+_TOPS = tuple(1 << bits for bits in (31, 32, 63, 64))
 _COUNTING: tuple[Kind, ...] = ("comparison", "copy", "extreme", "logic", "sum")
 """What a counter and its test are made of."""
 
@@ -24,22 +29,13 @@ class Iterations:
     """Iterations of one function's loops.
 
     Args:
-        code: the function.
-        values, control, affine, conditions, origins: its own.
+        analyses: of the function.
     """
 
-    def __init__(
-        self,
-        code: Definitions,
-        values: Values,
-        control: Control,
-        affine: Affine,
-        conditions: Conditions,
-        origins: Origins,
-    ) -> None:
-        self._code, self._values, self._control = code, values, control
-        self._affine, self._origins = affine, origins
-        self._unrolled = Unrolled(code, values, conditions)
+    def __init__(self, analyses: Analyses) -> None:
+        self._code, self._values, self._control = analyses.code, analyses.values, analyses.control
+        self._affine, self._origins = analyses.affine, analyses.origins
+        self._conditions = analyses.conditions
         self._counting: dict[tuple[int, int], bool] = {}
         self._tests: dict[int, frozenset[Origin]] = {}
         self._behind: dict[Value, frozenset[Origin]] = {}
@@ -81,11 +77,53 @@ class Iterations:
         return self._behind[value].union(*(self.bound(loop) for loop in left))
 
     def rounded(self, index: int) -> list[Loop]:
-        """Loops whose trip count an instruction rounds down to whole unrolled steps."""
-        if not self._unrolled.is_rounded(index):
+        """Loops whose trip count an instruction rounds down to whole unrolled steps.
+
+        A loop unrolled ``2^k`` times runs ``n & -2^k`` iterations, and ``n & (2^k - 1)`` are left
+        over for its remainder: both are computed.
+        """
+        step = self._step(index)
+        made_of = self._origin(index) if step is not None else frozenset()
+        if step not in self._left_over.get(made_of, ()):
             return []
-        made_of = self._made_of(index, self._code.depends_on(index))
         return [loop for loop in self._code.flow.loops if made_of and made_of <= self.bound(loop)]
+
+    def _step(self, index: int) -> int | None:
+        """The ``k`` of what rounds to multiples of ``2^k``; None of any other instruction."""
+        instruction = self._code.body.instructions[index]
+        if instruction.operation not in ROUNDING or len(instruction.operands) != 3:
+            return None
+        number = number_of(instruction.operands[2])
+        if number is None:
+            return None
+        if instruction.operation == "and":
+            step = (number & -number).bit_length() - 1
+            is_step = number == -(1 << step) or any(number == top - (1 << step) for top in _TOPS)
+            return step if is_step and 1 <= step <= _LARGEST else None
+        if not 1 <= number <= _LARGEST:
+            return None
+        # Shifted back, a mask between the two aside.
+        value = self._values.read(index, str(instruction.operands[1]))
+        for operation in ("and", "shr"):
+            if value is None or value < 0:
+                return None
+            before = self._code.body.instructions[value]
+            if before.operation == "shr":
+                return number if number_of(before.operands[2]) == number else None
+            if before.operation != operation:
+                return None
+            value = self._values.read(value, str(before.operands[1]))
+        return None
+
+    @cached_property
+    def _left_over(self) -> dict[frozenset[Origin], set[int]]:
+        """Steps ``k`` of which ``n & (2^k - 1)`` is computed, by what makes up ``n``."""
+        found: dict[frozenset[Origin], set[int]] = defaultdict(set)
+        for index, instruction in enumerate(self._code.body.instructions):
+            mask = number_of(instruction.operands[-1]) if instruction.operation == "and" else None
+            if mask is not None and mask > 0 and not mask & (mask + 1):
+                found[self._origin(index)].add(mask.bit_length())
+        return found
 
     def goes_ahead(self, block: int, join: Join) -> bool:
         """Whether a branch decides how many iterations run ahead of an unrolled loop.
@@ -93,12 +131,12 @@ class Iterations:
         A loop unrolled ``2^k`` times may run ``n & (2^k - 1)`` iterations first, as a row of
         branches: behind them its counter is what it began with, and so many steps.
         """
-        index, registers = self._control.condition(block)
-        tests = [self._values.read(index, register) for register in registers]
-        counted = [self._unrolled.remainder(one) if one is not None else None for one in tests]
-        if len(counted) != 1 or counted[0] is None or not self._are_steps(join):
+        tests = self._values.reads(*self._control.condition(block))
+        counted = [self.remaining(one) for one in tests]
+        made_of = counted[0] if len(counted) == 1 else None
+        if made_of is None or not self._are_steps(join):
             return False
-        made_of, flow = self._origin(counted[0]), self._code.flow
+        flow = self._code.flow
         start = flow.blocks[join.block].start
         return any(
             made_of <= self.bound(loop) and flow.dominates(start, loop.header)
@@ -107,13 +145,20 @@ class Iterations:
 
     def remaining(self, test: Value) -> frozenset[Origin] | None:
         """What makes up the ``n`` whose ``n & (2^k - 1)`` a test compares; None for another."""
-        counted = self._unrolled.remainder(test)
-        return self._origin(counted) if counted is not None else None
+        compared = self._conditions.of(test)
+        if not isinstance(compared, Comparison) or number_of(compared.second) is None:
+            return None
+        masked = self._values.read(compared.index, compared.first)
+        return self.left_over(masked) if masked is not None else None
 
     def left_over(self, value: Value) -> frozenset[Origin] | None:
         """What makes up the ``n`` of which a value is ``n & (2^k - 1)``; None for another."""
-        counted = self._unrolled.masked(value)
-        return self._origin(counted) if counted is not None else None
+        instruction = self._code.body.instructions[value] if value >= 0 else None
+        if instruction is None or instruction.operation != "and":
+            return None
+        mask = number_of(instruction.operands[-1]) or 0
+        is_mask = not mask & (mask + 1) and 0 < mask.bit_length() <= _LARGEST
+        return self._origin(value) if is_mask else None
 
     def _are_steps(self, join: Join) -> bool:
         """Whether the values of a join differ by constants."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from lmemscope.analysis.ptx.affine import Affine
-from lmemscope.analysis.ptx.conditions import Comparison, Condition, Conditions, Truth
-from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.analyses import Analyses
+from lmemscope.analysis.ptx.conditions import Comparison, Condition, Truth
 from lmemscope.analysis.ptx.forms import Form, Given, Term
 from lmemscope.analysis.ptx.values import Value
-from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_operands import folded
 
 _DEEP = 64
@@ -29,34 +27,18 @@ class KnownNumbers:
     """Numbers of one function's values.
 
     Args:
-        code: the function.
-        affine, conditions: its own.
+        analyses: of the function.
+        given: what terms are.
     """
 
-    def __init__(self, code: Definitions, affine: Affine, conditions: Conditions) -> None:
-        self._instructions = code.body.instructions
-        self._affine, self._conditions = affine, conditions
-
-    def of(self, form: Form | None, known: Numbers) -> Number | None:
-        """What a form is; None where anything in it is not known, or its registers wrap."""
-        return _Evaluation(self._instructions, self._affine, self._conditions, known).form(form)
-
-
-class _Evaluation:
-    """Numbers of one function's values with one set of known terms."""
-
-    def __init__(
-        self,
-        instructions: Sequence[Instruction],
-        affine: Affine,
-        conditions: Conditions,
-        known: Numbers,
-    ) -> None:
-        self._instructions, self._affine, self._conditions = instructions, affine, conditions
-        self._given = known
+    def __init__(self, analyses: Analyses, given: Numbers) -> None:
+        self._instructions = analyses.code.body.instructions
+        self._affine, self._conditions = analyses.affine, analyses.conditions
+        self._given = given
         self._known: dict[Value, Number | None] = {}
 
-    def form(self, form: Form | None, depth: int = 0) -> Number | None:
+    def of(self, form: Form | None, depth: int = 0) -> Number | None:
+        """What a form is; None where anything in it is not known, or its registers wrap."""
         if form is None:
             return None
         total: Number = form.constant
@@ -74,7 +56,7 @@ class _Evaluation:
         if not isinstance(term, int):
             return None
         form = self._affine.of(term)
-        whole, rest = self._value(term, depth), self.form(form.without(term), depth)
+        whole, rest = self._value(term, depth), self.of(form.without(term), depth)
         if whole is None or rest is None:
             return None
         return _quotient(whole - rest, form.factor(term))
@@ -93,13 +75,13 @@ class _Evaluation:
             return None
         operands = instruction.operands[1:]
         if instruction.operation == "selp" and len(operands) == 3:
-            chosen = self.holds(self._conditions.read(value, operands[2]), depth)
+            chosen = self._holds(self._conditions.read(value, operands[2]), depth)
             if chosen is None:
                 return None
-            return self.form(self._affine.read(value, operands[not chosen]), depth)
+            return self.of(self._affine.read(value, operands[not chosen]), depth)
         if instruction.isa.fold is None:
             return None
-        numbers = [self.form(self._affine.read(value, one), depth) for one in operands]
+        numbers = [self.of(self._affine.read(value, one), depth) for one in operands]
         if instruction.operation == "and" and isinstance(numbers[0], float):
             return _masked(numbers[0], numbers[1])
         whole = [int(one) for one in numbers if one is not None and one == int(one)]
@@ -111,7 +93,7 @@ class _Evaluation:
         number = folded(instruction, whole)
         return float(number) if is_mean and number is not None else number
 
-    def holds(self, condition: Condition, depth: int) -> bool | None:
+    def _holds(self, condition: Condition, depth: int) -> bool | None:
         """Whether a condition is true; None: not known."""
         if isinstance(condition, Truth):
             return condition.holds
@@ -119,7 +101,7 @@ class _Evaluation:
             return None
         operands = (condition.first, condition.second)
         first, second = (
-            self.form(self._affine.read(condition.index, one), depth) for one in operands
+            self.of(self._affine.read(condition.index, one), depth) for one in operands
         )
         return None if first is None or second is None else condition.of(first, second)
 

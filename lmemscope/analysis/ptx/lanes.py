@@ -185,6 +185,17 @@ def _after(
     return None
 
 
+def counts_itself(code: Definitions, affine: Affine, index: int) -> bool:
+    """Whether a sum is made of nothing but how often loops around it have begun anew, such as
+    ``x - first`` in ``for (x = first; …; ++x)``: the same in all lanes that are there."""
+    instruction = code.body.instructions[index]
+    if instruction.isa.kind != "sum" or instruction.predicate is not None or is_float(instruction):
+        return False
+    terms = affine.of(index).terms
+    inside = {loop.header for loop in code.flow.loops if index in loop.members} if terms else ()
+    return bool(terms) and all(isinstance(t, Iteration) and t.header in inside for t in terms)
+
+
 def counts_alike(code: Definitions, affine: Affine, index: int) -> bool:
     """Whether a comparison asks only how far a loop has counted, from a value of the lane to the
     same with a constant added, such as ``for (i = x - 1; i <= x + 1; ++i)``."""

@@ -10,14 +10,14 @@ a parameter buffer, stores the arguments there and launches. CUDA 12 and newer c
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.analysis.ptx.sources import Sources, passed
+from lmemscope.analysis.ptx.sources import Sources
 from lmemscope.analysis.ptx.transfers import moves_pointers, stored_values
-from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Dimensions, LaunchStream
 
 LAUNCHES = re.compile(r"(?:__)?cuda(?:CDP2)?LaunchDevice(V2)?(?:_ptsz)?")
@@ -82,16 +82,16 @@ def launch_sites(module: ModuleFlow, kernel: str) -> Iterator[LaunchSite]:
         for call in code.flow.calls:
             found = LAUNCHES.fullmatch(call.callee or "")
             if found is not None:
-                yield _site(code, call.index, sources, is_second=found[1] is not None)
+                yield _site(code, call, sources, is_second=found[1] is not None)
 
 
-def _site(code: Dataflow, index: int, sources: Sources, *, is_second: bool) -> LaunchSite:
-    name = code.function.name
-    given = passed(code, index)
+def _site(code: Dataflow, call: Call, sources: Sources, *, is_second: bool) -> LaunchSite:
+    name, given = code.function.name, call.places
     buffer = given[0 if is_second else 1].get(0) if len(given) > 1 else None
-    prepared = _preparing(sources, name, buffer)
+    index = _preparing(sources, name, buffer)
+    prepared = next((one for one in code.flow.calls if one.index == index), None)
     if is_second:
-        about = passed(code, prepared) if prepared is not None else ()
+        about = prepared.places if prepared is not None else []
         kernel, grid, block, shared = _padded(about, 4)
         stream = given[1] if len(given) > 1 else {}
     else:
@@ -99,8 +99,8 @@ def _site(code: Dataflow, index: int, sources: Sources, *, is_second: bool) -> L
     children, is_complete = _children(sources, name, kernel.get(0))
     return LaunchSite(
         name,
+        call.index,
         index,
-        prepared,
         children,
         is_complete,
         _dimensions(sources, name, grid),
@@ -111,9 +111,9 @@ def _site(code: Dataflow, index: int, sources: Sources, *, is_second: bool) -> L
     )
 
 
-def _padded(arguments: tuple[dict[int, str], ...], length: int) -> tuple[dict[int, str], ...]:
-    missing: tuple[dict[int, str], ...] = ({},) * (length - len(arguments))
-    return (*arguments[:length], *missing)
+def _padded(arguments: list[dict[int, str]], length: int) -> list[dict[int, str]]:
+    missing: list[dict[int, str]] = [{}] * (length - len(arguments))
+    return [*arguments[:length], *missing]
 
 
 def _preparing(sources: Sources, function: str, buffer: str | None) -> int | None:
@@ -149,14 +149,12 @@ def _stream(sources: Sources, function: str, value: str | None) -> LaunchStream:
     return "named" if number is None else _STREAMS.get(number, "unknown")
 
 
-def _arguments(code: Dataflow, prepared: int) -> Iterator[Argument]:
+def _arguments(code: Dataflow, prepared: Call) -> Iterator[Argument]:
     """What is stored through addresses that a buffer's is the start of."""
     instructions = code.body.instructions
-    results = next(call.results for call in code.flow.calls if call.index == prepared)
-    behind = range(prepared + 1, len(instructions))
-    loads = (index for index in behind if _loads_from(instructions[index], results))
-    buffer = next(loads, None)
-    if buffer is None or any(one.isa.control == "call" for one in instructions[behind[0] : buffer]):
+    behind = range(prepared.index + 1, len(instructions))
+    buffer = next((one for one in behind if code.flow.result_of(one) is prepared), None)
+    if buffer is None:
         return
     start = code.affine.of(buffer)
     for index in behind:
@@ -167,10 +165,3 @@ def _arguments(code: Dataflow, prepared: int) -> Iterator[Argument]:
             wide = moves_pointers(instruction)
             for value, place in stored_values(instruction):
                 yield Argument(index, offset + place, value, wide)
-
-
-def _loads_from(instruction: Instruction, places: Collection[str]) -> bool:
-    """Whether an instruction loads from one of some parameters."""
-    address = instruction.address
-    is_load = instruction.modifiers[:2] == ("ld", "param")
-    return is_load and address is not None and address.base in places

@@ -174,14 +174,11 @@ class FunctionObjects:
             position: of the argument.
             parameters: names of this function's own that are known to hold local addresses.
         """
-        passed: set[str] = set()
-        for index in range(call.index - 1, -1, -1):
-            instruction = self.body.instructions[index]
-            if instruction.isa.control == "call":
-                break
-            if instruction.modifiers[:2] == ("st", "param") and moves_pointers(instruction):
-                passed |= {r for o in instruction.operands[1:] for r in registers_of(o)}
-        passed &= set(call.arguments[position])
+        passed = {
+            one.value
+            for one in call.passed[position]
+            if one.value[:1] == "%" and moves_pointers(self.body.instructions[one.store])
+        }
         return bool(passed) and all(
             _are_local(self._points_to.at(call.index, one), parameters) for one in passed
         )

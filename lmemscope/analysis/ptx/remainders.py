@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.components import reached
-from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.iterations import Iterations
+from lmemscope.analysis.ptx.iterations import ROUNDING, Iterations
 from lmemscope.analysis.ptx.origins import Origin
-from lmemscope.analysis.ptx.unrolled import ROUNDING
-from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.analysis.ptx.values import Value
 
 _NOWHERE: frozenset[int] = frozenset()
 
@@ -25,16 +23,12 @@ class Remainders:
     """The second parts of one function's unrolled loops.
 
     Args:
-        code: the function.
-        values: its values.
-        control: its control dependence.
+        analyses: of the function.
         iterations: of its loops.
     """
 
-    def __init__(
-        self, code: Definitions, values: Values, control: Control, iterations: Iterations
-    ) -> None:
-        self._code, self._values, self._control = code, values, control
+    def __init__(self, analyses: Analyses, iterations: Iterations) -> None:
+        self._code, self._values, self._control = analyses.code, analyses.values, analyses.control
         self._iterations = iterations
         self._zones: dict[int, frozenset[int]] = {}
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import Address, Instruction, Operand, Vector
@@ -144,8 +143,8 @@ class _Texts:
             given.append(
                 [
                     part
-                    for index, operand in _stored(code, call, position)
-                    for part in self._of_operand(code, index, operand)
+                    for one in reversed(call.passed[position] if call.passed[position:] else ())
+                    for part in self._of_operand(code, one.store, one.value)
                 ]
             )
         return ["either(", *(p for parts in given for p in (*parts, ",")), ")"]
@@ -166,19 +165,3 @@ def _operands_read(instruction: Instruction) -> Iterator[Operand | None]:
             or not set(registers_of(operand)) & set(written)
         ):
             yield operand
-
-
-def _stored(code: Dataflow, call: Call, position: int) -> Iterator[tuple[int, Operand]]:
-    """What is stored for an argument before a call, each with the index of the store."""
-    instructions = code.body.instructions
-    lists = [one for one in instructions[call.index].operands if isinstance(one, Vector)]
-    given = lists[1:2] if call.results else lists[:1]
-    name = given[0].items[position] if given and position < len(given[0].items) else None
-    index = call.index - 1
-    while index >= 0 and instructions[index].isa.control != "call":
-        instruction = instructions[index]
-        address = instruction.address
-        is_store = instruction.modifiers[:2] == ("st", "param")
-        if is_store and address is not None and address.base == name:
-            yield from ((index, operand) for operand in instruction.operands[1:])
-        index -= 1

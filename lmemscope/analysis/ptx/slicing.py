@@ -56,7 +56,7 @@ class Dataflow(Definitions):
         given = given or (lambda name: "unknown")
         self._graph = graph = Dependences(self, given, library, confined)
         self.values, self.control = graph.values, graph.control
-        self.affine, self.conditions = graph.affine, graph.conditions
+        self.affine, self.conditions = graph.affine, graph.analyses.conditions
         self.points_to, self.products = graph.points_to, graph.products
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}
@@ -72,10 +72,8 @@ class Dataflow(Definitions):
     def trips(self) -> Trips:
         """How often its loops run."""
         if self._counts is None:
-            parts = (self.values, self.control, self.affine, self.conditions, self._graph.origins)
-            self._counts = Trips(
-                self, *parts, self._largest, limits=self._limits, factors=self._factors
-            )
+            of = self._graph.analyses
+            self._counts = Trips(of, self._largest, limits=self._limits, factors=self._factors)
         return self._counts
 
     def bound(
@@ -91,7 +89,7 @@ class Dataflow(Definitions):
     def weight(self, index: int) -> float:
         """How often an instruction is executed for each call, in the case that does most."""
         if self._cases is None:
-            self._cases = Cases(self, self.affine, self.conditions, self.trips)
+            self._cases = Cases(self._graph.analyses, self.trips)
         runs = self._cases.runs(self.flow.block_of(index))
         return self.trips.weight(index) if runs else 0.0
 

@@ -37,30 +37,6 @@ class ValueSource:
     index: int = -1
 
 
-def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
-    """What a call passes: for each argument, registers and constants by their place in bytes.
-
-    Args:
-        code: the function.
-        index: of the call.
-    """
-    instructions = code.body.instructions
-    call = instructions[index]
-    vectors = [one for one in call.operands if isinstance(one, Vector)]
-    has_result = bool(call.operands) and isinstance(call.operands[0], Vector)
-    lists = vectors[1:2] if has_result else vectors[:1]
-    names = [name for vector in lists for name in vector.items]
-    found: dict[str, dict[int, str]] = {name: {} for name in names}
-    for before in reversed(instructions[:index]):
-        if before.isa.control == "call":
-            break
-        address = before.address
-        if before.modifiers[:2] == ("st", "param") and address is not None:
-            for value, place in stored_values(before) if address.base in found else ():
-                found[str(address.base)].setdefault(address.offset + place, value)
-    return tuple(found[name] for name in names)
-
-
 def loaded(code: Definitions, index: int, register: str) -> ValueSource | None:
     """The parameter, or the result of a call, that an instruction loads; None of all others.
 
@@ -77,10 +53,10 @@ def loaded(code: Definitions, index: int, register: str) -> ValueSource | None:
     place = address.offset + position_in(instruction, register)
     if address.base in code.parameters:
         return ValueSource("parameter", function, address.base, place)
-    before = [call for call in code.flow.calls if call.index < index]
-    if before and address.base in before[-1].results:
-        return ValueSource("result", function, before[-1].callee, place, before[-1].index)
-    return None
+    call = code.flow.result_of(index)
+    if call is None:
+        return None
+    return ValueSource("result", function, call.callee, place, call.index)
 
 
 class Sources:
@@ -158,11 +134,9 @@ class Sources:
         for caller, call in self._module.calls_of(source.function, self._kernel):
             if at is not None and at != (caller, call.index):
                 continue
-            code = self._module.dataflow(caller)
-            assert code is not None
-            arguments = passed(code, call.index)
-            if position < len(arguments) and source.number in arguments[position]:
-                yield caller, call.index, arguments[position][source.number]
+            places = call.places[position] if position < len(call.passed) else {}
+            if source.number in places:
+                yield caller, call.index, places[source.number]
 
     def returned(self, source: ValueSource) -> Iterator[tuple[int, str]]:
         """Registers and constants of the callee that a result of its call may be, each with the

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
-from lmemscope.model import Evidence, SourceLocation, calling_line
+from lmemscope.model import Evidence
 
 _SCRATCH = {4: 7 * 4, 8: 5 * 8}
 """Bytes of the array by the width of its products: those of floats and of doubles."""
@@ -57,30 +56,3 @@ class Reductions:
             shown = Evidence("library-table", min(self._products.tables))
         size = _SCRATCH.get(min(stores.values()), found.size)
         return Reduction(frozenset(stores), shown, min(size, found.size))
-
-
-def call_lines(module: ModuleFlow, kernel: str, function: str) -> tuple[SourceLocation, ...]:
-    """Lines below a kernel that call a function which has no lines of its own, sorted.
-
-    A caller without lines, another of the library's, stands for the lines that call it. Empty for
-    a function of the user's. Of the function itself, compiled for others to call, all lines count.
-    """
-    is_own = kernel == function
-    found: set[SourceLocation] = set()
-    seen: set[str] = set()
-    work = [function]
-    while work:
-        callee = work.pop()
-        target = module.ptx.function(callee)
-        is_end = callee == kernel and not is_own
-        if callee in seen or is_end or target is None or target.first_loc is not None:
-            continue
-        seen.add(callee)
-        for caller, call in module.calls_of(callee, None if is_own else kernel):
-            dataflow = module.dataflow(caller)
-            assert dataflow is not None
-            line = calling_line(module.ptx.chain(dataflow.body.instructions[call.index]))
-            if line is not None:
-                found.add(line)
-            work.append(caller)
-    return tuple(sorted(found))

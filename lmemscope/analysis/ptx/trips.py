@@ -11,17 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.analysis.ptx.affine import Affine
-from lmemscope.analysis.ptx.conditions import Comparison, Conditions, deciding
-from lmemscope.analysis.ptx.control import Control
-from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.analyses import Analyses
+from lmemscope.analysis.ptx.conditions import Comparison, deciding
 from lmemscope.analysis.ptx.doublings import Doublings
 from lmemscope.analysis.ptx.endings import Endings
 from lmemscope.analysis.ptx.forms import Form, Given, Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.known_numbers import KnownNumbers, parameter_name
-from lmemscope.analysis.ptx.origins import Origin, Origins
-from lmemscope.analysis.ptx.values import Values
+from lmemscope.analysis.ptx.origins import Origin
 from lmemscope.formats.ptx_body import Instruction, number_of
 
 UNKNOWN = 32.0
@@ -64,8 +61,7 @@ class Trips:
     """Counts of one function's loops.
 
     Args:
-        code: the function.
-        values, control, affine, conditions, origins: its own.
+        analyses: of the function.
         largest: numbers that parameters are at most, by their PTX names; they are taken to be it.
         limits: iterations after which a loop leaves an array that it walks, by its header; a loop
             whose count is not known exactly runs no further.
@@ -74,25 +70,18 @@ class Trips:
 
     def __init__(
         self,
-        code: Definitions,
-        values: Values,
-        control: Control,
-        affine: Affine,
-        conditions: Conditions,
-        origins: Origins,
+        analyses: Analyses,
         largest: Mapping[str, int] | None = None,
         *,
         limits: Mapping[int, float] | None = None,
         factors: Mapping[int, float] | None = None,
     ) -> None:
-        self._code, self._values, self._control = code, values, control
-        self._affine, self._conditions = affine, conditions
-        self._origins = origins
-        self._endings = Endings(code, values, control, affine, conditions, origins)
-        self._numbers = KnownNumbers(code, affine, conditions)
+        self._analyses, self._code, self._control = analyses, analyses.code, analyses.control
+        self._affine, self._origins = analyses.affine, analyses.origins
+        self._endings = Endings(analyses)
         self._largest = dict(largest or {})
         self._limits, self._factors = limits or {}, factors or {}
-        self._loops = {loop.header: loop for loop in code.flow.loops}
+        self._loops = {loop.header: loop for loop in self._code.flow.loops}
         self._weights: dict[int, float] = {}
         self._constants: dict[int, int | None] = {}
         self._ended: dict[int, list[_Test]] = {}
@@ -221,13 +210,15 @@ class Trips:
 
     def _doubled(self, loop: Loop) -> list[float]:
         """Iterations of a loop whose counter is multiplied or divided by a power of two."""
-        doublings = Doublings(self._code, self._values, self._control)
+        doublings = Doublings(self._analyses)
         known = self._known_in(loop, self._largest, weighted=True)
         for test in self._tests(loop):
             compares = test.compares
             operands = (compares.first, compares.second)
             for operand, (_, bound) in zip(operands, test.sides(), strict=True):
-                counter = doublings.counter(self._values.read(compares.index, operand), loop)
+                counter = doublings.counter(
+                    self._analyses.values.read(compares.index, operand), loop
+                )
                 if counter is None:
                     continue
                 begin = counter.start
@@ -250,7 +241,7 @@ class Trips:
             self._ended[loop.header] = [
                 _Test(compares, first, second, when, index in loop.latches)
                 for index, register, when in self._control.endings(loop)
-                for compares in deciding(self._conditions.read(index, register), when)
+                for compares in deciding(self._analyses.conditions.read(index, register), when)
                 if (first := self._affine.read(compares.index, compares.first)) is not None
                 and (second := self._affine.read(compares.index, compares.second)) is not None
             ]
@@ -286,7 +277,7 @@ class Trips:
 
     def _number(self, form: Form, known: Callable[[Term], float | None]) -> float | None:
         """What a form is; a minimum with a constant is taken to reach it: NVVM unrolls so far."""
-        number = self._numbers.of(form, known)
+        number = KnownNumbers(self._analyses, known).of(form)
         if number is not None:
             return number
         total: float = form.constant

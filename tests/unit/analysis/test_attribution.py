@@ -695,3 +695,25 @@ ret;"""
         (finding,) = find(fact, SourceText(lambda _: ()))
         assert "more than the 1020 bytes that a thread can hold" in finding.message
         assert "indexed" not in finding.message
+
+
+def test_a_function_without_a_frame_has_its_objects_in_the_kernels() -> None:
+    """ptxas may lay out the depots of functions that it does not inline in one frame."""
+    index = "mul.wide.u32 %rd2, %r8, 4;\nadd.s64 %rd3, %rd1, %rd2;\nst.local.u32 [%rd3], %r8;"
+    objects = f"add.u64 %rd1, %SPL, 0;\nmov.u32 %r8, %tid.x;\n{index}\n"
+    leaf = f"{depot(32)}\n{objects}st.local.u32 [%rd1+8], 7;\nret;"
+    ptx = program(f"{depot(64)}\n{objects}{CALLS}", leaf=leaf)
+    told = "    {0} bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    log = (
+        "ptxas info    : Compiling entry function 'k' for 'sm_90'\n"
+        f"ptxas info    : Function properties for k\n{told.format(96)}"
+        "ptxas info    : Used 10 registers\n"
+        f"ptxas info    : Function properties for leaf\n{told}"
+    )
+    store = stl("st.local.u32 [%rd1+8]", at=72)
+    for bytes_, owned in ((0, {("k", 0, 64), ("leaf", 64, 32)}), (32, set())):
+        made = layers(ptx, callees={"leaf": [store]}, log=log.format(bytes_), frame=96)
+        fact = attributed(made)
+        numbers = [(part.object_index, part.offset, part.size) for part in fact.frame]
+        found = {(fact.objects[n].function, at, size) for n, at, size in numbers if n is not None}
+        assert found == owned

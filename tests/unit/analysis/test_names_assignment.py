@@ -18,6 +18,7 @@ BOXES = variable("boxes", "int[5]", 20, 2)
 WIDE = variable("wide", "double[4]", 32, 3)
 SCALE = Member("scale", 0, 12, "Vector", (Member("x", 0, 4, "float"),), "a.cu", 1)
 BODY = variable("body", "Body", 144, 4, members=(SCALE,))
+HEAP = variable("heap", "MinK", 20, 6, members=(Member("keys", 0, 8, "float*"),))
 NORMAL = variable("normal", "Vector", 12, 5, function="inlined", members=SCALE.members)
 
 
@@ -46,6 +47,12 @@ def test_what_can_only_be_one_variable_has_it_before_what_may_be_another() -> No
 def test_a_variable_stays_with_the_object_that_loses_much_without_it() -> None:
     much = (20, [one(KINDS, 1.0), one(BOXES, 0.5)])
     assert decided((20, [one(KINDS, 0.9)]), much) == [None, "kinds"]
+
+
+def test_an_index_is_not_into_a_structure_that_has_no_array() -> None:
+    """``heap.add(key)`` names what only points to the array that it indexes."""
+    assert decided((20, [one(HEAP, 1.0, fit=0.0), one(KINDS, 0.2)])) == ["kinds"]
+    assert decided((20, [one(HEAP, 1.0, fit=0.0), one(KINDS, 0.2), one(BOXES, 0.2)])) == [None]
 
 
 def test_a_whole_variable_comes_before_its_members() -> None:

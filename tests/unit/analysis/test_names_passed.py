@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.graph import Call
+from lmemscope.analysis.ptx.graph import Call, Passed
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.operators import is_computed
@@ -430,7 +430,8 @@ ret;"""
 def test_a_number_is_not_what_takes_an_object(
     callee: str, position: int, fits: tuple[str, ...]
 ) -> None:
-    arguments = () if callee in ("step", "_Z4stepv") else (("%rd1",), ("%r2",))
+    given = ((Passed(0, 0, "%rd1"),), (Passed(0, 0, "%r2"),))
+    arguments = () if callee in ("step", "_Z4stepv") else given
     if callee == "_Z3addRK6Vector":
         arguments = arguments[:1]
     found = StackObject(0, 12)

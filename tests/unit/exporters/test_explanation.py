@@ -6,9 +6,18 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.groups import templates
 from lmemscope.exporters.explanation import Explainer
-from lmemscope.model import KernelReport, LineUse, SiteClass, SourceLine, SourceLocation
+from lmemscope.model import (
+    InlineFrame,
+    KernelReport,
+    LineUse,
+    SiteClass,
+    SourceLine,
+    SourceLocation,
+)
 from lmemscope.rules.verdict import judge
 from tests.support.builders import kernel_with, report
+
+CALL = SourceLocation("a.cu", 7)
 
 
 def test_a_line_whose_text_nobody_has_is_named() -> None:
@@ -27,3 +36,22 @@ def test_a_line_whose_text_nobody_has_is_named() -> None:
     quoted = explained(SourceLine("a.cu", 7, "x = 1;"))
     assert any(line.endswith("7 | x = 1;") for line in quoted)
     assert not any(line.startswith("line 7: ") for line in quoted)
+
+
+def test_what_a_headers_function_does_with_its_own_variable_is_shown_in_the_header() -> None:
+    called = (InlineFrame.at(SourceLocation("h.cuh", 4), "f"), InlineFrame.at(CALL, None))
+    made = kernel_with("dynamic-index")
+    (mine,) = (replace(one, declared=SourceLocation("h.cuh", 2)) for one in made.objects[:1])
+    header = replace(made, objects=(mine,), location=SourceLocation("a.cu", 1))
+    (one, *_) = made.accesses
+    inside = replace(one, chain=called, object=0)
+    assert header.line_of(inside) == SourceLocation("h.cuh", 4)
+    assert header.line_of(replace(inside, object=None)) == CALL
+    # Handed to the header's function, it is the kernel's own.
+    own = replace(header, objects=(replace(mine, declared=SourceLocation("a.cu", 2)),))
+    assert own.line_of(inside) == CALL
+    # What a library keeps for itself is shown where it is called.
+    library = SourceLocation("/usr/local/cuda/include/cub/util.cuh", 9)
+    theirs = replace(header, objects=(replace(mine, declared=library),))
+    of_library = (InlineFrame.at(library, "g"), called[1])
+    assert theirs.line_of(replace(inside, chain=of_library)) == CALL

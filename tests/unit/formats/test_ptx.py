@@ -198,16 +198,13 @@ def test_a_cut_off_function_is_refused() -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
-def test_the_fast_survey_equals_the_full_parse(
+def test_no_local_memory_of_what_compilers_write_is_passed_over(
     many_forms: Callable[[str], Artifacts], arch: str
 ) -> None:
     parsed = PtxModule(many_forms(arch).ptx or b"")
     assert len(parsed.functions) >= 8
     for function in parsed.functions:
         assert function.survey == survey_of(function.body)
-        for instruction in function.body.instructions:
-            if not instruction.opcode.startswith("call"):
-                assert instruction.opcode in parsed.opcodes_at(instruction.line)
 
 
 # Statements as hands, other compilers and inline assembly write them.
@@ -258,7 +255,7 @@ BEHIND = {
 @pytest.mark.parametrize("depot", ["", DEPOT, DEPOT.replace("    ", "\t")], ids=["no", "a", "tabs"])
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
 @pytest.mark.parametrize("statements", UNUSUAL.values(), ids=UNUSUAL)
-def test_the_survey_of_unusual_text_equals_the_full_parse(
+def test_no_unusual_text_with_local_memory_is_passed_over(
     statements: str, behind: str, depot: str
 ) -> None:
     for newline in ("\n", "\r\n"):

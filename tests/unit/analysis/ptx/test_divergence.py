@@ -565,3 +565,28 @@ $OUT:
         if leaf.kind == "loop-counter"
     }
     assert not counter.constant_trip
+
+
+@pytest.mark.parametrize(
+    ("index", "level"),
+    [
+        ("sub.s32 %r3, %r2, %r7;", "uniform"),
+        ("sub.s32 %r3, %r2, %r7;\nadd.s32 %r3, %r3, 1;", "uniform"),
+        ("sub.s32 %r3, %r2, %r8;", "data-dependent"),
+        ("add.s32 %r3, %r2, %r7;", "data-dependent"),
+    ],
+)
+def test_how_far_a_loop_has_counted_is_the_same_in_all_lanes(index: str, level: str) -> None:
+    """Wherever each lane begins: ``for (x = first; x < n; ++x) a[x - first]``."""
+    text = f"""
+    mov.u32 %r2, %r7;
+$L1:
+    {index}
+    st.global.u32 [%rd3], %r3;
+    add.s32 %r2, %r2, 1;
+    setp.lt.s32 %p1, %r2, %r9;
+    @%p1 bra $L1;
+    """
+    flow = dataflow(text)
+    store = next(n for n, one in enumerate(flow.body.instructions) if one.operation == "st")
+    assert flow.uniformity("%r3", store) == level

@@ -191,7 +191,7 @@ def test_calls_have_their_arguments() -> None:
     first, second = ControlFlow(body).calls
     assert (first.callee, first.arguments, first.results) == (
         "leaf",
-        (("%rd1",), ("%r2",)),
+        [["%rd1"], ["%r2"]],
         ("retval0",),
     )
     assert second.callee is None

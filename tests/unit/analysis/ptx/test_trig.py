@@ -7,11 +7,10 @@ import pytest
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.library import TWO_OVER_PI
-from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Evidence, SourceLocation
 from lmemscope.tools import nvrtc
-from tests.support.builders import depot, line_of, program
+from tests.support.builders import depot, layers, line_of, program
 from tests.support.reductions import WORDS, unrolled
 
 INDEX = "ld.param.u32 %r1, [k_param_1];\nmul.wide.s32 %rd2, %r1, 4;\n"
@@ -131,13 +130,13 @@ def test_a_function_without_lines_has_those_of_its_calls() -> None:
     inner = body(unrolled(WORDS)).replace("k_param_1", "inner_param_1")
     text = f".loc 1 7 0\n{call.format('outer')}.loc 1 9 0\n{call.format('inner')}ret;"
     outer = f"{call.format('inner')}ret;"
-    flow = ModuleFlow(program(text, outer=outer, inner=inner))
+    found = layers(program(text, outer=outer, inner=inner)).lines
     lines = (SourceLocation("a.cu", 7), SourceLocation("a.cu", 9))
-    assert call_lines(flow, "k", "inner") == lines
-    assert call_lines(flow, "k", "outer") == lines[:1]
-    assert call_lines(flow, "k", "k") == ()
-    written = ModuleFlow(program(text, outer=outer, inner=f".loc 1 3 0\n{inner}"))
-    assert call_lines(written, "k", "inner") == ()
+    assert found.calling("k", "inner") == lines
+    assert found.calling("k", "outer") == lines[:1]
+    assert found.calling("k", "k") == ()
+    written = layers(program(text, outer=outer, inner=f".loc 1 3 0\n{inner}")).lines
+    assert written.calling("k", "inner") == ()
 
 
 KERNELS = """
@@ -177,5 +176,5 @@ def test_what_nvrtc_makes_of_sines(arch: str) -> None:
     assert found["sines"] == {("dynamic-index", None), slow}
     assert found["_Z35__internal_trig_reduction_slowpathXPKi"] == {("dynamic-index", None)}
     assert found["__internal_trig_reduction_slowpathd"] == {("math-slow-path", 40)}
-    lines = call_lines(flow, "doubles", "__internal_trig_reduction_slowpathd")
+    lines = layers(flow.ptx).lines.calling("doubles", "__internal_trig_reduction_slowpathd")
     assert [line.line for line in lines] == [16]
