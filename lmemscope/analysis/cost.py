@@ -112,11 +112,13 @@ class Grid:
         threads: of a block.
         blocks: of the grid; None where that is not known: they are taken to fill the GPU.
         source: what says the threads.
+        shared: bytes of dynamic shared memory of a block.
     """
 
     threads: int
     blocks: int | None = None
     source: BlockSource = "default"
+    shared: int = 0
 
 
 def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
@@ -135,7 +137,7 @@ def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
         return None
     if facts.calls is not None and (facts.calls.external or facts.calls.indirect):
         return None
-    shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
+    shared = grid.shared + ((facts.ptxas.shared or 0) if facts.ptxas is not None else 0)
     threads = bounded(facts, grid.threads)
     return cost(report.work, arch, replace(grid, threads=threads), facts.registers, shared)
 
@@ -156,7 +158,7 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
         arch: real architecture.
         grid: that is launched.
         registers: per thread.
-        shared: bytes of static shared memory per block.
+        shared: bytes of shared memory per block, all of it.
     """
     limits, machine = multiprocessor(arch), _machine(arch)
     warps = resident_warps(arch, grid.threads, registers, shared)
