@@ -95,9 +95,10 @@ _WAITS: dict[Stall, float] = {
     "local": _L1_WAIT,
     "global": _L1_WAIT,
 }
-LOADED_LINE, STORED_LINE, STORED_SECTOR = 0.25, 2.6, 1.9
+LOADED_LINE, STORED_LINE, STORED_SECTOR = 0.25, 1.6, 1.5
 """Cycles for a line of local memory that is loaded from L1, and for a line and each sector of it
-that are stored: stores go through to L2. Measured on an H100 with `benchmarks/local_access.py`."""
+that are stored: stores go through to L2. Measured on an H100 with `benchmarks/local_access.py`,
+stores with half of the warps that a multiprocessor holds: with an eighth, they take 2.6 and 1.9."""
 _CACHED_CODE, _FETCHED_CODE, _FETCHING = 32 << 10, 48 << 10, 1.5
 """Bytes of a loop's code that the nearest cache of instructions holds, bytes from which on all of
 it comes from the next one, and cycles of a scheduler for an instruction from there. Measured on an
@@ -210,7 +211,6 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
         local=local,
         fits=l1_missed == 0,
         is_uniform=not work.varying_lines,
-        is_looped=work.looped_lines > 0,
     )
 
 
