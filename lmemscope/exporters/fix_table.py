@@ -293,7 +293,7 @@ def _summary(report: FixReport, *, unsafe: bool) -> str:
     if sum(offered) > sum(safe):
         said += f", {sum(safe)} of them safe"
     if slower:
-        said += f"; {slower} more can be removed, but only with slower code"
+        said += f"; {slower} more can be removed, but that alone is no faster"
     said += "."
     if sum(offered) > sum(safe) and not unsafe:
         said += " --unsafe adds the others to the patch."
