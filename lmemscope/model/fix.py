@@ -24,9 +24,9 @@ not compile, not in the time that it has, or lacks a kernel. `lmemscope.fixing.e
 NOTICED = 1.03
 """Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
 WORTH = 1.05
-"""Modelled speed-ups below it are no reason to change a kernel. Of 16 findings whose first fix was
-modelled that little faster on an H200, two became 10% and 45% slower; none of the next 29 up to 1.3
-did but for two (`benchmarks/model.py`)."""
+"""Modelled speed-ups below it are no reason to change a kernel. Of 13 findings whose first fix is
+modelled that little faster, two are 10% and 45% slower with it on an H200, and two more than 10%
+faster; of the six between this and 1.1 none is slower (`benchmarks/model.py`)."""
 UNSURE = 1.1
 """Modelled speed-ups that are nearer to 1 may be losses: half of all are off by more (docs/fix.md).
 """
