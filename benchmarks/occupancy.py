@@ -81,12 +81,13 @@ _RESERVED_FROM, _RESERVED = 80, _KB
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel as far as its occupancy goes, and its block."""
+    """A kernel as far as its occupancy goes, and its block; shared memory static and dynamic."""
 
     threads: int
     registers: int
     shared: int
     barriers: int = 0
+    dynamic: int = 0
 
 
 _PROBE = """\
@@ -132,16 +133,18 @@ int main() {
     const cudaOccDeviceProp p = device(v);
     if (n == 0) limits(p);
     for (; n > 0; --n) {
-      int threads, registers, shared, barriers;
-      if (std::scanf("%d %d %d %d", &threads, &registers, &shared, &barriers) != 4) return 1;
+      int threads, registers, shared, barriers, dynamic;
+      if (std::scanf("%d %d %d %d %d", &threads, &registers, &shared, &barriers, &dynamic) != 5)
+        return 1;
       cudaOccFuncAttributes f{};
       f.maxThreadsPerBlock = INT_MAX; f.numRegs = registers; f.sharedSizeBytes = shared;
       f.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN; f.numBlockBarriers = barriers;
+      f.maxDynamicSharedSizeBytes = INT_MAX / 2;
       cudaOccDeviceState state;
       state.cacheConfig = CACHE_PREFER_NONE; state.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT;
       cudaOccResult result;
       const bool fits = cudaOccMaxActiveBlocksPerMultiprocessor(&result, &p, &f, &state, threads,
-                                                                0) == CUDA_OCC_SUCCESS;
+                                                                dynamic) == CUDA_OCC_SUCCESS;
       std::printf("%d\\n", fits ? result.activeBlocksPerMultiprocessor : -1);
     }
   }
@@ -227,7 +230,18 @@ def points() -> list[Point]:
     plain = [Point(*one) for one in itertools.product(threads, registers, shared)]
     barred = [Point(t, 32, 0, b) for t in (32, 64, 256) for b in (1, 2, 3, 5, 8, 16)]
     large = [Point(t, 40, s) for t in (64, 256) for s in (65536, 98304, 101376, 166912, 232448)]
-    return [*plain, *barred, *large]
+    dynamic = [Point(t, 40, 3000, 0, d) for t in (64, 256) for d in (1, 5000, 46000, 98304)]
+    return [*plain, *barred, *large, *dynamic]
+
+
+def blocks(capability: int, own: Sequence[Point], include: str) -> list[int]:
+    """How many blocks a multiprocessor holds of each kernel, by the header."""
+    from lmemscope.analysis.multiprocessors import MULTIPROCESSORS
+
+    one = MULTIPROCESSORS[capability]
+    asked = [[*_properties(capability, one.shared, one.block_shared), len(own)]]
+    asked += [[p.threads, p.registers, p.shared, p.barriers, p.dynamic] for p in own]
+    return [line[0] for line in of_header(asked, include)]
 
 
 def compared_with_header(include: str) -> tuple[int, list[str]]:
@@ -235,15 +249,14 @@ def compared_with_header(include: str) -> tuple[int, list[str]]:
     from lmemscope.analysis.multiprocessors import MULTIPROCESSORS
     from lmemscope.analysis.occupancy import residency
 
-    asked, ours = [], []
-    for number, one in MULTIPROCESSORS.items():
+    ours, theirs = [], []
+    for number in MULTIPROCESSORS:
         own = points()
-        asked.append([*_properties(number, one.shared, one.block_shared), len(own)])
-        asked += [[p.threads, p.registers, p.shared, p.barriers] for p in own]
+        theirs += blocks(number, own, include)
         for p in own:
-            held = residency(f"sm_{number}", p.threads, p.registers, p.shared, p.barriers)
+            shared = p.shared + p.dynamic
+            held = residency(f"sm_{number}", p.threads, p.registers, shared, p.barriers)
             ours.append((number, p, held.blocks if held is not None else None))
-    theirs = [line[0] for line in of_header(asked, include)]
     differing = [
         f"sm_{number} {point}: {known}, by the header {found}"
         for (number, point, known), found in zip(ours, theirs, strict=True)

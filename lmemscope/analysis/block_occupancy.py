@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from lmemscope.analysis.occupancy import LARGEST_BLOCK, best_block, residency
 from lmemscope.model import BlockSource, KernelFacts, Occupancy
 
 
 def occupancy_of(
-    facts: KernelFacts, arch: str, block: tuple[int, BlockSource] | None
+    facts: KernelFacts,
+    arch: str,
+    block: tuple[int, BlockSource] | None,
+    dynamic_shared: int | None = None,
 ) -> Occupancy | None:
     """The occupancy of a kernel as it is compiled.
 
@@ -15,6 +20,7 @@ def occupancy_of(
         facts: of the kernel.
         arch: real architecture.
         block: its threads and what says them; None for the best one.
+        dynamic_shared: bytes that its launches ask for, or None.
 
     Returns:
         None of what is no kernel or calls functions of other sources, which may take more
@@ -23,7 +29,9 @@ def occupancy_of(
     is_open = facts.calls is not None and bool(facts.calls.external)
     if facts.kind != "entry" or facts.registers is None or is_open:
         return None
-    return held(arch, block, facts.registers, shared_of(facts), facts.barriers or 0, most_of(facts))
+    shared = shared_of(facts) + (dynamic_shared or 0)
+    found = held(arch, block, facts.registers, shared, facts.barriers or 0, most_of(facts))
+    return replace(found, dynamic_shared=dynamic_shared) if found is not None else None
 
 
 def held(

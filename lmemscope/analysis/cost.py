@@ -95,9 +95,10 @@ _WAITS: dict[Stall, float] = {
     "local": _L1_WAIT,
     "global": _L1_WAIT,
 }
-LOADED_LINE, STORED_LINE, STORED_SECTOR = 0.25, 2.6, 1.9
+LOADED_LINE, STORED_LINE, STORED_SECTOR = 0.25, 1.6, 1.5
 """Cycles for a line of local memory that is loaded from L1, and for a line and each sector of it
-that are stored: stores go through to L2. Measured on an H100 with `benchmarks/local_access.py`."""
+that are stored: stores go through to L2. Measured on an H100 with `benchmarks/local_access.py`,
+stores with half of the warps that a multiprocessor holds: with an eighth, they take 2.6 and 1.9."""
 _CACHED_CODE, _FETCHED_CODE, _FETCHING = 32 << 10, 48 << 10, 1.5
 """Bytes of a loop's code that the nearest cache of instructions holds, bytes from which on all of
 it comes from the next one, and cycles of a scheduler for an instruction from there. Measured on an
@@ -112,11 +113,13 @@ class Grid:
         threads: of a block.
         blocks: of the grid; None where that is not known: they are taken to fill the GPU.
         source: what says the threads.
+        shared: bytes of dynamic shared memory of a block.
     """
 
     threads: int
     blocks: int | None = None
     source: BlockSource = "default"
+    shared: int = 0
 
 
 def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
@@ -135,7 +138,7 @@ def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
         return None
     if facts.calls is not None and (facts.calls.external or facts.calls.indirect):
         return None
-    shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
+    shared = grid.shared + ((facts.ptxas.shared or 0) if facts.ptxas is not None else 0)
     threads = bounded(facts, grid.threads)
     return cost(report.work, arch, replace(grid, threads=threads), facts.registers, shared)
 
@@ -156,7 +159,7 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
         arch: real architecture.
         grid: that is launched.
         registers: per thread.
-        shared: bytes of static shared memory per block.
+        shared: bytes of shared memory per block, all of it.
     """
     limits, machine = multiprocessor(arch), _machine(arch)
     warps = resident_warps(arch, grid.threads, registers, shared)
@@ -208,7 +211,6 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
         local=local,
         fits=l1_missed == 0,
         is_uniform=not work.varying_lines,
-        is_looped=work.looped_lines > 0,
     )
 
 

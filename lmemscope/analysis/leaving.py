@@ -32,8 +32,6 @@ def leave_reason(trials: Sequence[Trial]) -> str | None:
 
 def _reason_of(cost: Cost) -> str | None:
     """Why a kernel's local memory costs little, by what its cost is made of."""
-    if not cost.is_looped:
-        return "all of it is executed once per thread"
     share = cost.local / cost.total
     if share < _LITTLE:
         return f"by the model, local memory keeps the kernel busy for {share:.0%} of its time"

@@ -249,7 +249,7 @@ class _Counted:
     def __init__(self) -> None:
         self._pipes: dict[str, float] = defaultdict(float)
         self._stalls: dict[str, float] = defaultdict(float)
-        self._lines = self._sectors = self._varying = self._looped = 0.0
+        self._lines = self._sectors = self._varying = 0.0
         self._stored_lines = self._stored_sectors = 0.0
         self._shared = self._cached = self._again = self._streamed = 0.0
         self._instructions = self._in_loops = 0
@@ -265,7 +265,6 @@ class _Counted:
             stored_lines=self._stored_lines,
             stored_sectors=self._stored_sectors,
             varying_lines=self._varying,
-            looped_lines=self._looped,
             shared_wavefronts=self._shared,
             cached_lines=self._cached,
             repeated_sectors=self._again,
@@ -389,7 +388,7 @@ class _Counted:
             by_line[access.ptx_line, access.is_store, spilled].append(access)
         reloads: dict[float, int] = defaultdict(int)
         for (line, is_store, spilled), group in by_line.items():
-            weight = turns = weights.get(line or 0, 1.0)
+            weight = weights.get(line or 0, 1.0)
             if group[0].cause == "math-slow-path":
                 weight *= _RARE
             copies = 1.0 if spilled or line is None else 1.0 / len(group)
@@ -406,8 +405,6 @@ class _Counted:
                     self._stored_sectors += often * access.requests * sectors
                 if access.uniformity != "uniform":
                     self._varying += often * access.requests * rows
-                if turns > 1:
-                    self._looped += often * access.requests * rows
             if spilled and not is_store:
                 reloads[weight] += len(group)
         for weight, count in reloads.items():

@@ -60,8 +60,8 @@ def command(
       lmemscope tune filter.cu --launch-bounds
       lmemscope tune filter.cu -o frontier.html
     """
-    from lmemscope.tuning.run import Asked
     from lmemscope.tuning.run import tune as tuned
+    from lmemscope.tuning.settings import Asked
 
     path, separator, kernel = path.partition("::")
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)

@@ -228,7 +228,7 @@ def _slower(trial: Trial) -> str:
     """What keeps an offer from having a rank, where its speed does."""
     if not trial.is_offered or trial.is_worth:
         return ""
-    return ", slower" if (trial.speed_up or 0.0) < 1 / NOTICED else ", no faster"
+    return ", slower" if (trial.speed_up or 0.0) < 1 / NOTICED else ", about as fast"
 
 
 def _speed(gain: float | None) -> str:
@@ -293,7 +293,7 @@ def _summary(report: FixReport, *, unsafe: bool) -> str:
     if sum(offered) > sum(safe):
         said += f", {sum(safe)} of them safe"
     if slower:
-        said += f"; {slower} more can be removed, but only with slower code"
+        said += f"; {slower} more can be removed, but that alone is not clearly faster"
     said += "."
     if sum(offered) > sum(safe) and not unsafe:
         said += " --unsafe adds the others to the patch."

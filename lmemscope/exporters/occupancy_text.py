@@ -38,6 +38,8 @@ def occupancy_said(held: Occupancy) -> str:
     """``occupancy 50% with blocks of 128 threads (as launched), limited by registers``."""
     limits = limits_said(held.limited_by) if held.share < 1 else ""
     said = f"occupancy {percent(held.share)}% with {block_said(held.block, held.block_from)}"
+    if held.dynamic_shared:
+        said += f" and {count(held.dynamic_shared, 'byte')} of dynamic shared memory"
     return f"{said}, {limits}" if limits else said
 
 

@@ -111,7 +111,7 @@ def head_of(kernel: TunedKernel) -> Iterator[str]:
     elif block is not None:
         yield f"Occupancy and cost are for {block_said(block, kernel.block_from)}."
     if kernel.dynamic_shared:
-        yield "Its dynamic shared memory is not counted: the launch gives its size."
+        yield "Its dynamic shared memory is not counted: no launch in sight gives its size."
     if kernel.overrides:
         undone = listed(kernel.overrides, len(kernel.overrides))
         verb = "is" if len(kernel.overrides) == 1 else "are"

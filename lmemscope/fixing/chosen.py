@@ -13,7 +13,7 @@ from lmemscope.fixing.grids import Grids
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
 from lmemscope.model import Chosen, Edit, Rewriting, Trial, Unit, UnitReport
-from lmemscope.model.fix import NOTICED
+from lmemscope.model.fix import NOTICED, WORTH
 from lmemscope.sources.lines import from_disk
 
 _SURELY = 2.0
@@ -24,7 +24,7 @@ Costs = Mapping[tuple[Unit, str], float]
 
 
 def choose(
-    trials: Iterable[Trial],
+    trials: Sequence[Trial],
     results: Results,
     attempts: Attempts,
     grids: Grids,
@@ -33,7 +33,8 @@ def choose(
 ) -> Chosen:
     """The best rewriting of each target, as far as they go together.
 
-    Those that gain most are taken first, and each other one if no kernel is slower for it.
+    Those that gain most are taken first, and each other one if no kernel is slower for it. What
+    gains nothing alone is taken with all of the others, where that is clearly faster.
 
     Args:
         trials: ranked.
@@ -45,6 +46,13 @@ def choose(
     wanted, left_out = _best(trials, unsafe=unsafe)
     company = _Company(results, attempts, grids, [one.edits for one in wanted])
     alone = company.costs(one.edits for one in wanted)
+    quiet = {one.edits: one for one in _only_in_company(trials, unsafe=unsafe)}
+    every = [*({one.edits: one for one in wanted} | quiet).values()]
+    if len(every) > max(1, len(wanted)):
+        whole = merged(one.edits for one in every)
+        together = _Company(results, attempts, grids, [one.edits for one in every])
+        if whole is not None and together.is_faster(whole):
+            return _chosen(every, whole, left_out)
     whole = merged(one.edits for one in wanted)
     if len(wanted) < 2 or (whole is not None and company.harm(whole, alone) is None):
         # One alone is proven already.
@@ -82,8 +90,7 @@ def _best(trials: Iterable[Trial], *, unsafe: bool) -> tuple[list[Rewriting], li
     for trial in trials:
         if trial.rank is None or (trial.rewriting.applicability == "unsafe" and not unsafe):
             continue
-        place = trial.input, trial.object, trial.cause, trial.place, trial.declared
-        found.setdefault(place, {}).setdefault(trial.rewriting.edits, []).append(trial)
+        found.setdefault(_place(trial), {}).setdefault(trial.rewriting.edits, []).append(trial)
     best: list[Trial] = []
     left_out: list[str] = []
     for each in found.values():
@@ -102,6 +109,20 @@ def _best(trials: Iterable[Trial], *, unsafe: bool) -> tuple[list[Rewriting], li
     order = sorted(best, key=lambda one: one.speed_up or 1.0, reverse=True)
     rewritings = list({one.rewriting.edits: one.rewriting for one in order}.values())
     return rewritings, list(dict.fromkeys(left_out))
+
+
+def _only_in_company(trials: Sequence[Trial], *, unsafe: bool) -> Iterator[Rewriting]:
+    """The first rewriting of each place at which none makes a kernel faster by itself."""
+    seen = {_place(one) for one in trials if one.rank is not None}
+    for one in trials:
+        is_taken = unsafe or one.rewriting.applicability == "safe"
+        if is_taken and one.is_offered and not one.is_slower and _place(one) not in seen:
+            seen.add(_place(one))
+            yield one.rewriting
+
+
+def _place(trial: Trial) -> tuple[object, ...]:
+    return trial.input, trial.object, trial.cause, trial.place, trial.declared
 
 
 class _Company:
@@ -131,6 +152,14 @@ class _Company:
                 for name, cost in self._of(unit, report):
                     found[unit, name] = min(cost, found.get((unit, name), cost))
         return found
+
+    def is_faster(self, edits: tuple[Edit, ...]) -> bool:
+        """Whether edits together make a kernel faster than each alone does, and harm none."""
+        alone = self.costs(self._alone)
+        if self.harm(edits, alone) is not None:
+            return False
+        made = self.costs([edits])
+        return any(cost * WORTH <= alone.get(key, 0.0) for key, cost in made.items())
 
     def harm(self, edits: tuple[Edit, ...], costs: Costs) -> str | None:
         """Why edits are not taken together, or None.

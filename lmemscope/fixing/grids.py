@@ -70,14 +70,15 @@ class Grids:
             return Grid(asked, source="option")
         if found is None:
             return Grid(DEFAULT_BLOCK, blocks_of_kernel(facts, self._sources[unit]))
-        return Grid(found.threads, found.blocks if asked is None else None, found.source)
+        blocks = found.blocks if asked is None else None
+        return Grid(found.threads, blocks, found.source, found.dynamic_shared or 0)
 
 
 def grid_of(target: Target | NumbaTarget) -> Grid:
     """The grid that a target's kernels are modelled with."""
     block: Block | None = target.block
     if block is not None:
-        return Grid(block.threads, block.blocks, block.source)
+        return Grid(block.threads, block.blocks, block.source, block.dynamic_shared or 0)
     if not isinstance(target, Target):
         return Grid(DEFAULT_BLOCK)
     grids = [blocks_of_kernel(hit.facts, hit.case.sources) for hit in target.hits]

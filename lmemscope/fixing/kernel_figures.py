@@ -16,7 +16,8 @@ def figures(facts: KernelFacts, arch: str, grid: Grid) -> Figures:
     source = grid.source if threads == grid.threads else "launch-bounds"
     resident = None
     if facts.registers is not None:
-        resident = held(arch, (threads, source), facts.registers, shared or 0, facts.barriers or 0)
+        taken = (shared or 0) + grid.shared
+        resident = held(arch, (threads, source), facts.registers, taken, facts.barriers or 0)
     sites = facts.sass
     return Figures(
         registers=facts.registers,

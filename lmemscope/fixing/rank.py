@@ -27,13 +27,12 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     then what leaves a multiprocessor less to do and to wait for beside memory, then what adds less
     text, then what was proposed first. Of one rewrite's proposals that come to the same and remove
     nothing, the simplest stands for all. What is added to a rewriting comes behind it unless the
-    kernel is faster with it. One by which the kernel becomes slower has no number: leaving it as it
-    is is better (`leave_reason`).
+    kernel is faster with it. One by which the kernel does not become faster has no number.
     """
     harmful = {
         trial.rewriting.edits
         for trial in trials
-        if trial.verdict in ("worse", "failed") or not trial.is_worth
+        if trial.verdict in ("worse", "failed") or trial.is_slower
     }
     groups: dict[tuple[str, ...], list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -50,7 +49,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
                 continue
             seen.append(came_to)
             # What harms one kernel or makes it slower, on one architecture, is offered for none.
-            counts = trial.is_offered and trial.rewriting.edits not in harmful
+            is_harmful = trial.rewriting.edits in harmful
+            counts = trial.is_offered and trial.is_worth and not is_harmful
             number += counts
             why = None if counts else trial.error or _why_not(trial)
             made.append(replace(trial, rank=number if counts else None, error=why))
@@ -62,7 +62,8 @@ def _why_not(trial: Trial) -> str | None:
     if not trial.is_offered:
         return None
     if not trial.is_worth and trial.speed_up is not None:
-        return f"modelled to be slower (× {factor(trial.speed_up)})"
+        how = "slower" if trial.is_slower else "about as fast"
+        return f"modelled to be {how} (× {factor(trial.speed_up)})"
     return "it harms another kernel, or makes one slower"
 
 

@@ -15,7 +15,7 @@ Limiter = Literal["registers", "shared memory", "warps", "blocks", "barriers"]
 
 
 class Occupancy(Struct, frozen=True):
-    """What a multiprocessor holds of a kernel at a time, without dynamic shared memory.
+    """What a multiprocessor holds of a kernel at a time, whatever the clusters of its blocks.
 
     Attributes:
         share: warps that are resident, of those that can be.
@@ -23,6 +23,8 @@ class Occupancy(Struct, frozen=True):
         block: threads of a block.
         block_from: what says so.
         limited_by: each of what allows no more blocks.
+        dynamic_shared: bytes of dynamic shared memory of a block that count, as all launches in
+            sight say; None where they do not say it, and none counts.
     """
 
     share: float
@@ -31,6 +33,7 @@ class Occupancy(Struct, frozen=True):
     block: int
     block_from: BlockSource
     limited_by: tuple[Limiter, ...]
+    dynamic_shared: int | None = None
 
     @property
     def is_known(self) -> bool:

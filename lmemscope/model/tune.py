@@ -69,8 +69,8 @@ class TunedKernel(Struct, frozen=True, kw_only=True):
             no cost for it.
         reason: why, in a sentence.
         block_from: what says the threads of the points' blocks.
-        dynamic_shared: whether it uses shared memory whose size its launch gives, which occupancy
-            and cost do not count; None where that is not known.
+        dynamic_shared: whether it uses shared memory whose size no launch in sight gives, which
+            occupancy and cost do not count; None where that is not known.
         overrides: directives of the kernel that limit its registers, undone for these points.
         own: the kernel as its program compiles it, where that limits its registers; else None.
         points: the natural one first, then by falling registers.

@@ -65,8 +65,7 @@ class Work(Struct, frozen=True):
             word index, one for each 32-bit word.
         local_sectors: sectors of 32 bytes of these lines.
         stored_lines, stored_sectors: of these, those of stores.
-        varying_lines, looped_lines: of these lines, where lanes may use different words, and those
-            of accesses in loops.
+        varying_lines: of these lines, where lanes may use different words.
         shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
         cached_lines: lines of global and constant memory that are used again, such as of tables.
         repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
@@ -88,7 +87,6 @@ class Work(Struct, frozen=True):
     stored_lines: float = 0.0
     stored_sectors: float = 0.0
     varying_lines: float = 0.0
-    looped_lines: float = 0.0
     shared_wavefronts: float = 0.0
     cached_lines: float = 0.0
     repeated_sectors: float = 0.0
@@ -121,7 +119,6 @@ class Cost(Struct, frozen=True):
         local: of ``memory``, what local memory alone would take.
         fits: whether the frames of the resident threads fit L1.
         is_uniform: whether all lanes use one address wherever local memory is accessed.
-        is_looped: whether any of it is accessed in a loop.
     """
 
     total: float
@@ -131,4 +128,3 @@ class Cost(Struct, frozen=True):
     local: float
     fits: bool
     is_uniform: bool
-    is_looped: bool

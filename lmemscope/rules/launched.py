@@ -22,6 +22,7 @@ from lmemscope.model import (
 from lmemscope.rules.base import Case
 from lmemscope.rules.block_sizes import (
     arguments_given,
+    bytes_of,
     extents_of,
     template_arguments,
     threads_among,
@@ -45,6 +46,8 @@ class Block(Struct, frozen=True):
         is_of_instance: whether a template's argument decides it: another instance has another.
         blocks: of a grid, at most; None where launches do not say it.
         source: what says it.
+        dynamic_shared: bytes of shared memory that a launch asks for, at most; None where launches
+            do not say it.
     """
 
     threads: int
@@ -54,6 +57,7 @@ class Block(Struct, frozen=True):
     is_of_instance: bool = False
     blocks: int | None = None
     source: BlockSource = "launch"
+    dynamic_shared: int | None = None
 
 
 def block_of(case: Case) -> Block | None:
@@ -101,7 +105,8 @@ def occupancies(
     for one in facts:
         block = block_of_kernel(one, sources) if one.kind == "entry" else None
         known = (block.threads, block.source) if block is not None else None
-        made.append(replace(one, occupancy=occupancy_of(one, arch, known)))
+        dynamic = block.dynamic_shared if block is not None else None
+        made.append(replace(one, occupancy=occupancy_of(one, arch, known, dynamic)))
     return tuple(made)
 
 
@@ -131,9 +136,7 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     if launches is None:
         return None
     sizes = _sizes(case.sources, launches)
-    dynamic = any(
-        not one.shape or (len(one.shape) > 2 and one.shape[2].strip() != "0") for one in launches
-    )
+    shared = _dynamic_shared(case.sources, launches)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
@@ -143,10 +146,28 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
         max(known),
         text,
         is_exact=True,
-        is_dynamic=dynamic,
+        is_dynamic=any(
+            not one.shape or (len(one.shape) > 2 and one.shape[2].strip() != "0")
+            for one in launches
+        ),
         is_of_instance=chosen,
         blocks=_blocks(case, launches),
+        dynamic_shared=shared,
     )
+
+
+def _dynamic_shared(sources: SourceText, launches: Iterable[_Launch]) -> int | None:
+    """The most bytes that launches ask for; None where one of them does not say it."""
+    sizes = [
+        None
+        if not one.shape
+        else bytes_of(one.shape[2], sources, one.place, one.given)
+        if len(one.shape) > 2
+        else 0
+        for one in launches
+    ]
+    known = [size for size in sizes if size is not None]
+    return max(known) if known and len(known) == len(sizes) else None
 
 
 def _blocks(case: Case, launches: Iterable[_Launch]) -> int | None:

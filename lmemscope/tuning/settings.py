@@ -13,13 +13,30 @@ from lmemscope.model import CompileOptions
 from lmemscope.rules.register_cap import ALLOCATION_UNIT, registers_for
 from lmemscope.tools.ptxas import options_for
 
-_LEAST_CAP = 16
-"""Registers of the lowest cap that any architecture takes: ptxas raises it where that is 24."""
+_LEAST_CAP = 24
+"""Registers of the lowest cap: ptxas raises lower ones to it, from sm_75 on ("adjusting per thread
+register count of 16 to lower bound of 24")."""
 _UNCAPPED_THREADS = 256
 """Threads of a block that leave each of them all registers that a thread can have."""
 _DIRECTIVE = re.compile(r"\.(maxntid|reqntid|minnctapersm|maxnreg)\s+([\d\s,]+)")
 _CAP_WORD = re.compile(r"-{1,2}(?:maxrregcount|minnctapersm|maxntid|override-directive-values)\b")
 PRAGMA = b' .pragma "enable_smem_spilling";'
+
+
+class Asked(Struct, frozen=True):
+    """What is to be tuned.
+
+    Attributes:
+        kernels: globs over kernels; none means all.
+        block: threads of a block, or None where the source says it.
+        launch_bounds: whether blocks per multiprocessor are swept in place of register caps.
+        smem_spilling: whether points that spill are also assembled to spill to shared memory.
+    """
+
+    kernels: tuple[str, ...] = ()
+    block: int | None = None
+    launch_bounds: bool = False
+    smem_spilling: bool = False
 
 
 class Setting(Struct, frozen=True):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import deque
+from collections.abc import Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lmemscope.analysis.block_occupancy import most_of, shared_of
-from lmemscope.analysis.cost import Grid, cost_of
+from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.analysis.explanation import explain_facts
 from lmemscope.analysis.facts import gather_facts
 from lmemscope.analysis.frontier import has_exploded
@@ -37,13 +41,17 @@ from lmemscope.model import (
 from lmemscope.rules.launched import block_of_kernel
 from lmemscope.rules.verdict import judge
 from lmemscope.sources.lines import from_disk
+from lmemscope.tools.ptxas import PtxasResult
 from lmemscope.tools.toolchain import Toolchain
 from lmemscope.tuning.settings import (
     NATURAL,
     OWN,
     PRAGMA,
+    Asked,
     Directives,
     Setting,
+    bounds_for,
+    caps_below,
     undone_in_text,
     words_for,
 )
@@ -56,19 +64,25 @@ class Surveyed(Struct, frozen=True):
         unit: that it is in.
         name: mangled.
         demangled: as C++ writes it.
-        registers: as its program compiles it, or None.
         directives: that its PTX has.
         ptx: of the kernel and of what it reaches; lines are where they were.
         by_nvcc: whether nvcc's toolchain assembles it.
+        natural: what the same release of ptxas, in NVRTC, has made of all of the unit without a
+            limit, where the kernel is all there is; else None.
     """
 
     unit: Unit
     name: str
     demangled: str
-    registers: int | None
     directives: Directives
     ptx: bytes
     by_nvcc: bool
+    natural: PtxasResult | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether its program limits its registers."""
+        return self.directives.limits or self.unit.options.maxrregcount is not None
 
 
 class Survey(Struct, frozen=True):
@@ -79,16 +93,16 @@ class Survey(Struct, frozen=True):
 
 
 class Swept(Struct, frozen=True):
-    """What came of some settings.
+    """A kernel's points.
 
     Attributes:
-        points: by setting; those that ptxas takes for another are left out.
+        points: by setting: what is compiled first, then the most registers first.
         refused: what ptxas says of those that it does not assemble.
         block_from: what says the block.
         block: threads of it; None where each point has its best one.
         location: of the kernel.
-        dynamic_shared: whether the kernel uses shared memory whose size its launch gives; None
-            where that is not known.
+        dynamic_shared: whether the kernel uses shared memory whose size no launch in sight gives;
+            None where that is not known.
     """
 
     points: tuple[tuple[Setting, TunePoint], ...]
@@ -118,54 +132,57 @@ def survey(unit: Unit, globs: tuple[str, ...], cache: str | None) -> Survey:
         names, others = select(sorted(headers), globs)
         found = []
         for name in names:
-            record = cubin.records.get(name)
             found.append(
                 Surveyed(
                     unit=unit,
                     name=name,
                     demangled=demangle(name),
-                    registers=record.registers if record is not None else None,
                     directives=Directives.of(headers[name]),
                     ptx=parts.cut([name]),
                     by_nvcc=artifacts.frontend == "nvcc",
                 )
             )
+        if len(parts.names) == len(found) == 1 and not found[0].is_limited:
+            found = [replace(found[0], natural=_natural(artifacts))]
         return Survey(tuple(found), others)
 
 
-def sweep(
-    kernel: Surveyed,
-    settings: tuple[Setting, ...],
-    asked: int | None,
-    otherwise: int | None,
-    cache: str | None,
-) -> Swept:
+def _natural(artifacts: Artifacts) -> PtxasResult | None:
+    """What NVRTC's ptxas made of a unit; None where the standalone one is of another release."""
+    tool = next((one for one in artifacts.tools if one.name == "nvrtc"), None)
+    ptxas = Toolchain(artifacts.unit.toolkit).tool("ptxas")
+    is_same = tool is not None and (ptxas.version or "").startswith(f"{tool.version}.")
+    if tool is None or not is_same or artifacts.ptxas_log is None:
+        return None
+    return PtxasResult(artifacts.cubin, artifacts.ptxas_log, tool)
+
+
+def sweep(kernel: Surveyed, asked: Asked, at_once: int, cache: str | None) -> Swept:
     """Assemble a kernel in several ways, the most registers first, until spills explode.
 
     Args:
         kernel: what.
-        settings: the ways.
-        asked: threads of a block that the user says, or None.
-        otherwise: threads of a block where nothing says them; None for each point's best block.
+        asked: what is varied, for which block.
+        at_once: how many runs of ptxas at a time.
         cache: directory where outputs are kept, or None.
 
     Raises:
         LmemscopeError: ptxas refuses the kernel as it is.
     """
     with ours(kernel.unit):
-        return _Sweep(kernel, asked, otherwise, cache).run(settings)
+        return _Sweep(kernel, asked, at_once, cache).run()
 
 
 class _Sweep:
     """One kernel's PTX, read once, and its machine code, read for each setting."""
 
-    def __init__(
-        self, kernel: Surveyed, asked: int | None, otherwise: int | None, cache: str | None
-    ) -> None:
+    def __init__(self, kernel: Surveyed, asked: Asked, at_once: int, cache: str | None) -> None:
         self._kernel, self._cache = kernel, cache
-        self._asked, self._otherwise = asked, otherwise
+        self._asked, self._at_once = asked, at_once
         toolchain = Toolchain(kernel.unit.toolkit)
         self._toolchain = toolchain.of_nvcc() if kernel.by_nvcc else toolchain
+        self._points: dict[Setting, TunePoint] = {}
+        self._refused: dict[Setting, str] = {}
         self._flow: ModuleFlow | None = None
         self._work: PtxWork | None = None
         self._grid: Grid | None = None
@@ -175,61 +192,88 @@ class _Sweep:
             None, kernel.unit.input, kernel.unit.options, Projects().mentioning
         )
 
-    def run(self, settings: tuple[Setting, ...]) -> Swept:
-        """The points, up to the first at which spills explode."""
-        points: list[tuple[Setting, TunePoint]] = []
-        refused: list[tuple[Setting, str]] = []
-        if settings[:1] != (NATURAL,):
-            # What the cost takes from the PTX is then the same, whoever assembles which settings.
-            with contextlib.suppress(CompileError):
-                self._point(NATURAL)
-        for setting in settings:
-            try:
-                point = self._point(setting)
-            except CompileError as error:
-                if setting in (NATURAL, OWN):
-                    raise
-                refused.append((setting, error.message))
-                point = None
-            if point is None:
-                break  # It has no room for a lower cap either.
-            points.append((setting, point))
-            if has_exploded(point) and setting.cap is not None:
-                break
+    def run(self) -> Swept:
+        """The points, down to the first at which spills explode."""
+        self._take([NATURAL, OWN] if self._kernel.is_limited else [NATURAL])
+        self._take(self._varied())
+        if self._asked.smem_spilling:
+            spilling = [one for one, point in self._points.items() if point.spills]
+            self._take([replace(one, smem_spilling=True) for one in spilling if not one.is_own])
         grid = self._grid
         return Swept(
-            tuple(points),
-            tuple(refused),
+            tuple(self._points.items()),
+            tuple(self._refused.items()),
             grid.source if grid is not None else "best",
             grid.threads if grid is not None else None,
             self._location,
             self._dynamic_shared,
         )
 
-    def _point(self, setting: Setting) -> TunePoint | None:
-        """What ptxas makes of the kernel; None where it raises the cap to its lower bound."""
-        kernel, unit = self._kernel, self._kernel.unit
+    def _varied(self) -> Iterable[Setting]:
+        if not self._asked.launch_bounds:
+            return caps_below(self._points[NATURAL].registers or 0)
+        if self._grid is None:
+            return ()
+        return bounds_for(self._kernel.unit.arch, self._grid.threads)
+
+    def _take(self, settings: Iterable[Setting]) -> None:
+        """Find the points of settings, down to the first at which spills explode."""
+        with contextlib.closing(self._assembled(settings)) as results:
+            for setting, result in results:
+                try:
+                    point = self._point(setting, result.result())
+                except CompileError as error:
+                    if setting in (NATURAL, OWN):
+                        raise
+                    self._refused[setting] = error.message
+                    return  # It has no room for a lower cap either.
+                self._points[setting] = point
+                if has_exploded(point) and setting.cap is not None:
+                    return
+
+    def _assembled(
+        self, settings: Iterable[Setting]
+    ) -> Generator[tuple[Setting, Future[PtxasResult]]]:
+        """What ptxas makes of settings, some of which it assembles ahead."""
+        with ThreadPoolExecutor(self._at_once) as pool:
+            ahead: deque[tuple[Setting, Future[PtxasResult]]] = deque()
+            for setting in settings:
+                ahead.append((setting, pool.submit(self._assemble, setting)))
+                if len(ahead) >= self._at_once:
+                    yield ahead.popleft()
+            yield from ahead
+
+    def _text(self, setting: Setting) -> bytes:
+        """The PTX that is assembled; lines are where they were."""
+        kernel = self._kernel
         text = kernel.ptx
         if setting.smem_spilling:
             text = PtxParts(text).with_first(kernel.name, PRAGMA)
         undone = undone_in_text(setting, kernel.directives)
-        if undone:
-            text = PtxParts(text).without(kernel.name, undone)
-        words = words_for(setting, unit.arch, unit.options, kernel.directives)
-        result = assembled(unit, text, words, self._cache, toolchain=self._toolchain)
-        artifacts = Artifacts(unit, "ptx", words, text, result.log, result.cubin, (result.tool,))
+        return PtxParts(text).without(kernel.name, undone) if undone else text
+
+    def _assemble(self, setting: Setting) -> PtxasResult:
+        if setting == NATURAL and self._kernel.natural is not None:
+            return self._kernel.natural
+        unit = self._kernel.unit
+        words = words_for(setting, unit.arch, unit.options, self._kernel.directives)
+        return assembled(unit, self._text(setting), words, self._cache, toolchain=self._toolchain)
+
+    def _point(self, setting: Setting, result: PtxasResult) -> TunePoint:
+        """What ptxas made of the kernel."""
+        kernel, unit, text = self._kernel, self._kernel.unit, self._text(setting)
+        artifacts = Artifacts(unit, "ptx", (), text, result.log, result.cubin, (result.tool,))
         layers = parse(artifacts, os.getcwd(), self._flow)
-        is_raised = layers.log is not None and layers.log.cap_adjusted is not None
-        if is_raised and setting.cap is not None:
-            return None
         self._flow = layers.flow
         plain = gather_facts(layers, [kernel.name])
         (facts,) = explain_facts(layers, plain, None, self._sources)
         if self._work is None:
             self._location = facts.location
+            self._grid = grid = self._block(facts)
             if facts.shared_variables is not None:
-                self._dynamic_shared = any(one.size is None for one in facts.shared_variables)
-            self._grid = self._block(facts)
+                is_counted = grid is not None and grid.shared > 0
+                is_dynamic = any(one.size is None for one in facts.shared_variables)
+                self._dynamic_shared = is_dynamic and not is_counted
             self._work = PtxWork.of(layers, facts)
         return self._measured(setting, facts)
 
@@ -258,13 +302,14 @@ class _Sweep:
 
     def _block(self, facts: KernelFacts) -> Grid | None:
         """The block that all points are of; None where each has its best one."""
-        if self._asked is not None:
-            return Grid(self._asked, source="option")
+        if self._asked.block is not None:
+            return Grid(self._asked.block, source="option")
         with contextlib.suppress(OSError):
             found = block_of_kernel(facts, self._sources)
             if found is not None:
-                return Grid(found.threads, found.blocks, found.source)
-        return Grid(self._otherwise) if self._otherwise is not None else None
+                shared = found.dynamic_shared or 0
+                return Grid(found.threads, found.blocks, found.source, shared)
+        return Grid(DEFAULT_BLOCK) if self._asked.launch_bounds else None
 
     def _grid_of(self, setting: Setting, facts: KernelFacts) -> Grid:
         if setting.threads is not None:

@@ -320,7 +320,7 @@ def test_what_is_as_fast_as_before_is_said_to_be_left(snapshot: SnapshotAssertio
     """A fix is proven, and the model says that nothing is won by it."""
     report = spills_once()
     (kernel,) = report.units[0].kernels
-    cost = Cost(10.0, 1.0, 1.0, 1.0, 0.1, fits=True, is_uniform=True, is_looped=True)
+    cost = Cost(10.0, 1.0, 1.0, 1.0, 0.1, fits=True, is_uniform=True)
     same = {"rank": 1, "fingerprint": "f", "cost_before": 10.0, "cost_after": 9.9}
     tried = a_trial(kernel.facts.demangled, 7, modelled=cost, **same)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))

@@ -46,6 +46,20 @@ def test_what_gains_most_is_taken_where_not_all_fit(tmp_path: Path) -> None:
         assert (f"{name}_lmem" in found["patch"]) == (name == most)
 
 
+def test_what_is_no_faster_alone_is_taken_where_all_together_are(tmp_path: Path) -> None:
+    # On an H200 one array alone makes it at most 1.06 times as fast, all four together 3.96 times.
+    name = "burrows_wheeler"
+    text = (ROOT / "benchmarks" / "data" / "model_kernels" / "later" / f"{name}.cu").read_text()
+    (tmp_path / f"{name}.cu").write_text(text)
+    arguments = ("--arch", "sm_90", "--block", "256", "--format", "json")
+    found = run_program("fix", f"{name}.cu", *arguments, cwd=tmp_path).document
+    own = [one for one in found["candidates"] if one["object"] == "start"]
+    assert any(one["verdict"] == "removed" for one in own)
+    assert not any(one["rank"] for one in own)
+    assert {one["object"] for one in found["candidates"] if one["rank"] == 1} >= {"last", "rank"}
+    assert "lmem_select<int, 5> start" in found["patch"]
+
+
 def test_loops_that_index_several_objects_are_written_out_for_all(tmp_path: Path) -> None:
     smaller = "MAX_ORDER 12", "MAX_ORDER 6"
     found = fixed("levinson", tmp_path, "--format", "json", smaller=smaller).document["candidates"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.groups import Row
 from lmemscope.exporters import layout
+from lmemscope.exporters.occupancy_text import percent
 
-FIGURES = ("cost", "frame", "spill st/ld", "LDL/STL", "registers")
+FIGURES = ("cost", "frame", "spill st/ld", "LDL/STL", "registers", "occupancy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,16 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
     facts = [kernel.facts for _, kernel in rows]
     frames = [one.stack_frame for one in facts]
     registers = [one.registers for one in facts]
+    warps = [percent(one.occupancy.share) if one.occupancy is not None else None for one in facts]
+    resident = layout.span(warps) if None in warps else f"{layout.span(warps)}%"
     shown = (
         layout.costs(facts),
         layout.span(frames),
         layout.spills(facts),
         layout.sites(facts),
         layout.span(registers),
+        # Functions that kernels call have none.
+        "-" if all(one.kind != "entry" for one in facts) else resident,
     )
     values = (
         [None if one.cost is None else round(one.cost) for one in facts],
@@ -54,6 +59,7 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
         [one.spill_bytes for one in facts],
         [None if one.sass is None else one.sass.count for one in facts],
         registers,
+        warps,
     )
     return [
         Figure(name, text, max((one for one in each if one is not None), default=-1))

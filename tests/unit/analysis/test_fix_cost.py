@@ -33,6 +33,7 @@ from lmemscope.model import (
     TrialVerdict,
     Work,
 )
+from lmemscope.model.fix import WORTH
 from lmemscope.rules.verdict import judge
 from tests.support.builders import (
     MachineCode,
@@ -52,7 +53,6 @@ PLAIN = Work(
     stalls=tuple(20.0 if stall == "arithmetic" else 1.0 for stall in STALLS),
     local_lines=40.0,
     local_sectors=160.0,
-    looped_lines=40.0,
     streamed_sectors=8.0,
     frame=128,
 )
@@ -116,12 +116,12 @@ def test_lines_cost_what_bytes_behind_the_cache_do() -> None:
 
 
 def test_stores_go_through_the_cache() -> None:
-    """On an H100 a store of one word by a warp takes 9 cycles, of a word of each lane's 145."""
+    """On an H100 a store by half of the warps takes 61 cycles for 8 lines, 100 for 32 sectors."""
     one = costs(stored_lines=40.0, stored_sectors=160.0)
-    assert one.local == pytest.approx(40 * (2.6 + 4 * 1.9))
+    assert one.local == pytest.approx(40 * (1.6 + 4 * 1.5))
     lanes = {"frame": 100, "local_lines": 1280.0, "local_sectors": 1280.0}
     each = costs(**lanes, stored_lines=1280.0, stored_sectors=1280.0)
-    assert each.local == pytest.approx(40 * 144)
+    assert each.local == pytest.approx(40 * 99.2)
     assert costs(**lanes).local == 40 * 8
 
 
@@ -421,7 +421,7 @@ VARYING = UNIFORM.replace("%i", "%t")
 
 def test_a_local_access_is_a_line_for_each_of_its_runs() -> None:
     found = local(UNIFORM, ldl("ld.local"))
-    assert (found.local_lines, found.local_sectors, found.looped_lines) == (10, 40, 10)
+    assert (found.local_lines, found.local_sectors) == (10, 40)
     assert not found.varying_lines
 
 
@@ -490,7 +490,6 @@ def test_deeper_and_more_cost_more() -> None:
     once = local(UNIFORM, ldl("ld.local"), bound=1)
     often = local(UNIFORM, ldl("ld.local"), bound=100)
     both = local(UNIFORM + "\nst.local.f32 [%b], %f;", ldl("ld.local"), stl("st.local"), bound=100)
-    assert not once.looped_lines
     assert costs(once).total < costs(often).total < costs(both).total
     assert costs(local(VARYING, ldl("ld.local"), bound=100)).total > costs(often).total
 
@@ -654,7 +653,7 @@ def test_what_is_safe_is_before_what_is_as_good() -> None:
 
 def test_of_what_costs_the_same_the_one_with_less_beside_memory_is_first() -> None:
     def costing(name: str, issue: float) -> Trial:
-        made = Cost(50.0, issue, 49.0, 1.0, 0.0, fits=True, is_uniform=True, is_looped=True)
+        made = Cost(50.0, issue, 49.0, 1.0, 0.0, fits=True, is_uniform=True)
         return replace(trial(name, 50.0), made=made)
 
     assert order(costing("more", 30.0), costing("less", 20.0)) == [("less", 1), ("more", 2)]
@@ -707,6 +706,17 @@ def test_without_a_model_fixes_are_still_offered() -> None:
     assert order(trial("slow", 110), trial("one", None)) == [("one", 1), ("slow", None)]
 
 
+def test_what_is_about_as_fast_has_no_rank_and_harms_no_other_kernel() -> None:
+    clear, same = trial("clear", 100 / WORTH - 1), trial("same", 100 / WORTH + 1)
+    assert order(same, clear) == [("clear", 1), ("same", None)]
+    (said,) = (one.error for one in ranked([same]))
+    assert said == "modelled to be about as fast (× 1.04)"
+    elsewhere = replace(same, kernel="other", rewriting=clear.rewriting)
+    assert [one.rank for one in ranked([clear, elsewhere])].count(1) == 1
+    slower = replace(elsewhere, cost_after=101.0)
+    assert not any(one.rank for one in ranked([clear, slower]))
+
+
 def test_leaving_it_is_best_where_nothing_gains() -> None:
     given = costs(PLAIN)
     assert leave_reason([trial("a", 50, modelled=given)]) is None
@@ -716,7 +726,6 @@ def test_leaving_it_is_best_where_nothing_gains() -> None:
     def reason(after: float, **changes: Any) -> str | None:
         return leave_reason([trial("a", after, modelled=replace(given, **changes))])
 
-    assert reason(100, is_looped=False) == "all of it is executed once per thread"
     assert "2%" in str(reason(100, local=2.0, total=100.0))
     assert "L1" in str(reason(100, local=50.0, fits=True, is_uniform=True))
     busy = {"local": 50.0, "fits": False}

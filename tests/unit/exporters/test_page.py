@@ -23,6 +23,7 @@ from lmemscope.model import (
     Gap,
     KernelReport,
     LineUse,
+    Occupancy,
     PtxasFacts,
     Quotes,
     Report,
@@ -336,3 +337,18 @@ def test_a_verdict_in_markdown_is_cut_between_words() -> None:
     assert re.fullmatch(r"dynamic-index: (\d{4}, )+…", row[1])
     assert 90 < len(row[1]) <= 110
     assert row[2:] == ["?", "80", "1/0"]
+
+
+def test_tables_have_occupancy_where_it_is_known() -> None:
+    def cells(*kernels: KernelReport) -> list[str]:
+        return re.findall(r'data-l="occupancy">([^<]*)<', page_of(report(*kernels)))
+
+    def held(share: float, kind: str = "entry") -> KernelReport:
+        made = using("k")
+        resident = Occupancy(share, 32, 4, 256, "launch", ("registers",))
+        facts = changed(made.facts, kind=kind, occupancy=resident if share else None)
+        return KernelReport.of(facts, judge(facts), made.findings)
+
+    assert set(cells(held(0.5))) == {"50%"}
+    assert set(cells(held(0.0))) == {"?"}
+    assert set(cells(held(0.0, "function"))) == {"–"}

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from lmemscope.discover.project import project_sources
-from lmemscope.model import SourceText
+from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.launched import block_of_kernel
 from lmemscope.rules.launched_elsewhere import largest_launch
+from tests.support.builders import changed, facts
 from tests.support.program import run_program
 
 KERNEL = "__global__ void own(int *p) { }\n"
@@ -108,6 +110,29 @@ def test_the_largest_of_several_launches_counts() -> None:
 
 def test_a_program_with_a_kernel_of_that_name_launches_its_own() -> None:
     assert largest(a=KERNEL, b=f"{KERNEL}void f() {{ own<<<1, 512>>>(p); }}") is None
+
+
+@pytest.mark.parametrize(
+    ("launches", "shared"),
+    [
+        ("own<<<1, 64>>>(p);", 0),
+        ("own<<<1, 64, 0, stream>>>(p);", 0),
+        ("const int n = 96;\n own<<<1, 64, n * sizeof(float)>>>(p);", 384),
+        ("own<<<1, 64, 2 * sizeof( unsigned  long long )>>>(p); own<<<1, 64, 8>>>(p);", 16),
+        ("own<<<1, 64, 8>>>(p); own<<<1, 64, bytes>>>(p);", None),
+        ("own<<<1, 64, 4 * sizeof(Node)>>>(p);", None),
+        ("own<<<1, 64, 4 * sizeof(long)>>>(p);", None),  # Its size differs between hosts.
+    ],
+)
+def test_dynamic_shared_memory_is_the_most_that_launches_ask_for(
+    launches: str, shared: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(f"{KERNEL}void f() {{ {launches} }}\n")
+    own = changed(facts("own(int *)"), location=SourceLocation(str(path), 1))
+    block = block_of_kernel(own, SourceText(lambda file: path.read_text().splitlines()))
+    assert block is not None
+    assert (block.threads, block.dynamic_shared) == (64, shared)
 
 
 def test_only_what_a_file_does_not_give_a_name_is_looked_for_in_others() -> None:

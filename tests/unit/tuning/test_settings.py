@@ -30,9 +30,9 @@ def test_directives_of_a_kernel() -> None:
 
 
 def test_caps_fall_by_what_warps_are_given() -> None:
-    assert [one.cap for one in caps_below(45)] == [40, 32, 24, 16]
-    assert [one.cap for one in caps_below(48)] == [40, 32, 24, 16]
-    assert [*caps_below(16)] == []
+    assert [one.cap for one in caps_below(45)] == [40, 32, 24]
+    assert [one.cap for one in caps_below(48)] == [40, 32, 24]
+    assert [*caps_below(24)] == []
 
 
 def test_bounds_are_those_that_leave_other_registers() -> None:
