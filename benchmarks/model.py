@@ -1,6 +1,6 @@
 """How well the modelled cost predicts measured times: kernels, every version that `fix` tried.
 
-    python benchmarks/model.py [--set SET]... [--worst N]
+    python benchmarks/model.py [--set SET]... [--worst N] [--findings]
 
 Needs what `lmemscope doctor` asks for, and no GPU: data/model_times.json.gz has the times, which
 `benchmarks/model_times.py` measured. Each version is analysed anew by the model as it is now, its
@@ -10,7 +10,8 @@ lmemscope's cache.
 Sets: ``calibration`` and ``held-out`` are halves by a hash of the names, made before anybody saw a
 time; only the first was looked at while the model was changed. ``adversary`` holds kernels written
 to break rewrites, which the model was changed on, too. ``later`` was written and timed afterwards;
-of its launches with few blocks the model has since learnt what such share.
+of its launches with few blocks the model has since learnt what such share. ``fresh`` holds whole
+programs in the manner of public repositories, written and timed after all of that.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ TIMES = ROOT / "benchmarks" / "data" / "model_times.json.gz"
 ARCH, NEAR = "sm_90", 1.10
 _KNOWN = {one.name for one in REWRITES} | {one.name for one in ADDITIONS}
 """Names of the rewrites that there are today: some were removed after they were timed."""
-SETS = ("calibration", "held-out", "adversary", "later")
+SETS = ("calibration", "held-out", "adversary", "later", "fresh")
 
 
 @dataclass
@@ -283,6 +284,21 @@ def judged(found: Sequence[Kernel]) -> dict[str, float | int | None]:
     }
 
 
+def listed(kernel: Kernel) -> list[str]:
+    """A line for each finding: what is ranked first, modelled and measured, and the fastest."""
+    lines = []
+    for choice in choices(kernel):
+        first = choice.first
+        shown = "nothing" if first is None else f"{first.row['name']} × {first.modelled or 0:.2f}"
+        left = ", left" if choice.says_leave else ""
+        slower = ", SLOWER" if choice.measured * NOTICED < 1 else ""
+        lines.append(
+            f"{kernel.file}: {choice.object}: {shown}, measured × {choice.measured:.2f}"
+            f" of × {choice.best:.2f}{left}{slower}"
+        )
+    return lines
+
+
 def correlation(versions: Iterable[Version]) -> float | None:
     """Of modelled and measured speed-ups, Spearman's."""
     own = [(one.modelled or 0.0, one.measured or 0.0) for one in versions]
@@ -294,6 +310,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--set", action="append", choices=SETS, help="only these")
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="largest errors to list")
+    parser.add_argument("--findings", action="store_true", help="list what is ranked first")
     asked = parser.parse_args()
     wanted = [one for one in kernels() if one.set in (asked.set or SETS)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -306,6 +323,8 @@ def main() -> None:
             for one in cells
         )
         print(f"{figure:26}", *(f"{one:>12}" for one in shown))
+    for line in (line for kernel in found for line in listed(kernel) if asked.findings):
+        print(line)
     errors = [
         (abs(math.log(one.modelled / one.measured)), kernel, one)
         for kernel in found

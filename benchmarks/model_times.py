@@ -1,23 +1,30 @@
 """Times every version of the kernels of data/model_kernels that `fix` compiles: see `model.py`.
 
-    python benchmarks/model_times.py prepare DIRECTORY             # a toolkit, no GPU
+    python benchmarks/model_times.py prepare DIRECTORY [SET]       # a toolkit, no GPU
+    python benchmarks/model_times.py build DIRECTORY [NVCC]        # nvcc and a host compiler
     python benchmarks/model_times.py measure DIRECTORY             # a GPU, CuPy
     python benchmarks/model_times.py pack DIRECTORY DEVICE         # neither: writes the data
 
-``prepare`` asks `lmemscope fix --unsafe --block` for each kernel's rewritings, adds two register
-caps, and builds all of them; ``measure`` runs them in turn on arrays of random numbers and keeps
-the median. data/model_kernels/launches.json has the block, the grid and the arguments of each
-kernel: arrays by the type of their elements, and numbers.
+``prepare`` asks `lmemscope fix --unsafe --block` for each kernel's rewritings and adds two register
+caps; ``measure`` runs all of them in turn and keeps the median. data/model_kernels/launches.json
+has the block, the grid and the arguments of each kernel: arrays by the type of their elements, and
+numbers. ``prepare`` compiles such a kernel, and ``measure`` runs it on arrays of random numbers.
+
+A kernel without arguments there is a program: it launches itself and prints a hash of its result
+and its time. ``build`` builds all of its versions, and ``measure`` compares their hashes.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gzip
 import json
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,28 +36,41 @@ LAUNCHES = KERNELS / "launches.json"
 ARCH, BYTES, REPEATS, SECONDS, LONG = "sm_90", 1 << 30, 11, 0.5, 2.0
 """Bytes of an array, timings of a version at most, the time for all versions of a kernel, and the
 milliseconds that launches are timed together for."""
-HOW = """Every rewriting that `fix --unsafe --block` compiled, and two register caps, for sm_90; the
-median of at least 3 timings, each of launches for 2 ms, the versions in turn, on arrays of random
-numbers."""
+ROUNDS, PROGRAM_SECONDS = 3, 60
+"""Runs of each version of a program, and the time for those of all versions."""
+HOW = """Every rewriting that `fix --unsafe --block` compiled, and two register caps, built for
+sm_90 by CUDA 13.5; the median of at least 3 timings, the versions in turn, of launches for 2 ms
+(the calibration's: of launches), on arrays of random numbers. The versions of the later kernels
+were compiled with CUDA 13.0, as were those of the fresh ones: programs, which make their inputs
+themselves, and whose results are compared by a hash."""
 
 
-def prepare(directory: Path) -> None:
-    """Write the versions of all kernels, and build them."""
+def prepare(directory: Path, only: str = "") -> None:
+    """Write the versions of all kernels, or of those in one folder; compile those that are no
+    programs."""
     from lmemscope.app.worker import lower_unit
     from lmemscope.model import CompileOptions, Unit
 
+    asked = [
+        (file, kernel, launch)
+        for file, kernels in sorted(json.loads(LAUNCHES.read_text()).items())
+        for kernel, launch in kernels.items()
+        if file.startswith(only)
+    ]
     made = []
-    for file, kernels in sorted(json.loads(LAUNCHES.read_text()).items()):
-        for kernel, launch in kernels.items():
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda one: versions(one[0], one[1], one[2]["block"]), asked)
+        for (file, kernel, launch), tried in zip(asked, found, strict=True):
             row = {"file": file, "kernel": kernel, "launch": launch, "versions": []}
-            for number, version in enumerate(versions(file, kernel, launch["block"])):
+            for number, version in enumerate(tried):
                 text = version.pop("text")
                 path = directory / f"{kernel}.{number}.cu"
                 path.write_text(text)
-                options = CompileOptions(maxrregcount=version.get("cap"))
-                unit = Unit(str(path), str(path), "auto", ARCH, options)
-                path.with_suffix(".cubin").write_bytes(lower_unit(unit).cubin)
-                row["versions"].append(version | {"cubin": path.with_suffix(".cubin").name})
+                if "args" in launch:
+                    options = CompileOptions(maxrregcount=version.get("cap"))
+                    unit = Unit(str(path), str(path), "auto", ARCH, options)
+                    path.with_suffix(".cubin").write_bytes(lower_unit(unit).cubin)
+                row["versions"].append(version | {"built": path.stem})
             made.append(row)
     (directory / "versions.json").write_text(json.dumps(made, indent=1))
 
@@ -60,7 +80,8 @@ def versions(file: str, kernel: str, block: int) -> list[dict[str, Any]]:
     from fix_times import apply_patch
 
     text = (KERNELS / file).read_text()
-    words = ["fix", str(KERNELS / file), "--unsafe", "--block", str(block), "--format", "json"]
+    path = str(KERNELS / file)
+    words = ["fix", path, "--unsafe", "--block", str(block), "--format", "json", "-j", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "lmemscope", *words, "--arch", ARCH],
         capture_output=True,
@@ -96,14 +117,92 @@ def versions(file: str, kernel: str, block: int) -> list[dict[str, Any]]:
     ]
 
 
+def build(directory: Path, nvcc: str = "nvcc") -> None:
+    """Build the versions of programs, each as a shared library."""
+    rows = json.loads((directory / "versions.json").read_text())
+    versions_ = [one for row in rows if "args" not in row["launch"] for one in row["versions"]]
+
+    def library(version: dict[str, Any]) -> None:
+        cap = [f"-maxrregcount={version['cap']}"] if "cap" in version else []
+        words = [nvcc, f"-arch={ARCH}", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", *cap]
+        name = str(directory / version["built"])
+        subprocess.run([*words, f"{name}.cu", "-o", f"{name}.so"], check=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(library, versions_))
+
+
+def measure_programs(directory: Path) -> None:
+    """Run all versions of each program in turn, in a process of the program's own."""
+    path = directory / "outcomes.json"
+    outcomes: dict[str, list[Any]] = json.loads(path.read_text()) if path.exists() else {}
+    for row in json.loads((directory / "versions.json").read_text()):
+        name = f"{row['file']}:{row['kernel']}"
+        if "args" in row["launch"] or name in outcomes:
+            continue
+        built = [str(directory / f"{one['built']}.so") for one in row["versions"]]
+        rounds: list[list[Any]] = [[] for _ in built]
+        working = [number for number, one in enumerate(built) if os.path.exists(one)]
+        while working:
+            words = [sys.executable, __file__, "run", *(built[number] for number in working)]
+            found = [json.loads(line) for line in _output(words).splitlines()]
+            for number, one in zip(working * ROUNDS, found, strict=False):
+                rounds[number].append(one)
+            if len(found) == len(working) * ROUNDS:
+                break
+            # The one that fails takes the GPU's context with it: the others run anew without it.
+            failed = working[len(found) % len(working)]
+            rounds = [[] for _ in built]
+            working.remove(failed)
+        outcomes[name] = rounds
+        path.write_text(json.dumps(outcomes))
+
+
+def _output(words: list[str]) -> str:
+    """What a program prints until it ends, or fails, or has run for too long."""
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=PROGRAM_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        return (error.stdout or b"").decode()
+    return done.stdout.decode()
+
+
+def run_programs(libraries: list[str]) -> None:
+    """Print the hash and the milliseconds of each program, a line for each run."""
+    loaded = [ctypes.CDLL(one) for one in libraries]
+    flush = ctypes.CDLL(None).fflush
+    for _ in range(ROUNDS):
+        for one in loaded:
+            with tempfile.TemporaryFile() as stream:
+                output = os.dup(1)
+                os.dup2(stream.fileno(), 1)
+                one.main()
+                flush(None)
+                os.dup2(output, 1)
+                os.close(output)
+                stream.seek(0)
+                digest, taken, error = stream.read().decode().split(maxsplit=2)
+            if error.strip() != "no error":
+                raise RuntimeError(error)
+            print(json.dumps([digest, float(taken)]), flush=True)
+
+
 def measure(directory: Path) -> None:
     """Time what was built. A kernel that fails ends the program: run it again for the rest."""
+    rows = json.loads((directory / "versions.json").read_text())
+    measure_programs(directory)
+    if any("args" in row["launch"] for row in rows):
+        measure_kernels(directory, [row for row in rows if "args" in row["launch"]])
+
+
+def measure_kernels(directory: Path, rows: list[dict[str, Any]]) -> None:
+    """Time the kernels that are no programs."""
     import cupy
 
     path = directory / "times.json"
     times: dict[str, list[float | None]] = json.loads(path.read_text()) if path.exists() else {}
     arrays = _Arrays(cupy)
-    for row in json.loads((directory / "versions.json").read_text()):
+    for row in rows:
         name = f"{row['file']}:{row['kernel']}"
         if name in times:
             continue
@@ -112,7 +211,9 @@ def measure(directory: Path) -> None:
         launch = row["launch"]
         arguments = arrays.arguments(launch["args"])
         functions = [
-            cupy.RawModule(path=str(directory / one["cubin"])).get_function(row["kernel"])
+            cupy.RawModule(path=str(directory / f"{one['built']}.cubin")).get_function(
+                row["kernel"]
+            )
             for one in row["versions"]
         ]
 
@@ -195,26 +296,40 @@ def _structure(numpy: Any, described: str) -> Any:
 
 
 def pack(directory: Path, device: str) -> None:
-    """Write data/model_times.json.gz."""
-    times = json.loads((directory / "times.json").read_text())
+    """Write data/model_times.json.gz: in place of what it has of these kernels."""
+    path = KERNELS.parent / "model_times.json.gz"
+    times, outcomes = (
+        json.loads(file.read_text()) if (file := directory / name).exists() else {}
+        for name in ("times.json", "outcomes.json")
+    )
     rows = json.loads((directory / "versions.json").read_text())
     for row in rows:
-        own = times[f"{row['file']}:{row['kernel']}"]
-        for version, taken in zip(row["versions"], own, strict=True):
-            version["ms"] = taken
-            del version["cubin"]
+        name = f"{row['file']}:{row['kernel']}"
+        first = next(iter(outcomes.get(name, [[]])[0]), [None])[0]
+        for number, version in enumerate(row["versions"]):
+            if name in outcomes:
+                runs = outcomes[name][number]
+                version["ms"] = statistics.median(taken for _, taken in runs) if runs else None
+                version["same"] = all(digest == first for digest, _ in runs)
+            else:
+                version["ms"] = times[name][number]
+            del version["built"]
         row["versions"] = [one for one in row["versions"] if one["ms"]]
-    document = {"device": device, "how": " ".join(HOW.split()), "kernels": rows}
-    with gzip.GzipFile(KERNELS.parent / "model_times.json.gz", "wb", 9, mtime=0) as stream:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        document = json.load(stream)
+    made = {row["file"] for row in rows}
+    kept = [row for row in document["kernels"] if row["file"] not in made]
+    document |= {"device": device, "how": " ".join(HOW.split()), "kernels": kept + rows}
+    with gzip.GzipFile(path, "wb", 9, mtime=0) as stream:
         stream.write(json.dumps(document, indent=0).encode())
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[2])
-    os.makedirs(folder, exist_ok=True)
-    if sys.argv[1] == "prepare":
-        prepare(folder)
-    elif sys.argv[1] == "measure":
-        measure(folder)
+    command, *rest = sys.argv[1:]
+    if command == "run":
+        run_programs(rest)
     else:
-        pack(folder, sys.argv[3])
+        folder = Path(rest[0])
+        os.makedirs(folder, exist_ok=True)
+        commands = {"prepare": prepare, "build": build, "measure": measure, "pack": pack}
+        commands[command](folder, *rest[1:])
