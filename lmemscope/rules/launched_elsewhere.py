@@ -28,6 +28,7 @@ from lmemscope.rules.block_sizes import (
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import rest_of_block
 from lmemscope.rules.launch_reader import Launches, launches_in
+from lmemscope.rules.launch_syntax import without_casts
 from lmemscope.rules.remembered import Remembered
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
@@ -37,7 +38,7 @@ _REACHED = re.compile(
 """A name, or a member by its whole path: ``group[i].block``."""
 _MOST = re.compile(r"\bmaxThreadsPerBlock\b|\bcudaOccupancyMaxPotentialBlockSize\w*")
 """What a device allows, or what a kernel's own registers do: up to the largest block."""
-_HOPS = 3
+_HOPS = 4
 """Functions and variables that a block is followed through."""
 _NOTHING = frozenset({"dim3", "int", "unsigned", "size_t", "const", "sizeof", "static_cast"})
 _ARITHMETIC = re.compile(r"(?:\w|\s|[-+*/%()]|<<)+")
@@ -47,6 +48,8 @@ _SHAPE = re.compile(r"dim3\s*[({](?P<parts>.*)[)}]", re.DOTALL)
 _BEFORE = 80
 """Characters before an address that may be a call that gives it a value, or before a member."""
 _SUBSCRIPT = re.compile(r"\[[^\[\]]*+\]")
+_INDEXED = re.compile(r"\[\s*+[A-Za-z_][^\[\]]*+\]")
+"""The same that may select any element."""
 _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
@@ -82,15 +85,17 @@ def launch_sizes(kernel: str, home: str, sources: SourceText) -> frozenset[int]:
 
 def largest_argument(
     kernel: str, position: int, home: str, sources: SourceText, files: Iterable[str] = ()
-) -> int | None:
-    """The largest number that a launch in a project gives a parameter; None where none says one.
+) -> tuple[int, SourceLocation] | None:
+    """The largest number that a launch in a project gives a parameter, and where it is given.
+
+    None where no launch says one.
 
     Args:
         kernel, home, sources, files: as of `largest_launch`, for one kernel.
         position: of the parameter.
     """
     found = _project(home, sources, files).arguments(kernel, position)
-    return max(found, default=None)
+    return max(found, key=lambda one: one[0], default=None)
 
 
 def launches_of(kernel: str, sources: SourceText, files: Sequence[str]) -> Launches:
@@ -142,16 +147,18 @@ class _Project:
             self._sizes[kernel] = tuple(self._launches(kernel))
         return self._sizes[kernel]
 
-    def arguments(self, kernel: str, position: int) -> Iterator[int]:
+    def arguments(self, kernel: str, position: int) -> Iterator[tuple[int, SourceLocation]]:
         """Numbers that launches of a kernel, of whatever instance, give a parameter."""
         for one in self.launches_of(kernel).written:
-            written = one.given[position] if position < len(one.given) else ""
-            value = number_of(written, self._sources, one.place)
+            text = without_casts(one.given[position] if position < len(one.given) else "")
+            place = one.given_at or one.place
+            value = number_of(text, self._sources, place)
+            path = _REACHED.sub("x", _INDEXED.sub("", text))
             if value is not None:
-                yield value
-            elif _ARITHMETIC.fullmatch(written) and not _CALLED.search(written):
+                yield value, place
+            elif _ARITHMETIC.fullmatch(path) and not _CALLED.search(text):
                 # Of what calls make of their arguments nothing is known.
-                yield from self._values(written, one.place, _HOPS)
+                yield from ((each, place) for each in self._values(text, place, _HOPS))
 
     def launches_of(self, kernel: str) -> Launches:
         """The launches of a kernel by its plain name, none of another's of that name."""
@@ -200,6 +207,7 @@ class _Project:
         if known is not None:
             yield known
             return
+        written = without_casts(written)
         choices = alternatives(written)
         if choices:
             for one in choices:
@@ -220,6 +228,7 @@ class _Project:
             or self._given(name, place, hops - 1)
             for name in names
         }
+        written = _REACHED.sub(lambda one: one["last"], _SUBSCRIPT.sub("", written))
         if _ARITHMETIC.fullmatch(written) is None or _CALLED.search(written) is not None:
             yield from (value for values in given.values() for value in values)
             return
@@ -301,7 +310,7 @@ class _Project:
         parameter = re.compile(
             r"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*(?:=\s*\[[^\[\]]*\]\s*)?"
             rf"\((?P<before>(?:[^;{{}}()]|\([^;{{}}()]*\))*)(?<!\w){name}\s*"
-            r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?\{"
+            r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?(?::[^;{}]*)?\{"
         )
         handed = self._matches(name, parameter, file)
         # Only what its own file does not give it is a name of the whole project.
@@ -313,7 +322,8 @@ class _Project:
             # A counter goes on to its end.
             end = one["end"] if one["too"] else f"{one['end']} - 1"
             yield from self._values(end.strip(), self._place(at, one.start()), hops)
-        for part, where in (*self._listed(name, file), *self._elements(name, file)):
+        parts = (self._listed, self._elements, self._initialised)
+        for part, where in (one for listed in parts for one in listed(name, file)):
             yield from self._values(part, where, hops)
         yield from self._stepped(name, above[declared[-1] :] if declared else (), hops)
         asking = re.compile(rf"&\s*{name}\b")
@@ -353,6 +363,14 @@ class _Project:
             place = self._place(at, one.start())
             yield from ((part, place) for part in parts_of(one["listed"]))
 
+    def _initialised(self, name: str, file: str) -> Iterator[tuple[str, SourceLocation]]:
+        """What constructors give a member: ``S() : name(4) {``."""
+        made = re.compile(
+            rf"(?<!:)[:,]\s*{name}\s*(?:\((?P<value>[^;{{}}()]+)\)|\{{(?P<braced>[^;{{}}]+)\}})\s*[,{{]"
+        )
+        for at, one in self._matches(name, made, file):
+            yield one["value"] or one["braced"], self._place(at, one.start())
+
     def _stepped(
         self, name: str, declared: Sequence[tuple[str, re.Match[str]]], hops: int
     ) -> Iterator[int]:
@@ -376,7 +394,10 @@ class _Project:
         """What calls give a parameter of a function, or of a template where ``<`` opens them."""
         if not hops:
             return
-        call = re.compile(rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?\(")
+        # Or of a constructor, that of a variable.
+        call = re.compile(
+            rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?(?:(?<!\w)[A-Za-z_]\w*\s*)?\("
+        )
         if opening == "<":
             call = re.compile(rf"(?<!\w){function}\s*<(?=[^;{{}}<>]*>\s*\()")
         for file, found in self._matches(function, call):
