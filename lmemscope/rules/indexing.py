@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lmemscope.model import Advice, Cause, IndexSource, is_foreign, traits_of
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Offer, by_cost
+from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.register_cap import register_limit
 
 _FEW_SITES = 8
@@ -81,6 +82,12 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "of them."
             ),
         )
+    if case.alternatives and (chosen := chosen_advice(case)):
+        return chosen
+    if offer.slower:
+        text = f"Leave {case.name} in local memory: by the model, the kernel is slower with"
+        named = listed([f"`{name}` ({said})" for name, said in offer.slower])
+        return (Advice(f"{text} {named}.", is_none=True),)
     if offer.nearest is not None:
         return (Advice(f"{offer.reason}.", rewrite=offer.nearest),)
     made = index_sources(case)
