@@ -28,6 +28,7 @@ from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counted
 from lmemscope.rewrites.loops import (
+    are_all_within,
     constant_at,
     counters,
     indexing_loops,
@@ -463,8 +464,9 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
 
 
 def _is_likely(target: Target) -> bool:
-    """Whether counters alone index a small array, and registers are left for it."""
-    return is_counted(target) and (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+    """Whether counters of loops in sight alone index a small array, and registers are left."""
+    is_small = (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+    return is_counted(target) and is_small and are_all_within(target, indexing_loops(target))
 
 
 REWRITE = Rewrite(

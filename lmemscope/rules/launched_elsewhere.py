@@ -50,6 +50,7 @@ _BEFORE = 80
 _SUBSCRIPT = re.compile(r"\[[^\[\]]*+\]")
 _INDEXED = re.compile(r"\[\s*+[A-Za-z_][^\[\]]*+\]")
 """The same that may select any element."""
+_LOOP = re.compile(r"\b(?:for|while|do)\b")
 _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
@@ -313,6 +314,10 @@ class _Project:
             r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?(?::[^;{}]*)?\{"
         )
         handed = self._matches(name, parameter, file)
+        ends = self._stepped(name, above[declared[-1] :] if declared else (), hops)
+        if ends is not None and not ends:
+            return  # It is more than what it begins with, and nobody knows how much.
+        yield from ends or ()
         # Only what its own file does not give it is a name of the whole project.
         yield from self._of_sides(found if found or handed else self._matches(name, given), hops)
         counted = re.compile(
@@ -325,7 +330,6 @@ class _Project:
         parts = (self._listed, self._elements, self._initialised)
         for part, where in (one for listed in parts for one in listed(name, file)):
             yield from self._values(part, where, hops)
-        yield from self._stepped(name, above[declared[-1] :] if declared else (), hops)
         asking = re.compile(rf"&\s*{name}\b")
         for at, one in self._matches(name, asking, file):
             code = self._sources.code(at)
@@ -373,22 +377,30 @@ class _Project:
 
     def _stepped(
         self, name: str, declared: Sequence[tuple[str, re.Match[str]]], hops: int
-    ) -> Iterator[int]:
-        """What a variable is compared with that is made larger after its declaration.
+    ) -> tuple[int, ...] | None:
+        """What a variable is compared with that is made larger in loops; None of another.
 
         ``int b = 32; while (b <= 512) { k<<<1, b>>>(); b *= 2; }``
         """
         if not declared:
-            return
+            return None
         file, first = declared[0]
         place = self._place(file, first.start())
         block = rest_of_block(self._sources, place, name)
         own = rf"(?<![\w.>]){name}\s*"
-        if re.search(rf"{own}(?:(?:[*+]|<<)=|\+\+|=(?!=)[^;]*\b{name}\b)", block) is None:
-            return
-        for one in re.finditer(rf"{own}<(?P<too>=?)(?!<)(?P<end>[^;&|(){{}}<]+)[;&|)]", block):
-            end = one["end"] if one["too"] else f"{one['end']} - 1"
-            yield from self._values(end.strip(), place, hops)
+        step = re.search(rf"{own}(?:(?:[*+]|<<)=|\+\+|=(?!=)[^;]*\b{name}\b)", block)
+        if step is None:
+            return None
+        end = re.compile(rf"{own}<(?P<too>=?)(?!<)(?P<end>[^;&|(){{}}<]+)[;&|)]")
+        ends = [
+            value
+            for one in end.finditer(block)
+            for value in self._values(
+                one["end"].strip() if one["too"] else f"{one['end'].strip()} - 1", place, hops
+            )
+        ]
+        is_looped = _LOOP.search(block, 0, step.start()) is not None
+        return tuple(ends) if ends or is_looped else None
 
     def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
         """What calls give a parameter of a function, or of a template where ``<`` opens them."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
 from lmemscope.model import (
     Cause,
     Edit,
     IndexSource,
+    InlineFrame,
+    SourceLocation,
 )
 from lmemscope.rewrites import likely
 from lmemscope.rewrites.base import Target
-from tests.support.rewriting import LOADED, indexed
+from tests.support.rewriting import LOADED, SCATTERED, indexed, kernel
 
 COUNTED = IndexSource("loop-counter", None, constant_trip=True)
 OPEN = IndexSource("loop-counter", None, constant_trip=False)
@@ -84,6 +87,23 @@ def test_a_loop_to_a_number_of_run_time_is_bounded() -> None:
     assert "bounded-loop" in advised(asked)
     assert "unroll" not in advised(asked)
     assert "bounded-loop" not in advised(indexed(LOOP.format(end="n"), source=LOADED))
+
+
+def test_a_loop_is_not_bounded_where_a_function_has_another_over_the_array() -> None:
+    bounded = "for (int i = 0; i < n; ++i) a[i] = p[i];"
+    lines = kernel("float a[8];", bounded, "merge(a, n);", "a[3] += 1;").splitlines()
+    parts = ("a[i]", "merge", "a[3]")
+    at = {part: n for n, one in enumerate(lines, 1) for part in parts if part in one}
+
+    def advised_with(*accessed: str) -> list[str]:
+        own = [InlineFrame.at(SourceLocation("/p/a.cu", at[part]), None) for part in accessed]
+        accesses = tuple(replace(SCATTERED, loop_depth=1, chain=(one,)) for one in own)
+        body = (bounded, "merge(a, n);", "a[3] += 1;")
+        return advised(indexed(*body, source=OPEN, accesses=accesses))
+
+    assert "bounded-loop" in advised_with("a[i]")
+    assert "bounded-loop" in advised_with("a[i]", "a[3]")
+    assert "bounded-loop" not in advised_with("a[i]", "merge")
 
 
 def test_where_all_decline_the_nearest_says_why() -> None:

@@ -77,3 +77,18 @@ def test_what_calls_and_elements_make_of_numbers_is_not_said(host: str, tmp_path
 
 def test_the_launch_is_told(tmp_path: Path) -> None:
     assert given(tmp_path, f"int main() {{\n  int n = 100;\n  {LAUNCH}n);\n}}") == (100, 3)
+
+
+@pytest.mark.parametrize(
+    ("host", "number"),
+    [
+        (f"void f(int m) {{ int n = 1; while (n * 2 <= m) n *= 2; {LAUNCH}n); }}", None),
+        (f"int main() {{ int n = 1; while (n < 64) n *= 2; {LAUNCH}n); }}", 63),
+        (f"int main(int c, char **v) {{ int n = 40; if (c > 1) n += c; {LAUNCH}n); }}", 40),
+    ],
+)
+def test_what_grows_in_a_loop_is_not_what_it_begins_with(
+    host: str, number: int | None, tmp_path: Path
+) -> None:
+    found = given(tmp_path, host)
+    assert (found[0] if found is not None else None) == number
