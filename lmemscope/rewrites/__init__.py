@@ -179,11 +179,16 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
         if rewrite.instead_of in {one.rewrite.name for one in found}:
             continue
         made, declined = _proposed(rewrite, target, most=1)
-        for one in made:
-            replaces = rewrite.replaces
-            speed = gain(target, replaces(target, one)) if replaces is not None else None
-            found.append(Likely(rewrite, one, program.promised(one), speed))
-        reasons += (replace(one, rewrites=(rewrite.name,)) for one in declined)
+        found += (
+            Likely(rewrite, one, program.promised(one), _speed(rewrite, target, one))
+            for one in made
+        )
+        speed = _speed(rewrite, target) if declined else None
+        is_slower = speed is not None and speed < 1 / NOTICED
+        reasons += (
+            replace(one, rewrites=(rewrite.name,), is_ruled_out=one.is_ruled_out or is_slower)
+            for one in declined
+        )
     if not asked:
         reasons.append(Declined(_HOST))
     # A rewrite that only looks for a special form says little of an object that has none.
@@ -193,6 +198,11 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
         reasons, key=lambda one: (one.reason in general, not special.isdisjoint(one.rewrites))
     )
     return tuple(sorted(found, key=lambda one: one.order)), tuple(nearest)
+
+
+def _speed(rewrite: Rewrite, target: Target, made: Rewriting | None = None) -> float | None:
+    """How many times as fast the kernels are modelled with a rewrite, or None."""
+    return gain(target, rewrite.replaces(target, made)) if rewrite.replaces is not None else None
 
 
 def said(declined: Iterable[Declined]) -> str:

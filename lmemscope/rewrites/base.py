@@ -187,8 +187,8 @@ class Rewrite(Struct, frozen=True):
         is_likely: whether it is likely to help a target, by its facts: then what it proposes is
             advice before anything is compiled. None of a rewrite of which only trials tell.
         cost: what it may cost, as a sentence of the advice.
-        replaces: what a rewriting of it has executed, which is modelled before it is advised; None
-            where that depends on more than the accesses.
+        replaces: what it has executed, by a rewriting or, where it declines, by what a person may
+            write, which is modelled before it is advised; None where more than the accesses tells.
     """
 
     name: str
@@ -199,7 +199,7 @@ class Rewrite(Struct, frozen=True):
     instead_of: str | None = None
     is_likely: Callable[[Target], bool] | None = None
     cost: str = ""
-    replaces: Callable[[Target, Rewriting], Replacement] | None = None
+    replaces: Callable[[Target, Rewriting | None], Replacement] | None = None
 
     @property
     def page(self) -> str:

@@ -138,7 +138,7 @@ def _is_likely(target: Target) -> bool:
     )
 
 
-def _replacement(target: Target, _: Rewriting) -> Replacement:
+def _replacement(target: Target, _: Rewriting | None) -> Replacement:
     """A comparison for each element, and a selection for each register, one after the other."""
     elements = elements_of(target) or 0
     registers = max(elements, target.size // 4)

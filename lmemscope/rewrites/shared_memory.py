@@ -282,9 +282,9 @@ def is_likely(target: Target) -> bool:
     return target.cause in indexed and is_named(target) and not is_chosen
 
 
-def replacement(target: Target, made: Rewriting) -> Replacement:
+def replacement(target: Target, made: Rewriting | None) -> Replacement:
     """An address for each access; the object for each thread of a block."""
-    threads = made.room.threads if made.room is not None else None
+    threads = made.room.threads if made is not None and made.room is not None else None
     return Replacement(1.0, 1.0, shared=target.size, threads=threads)
 
 

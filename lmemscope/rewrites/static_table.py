@@ -166,7 +166,7 @@ def _is_read(use: Node, declared: Declared, target: Target) -> bool:
     return place is not None and takes_value(place, element_type(target), target)
 
 
-def _replacement(target: Target, _: Rewriting) -> Replacement:
+def _replacement(target: Target, _: Rewriting | None) -> Replacement:
     """A load of one line where lanes read one element, else of what lies in two of them."""
     return Replacement(cached=2.0 if any(hit.case.is_divergent for hit in target.hits) else 1.0)
 

@@ -279,22 +279,27 @@ class _Project:
         """
         whole: list[int] = []
         sides: dict[str, list[int]] = {"x": [], "y": [], "z": []}
+        given: set[str] = set()
         for file, one in found:
             value = one["value"] or f"dim3{one.groupdict().get('made')}"
             first = next(iter(parts_of(value)), "").strip().rstrip("}")
             place = self._place(file, one.start())
             if one["side"] is not None:
+                given.add(one["side"])
                 sides[one["side"]] += self._values(first, place, hops)
                 continue
             shape = _SHAPE.fullmatch(first)
             parts = [*parts_of(shape["parts"])] if shape is not None else []
             if len(parts) > 1:
                 for side, part in zip("xyz", parts, strict=False):
+                    given.add(side)
                     sides[side] += self._values(part, place, hops)
             else:
                 whole += self._values(first, place, hops)
-        if any(sides.values()):
-            sides["x"] += whole
+        sides["x"] += whole if given else []
+        if any(not sides[side] for side in given):
+            return ()  # How long a side is that has another length than one is not known.
+        if given:
             return tuple(_products(values or [1] for values in sides.values()))
         return tuple(whole)
 
