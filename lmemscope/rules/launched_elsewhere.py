@@ -51,6 +51,8 @@ _SUBSCRIPT = re.compile(r"\[[^\[\]]*+\]")
 _INDEXED = re.compile(r"\[\s*+[A-Za-z_][^\[\]]*+\]")
 """The same that may select any element."""
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
+_HEAD = re.compile(r"\b(?:for|while)\s*\([^{}]*\)\s*$|\bdo\s*$")
+"""What stands before a loop's brace."""
 _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
@@ -404,7 +406,8 @@ class _Project:
                 one["end"].strip() if one["too"] else f"{one['end'].strip()} - 1", place, hops
             )
         ]
-        is_looped = _LOOP.search(block, 0, step.start()) is not None
+        before = self._sources.code(file)[max(0, first.start() - _BEFORE) : first.start()]
+        is_looped = _is_in_loop(block, step.start()) or _is_in_loop(before, len(before))
         return tuple(ends) if ends or is_looped else None
 
     def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
@@ -449,6 +452,21 @@ class _Project:
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
         return SourceLocation(file, 1 + code.count("\n", 0, offset))
+
+
+def _is_in_loop(text: str, at: int) -> bool:
+    """Whether a statement of a function's text is in a loop that the text has."""
+    if _LOOP.search(text, max(text.rfind(sign, 0, at) for sign in ";{}") + 1, at) is not None:
+        return True
+    depth = 0
+    for index in range(at - 1, -1, -1):
+        if text[index] == "}":
+            depth += 1
+        elif text[index] == "{" and depth:
+            depth -= 1
+        elif text[index] == "{" and _HEAD.search(text, max(0, index - _BEFORE), index) is not None:
+            return True
+    return False
 
 
 def _products(sides: Iterable[Iterable[int]]) -> Iterator[int]:
