@@ -188,7 +188,8 @@ class Rewrite(Struct, frozen=True):
             advice before anything is compiled. None of a rewrite of which only trials tell.
         cost: what it may cost, as a sentence of the advice.
         replaces: what it has executed, by a rewriting or, where it declines, by what a person may
-            write, which is modelled before it is advised; None where more than the accesses tells.
+            write, which is modelled before it is advised; None where more than the accesses tells,
+            as of an unrolled loop, in which other code becomes constant.
     """
 
     name: str

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceLocation, SourceText, count
 from lmemscope.rewrites.arrays import words_of
-from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.given_numbers import check_given
@@ -491,5 +491,4 @@ REWRITE = Rewrite(
     nothing="no loop with a bound that varies has a counter that indexes it",
     is_likely=_is_likely,
     cost="It costs the code of every iteration: keep it only if ptxas does not spill.",
-    replaces=lambda _target, _made: Replacement(),
 )

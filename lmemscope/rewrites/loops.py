@@ -109,7 +109,7 @@ def are_all_within(target: Target, loops: Iterable[Node]) -> bool:
     What a function indexes in a loop of its own stays as it is.
     """
     name = (target.name or "").rpartition(".")[2].encode()
-    constant = re.compile(rb"(?<!\w)" + re.escape(name) + rb"\s*\[\s*\d+\s*\]")
+    constant = re.compile(rb"(?<!\w)" + re.escape(name) + rb"\s?\[\s?\d+\s?\]")
     rows = [range(one.start_point.row + 1, one.end_point.row + 2) for one in loops]
     text = target.syntax.data.splitlines()
     for hit in target.hits:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
-from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.likelihood import instructions_of
 from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
 from lmemscope.rewrites.written import files_of
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _LARGEST = 4096
 """Bytes of an array up to which unrolling is tried though no thread has registers for all of it:
 four times what a thread can hold, of which a part may be in use at a time."""
-_SPARE = 16
-"""Registers' worth of an array of which a part is in use at a time, at least."""
 _SPILLING = 2048
 """Instructions of such a loop from which values of several iterations may not fit registers."""
 
@@ -87,5 +85,4 @@ REWRITE = Rewrite(
     nothing="no loop of a constant number of iterations has a counter that indexes it",
     is_likely=_is_likely,
     cost="It costs code and registers: keep it only if ptxas does not spill.",
-    replaces=lambda target, _made: Replacement(registers=max(0, target.size // 4 - _SPARE)),
 )

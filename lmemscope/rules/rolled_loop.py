@@ -45,8 +45,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To unroll, or one table for all threads; else as for any index."""
     size = case.object.size if case.object is not None else 0
     best = tuple(one for one in offer.advice if one.rewrite in _BEST)
-    is_slower = "unroll" in dict(offer.slower)
-    if not best and not is_slower and not unnamed(case) and can_be_unrolled(case):
+    if not best and not unnamed(case) and can_be_unrolled(case):
         best = (_unroll(case),)
     if best and size // 4 > spare_registers(case.facts):
         # Not all of it may fit.
