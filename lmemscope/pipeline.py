@@ -20,7 +20,17 @@ from lmemscope.lowering.analysed import Mentioning
 from lmemscope.lowering.debug import debug_variables
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.disassembly import quoted
-from lmemscope.model import CUDA, Artifacts, Gap, KernelReport, UnitReport, Wanted, kind_of
+from lmemscope.model import (
+    CUDA,
+    Artifacts,
+    Gap,
+    KernelFacts,
+    KernelReport,
+    UnitReport,
+    Wanted,
+    kind_of,
+    traits_of,
+)
 from lmemscope.rules import find
 from lmemscope.rules.launched import occupancies, shapes_in_sight
 from lmemscope.rules.verdict import judge
@@ -70,7 +80,8 @@ def report_of(
             variables, unnamed = debug_variables(artifacts, wanted.cache, debugging)
         facts = explain_facts(layers, facts, variables, sources)
     facts = with_costs(layers, facts)
-    work = works_of(layers, plain, facts, wanted.counts, sources.lines)
+    counted = plain if wanted.work else [one for one in facts if _may_be_rewritten(one)]
+    work = works_of(layers, counted, facts, wanted.counts, sources.lines)
     facts = with_launches(layers, facts)
     arch = layers.cubin.arch or unit.arch
     facts = occupancies(facts, arch, sources)
@@ -100,6 +111,11 @@ def report_of(
     )
     # A tool that failed may work the next time.
     return report, None if unnamed or unquoted else artifacts.key
+
+
+def _may_be_rewritten(facts: KernelFacts) -> bool:
+    """Whether an index keeps something of a kernel in memory: what replaces it has a cost."""
+    return any(traits_of(share.cause).indexed for share in facts.causes)
 
 
 def __getattr__(name: str) -> Any:

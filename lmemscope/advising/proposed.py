@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.targets import Files, targets_of
-from lmemscope.model import Advice, Finding, Unit, UnitReport
+from lmemscope.exporters.proven import factor
+from lmemscope.model import Advice, Declined, Finding, Unit, UnitReport
 from lmemscope.rewrites import REWRITES, Likely, likely
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.likelihood import always
@@ -16,6 +17,7 @@ from lmemscope.rules import advice_for
 from lmemscope.rules.base import Offer
 
 _UNCOMPILED = "Not compiled."
+_ALIKE = "About as fast, by the model: `lmemscope fix` compiles it and says more."
 _BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says what."
 """Where a rewriting is safe for a kernel's results alone."""
 
@@ -32,7 +34,7 @@ def with_proposals(
     found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
     for target in targets_of(results, files):
         if isinstance(target, Target):
-            offer = _offer(target, files)
+            offer = offer_of(*likely(target), files, target.path)
             for hit in target.hits:
                 advice = advice_for(hit.case, hit.finding, offer)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
@@ -60,11 +62,21 @@ def _advised(
     return replace(report, kernels=kernels)
 
 
-def _offer(target: Target, files: Files) -> Offer:
-    made, declined = likely(target)
+def offer_of(
+    made: Sequence[Likely], declined: Sequence[Declined], files: Files, home: str
+) -> Offer:
+    """What rewrites have for a target, as a rule takes it.
+
+    Args:
+        made, declined: as of `lmemscope.rewrites.likely`.
+        files: takes the lines that change.
+        home: the target's file.
+    """
+    slower = tuple((one.rewrite.name, _modelled(one)) for one in made if one.is_slower)
+    helpful = [one for one in made if not one.is_slower]
     if made:
-        advice = tuple(_advice(one, files, target.path) for one in made)
-        return Offer(advice)
+        advice = tuple(_advice(one, files, home) for one in helpful)
+        return Offer(advice, slower=slower)
     if not declined:
         return Offer()
     nearest = declined[0]
@@ -78,6 +90,10 @@ def _offer(target: Target, files: Files) -> Offer:
     return Offer(reason=reason, nearest=rewrite.name)
 
 
+def _modelled(found: Likely) -> str:
+    return f"× {factor(found.speed)}" if found.speed else "a block of its launches may not fit"
+
+
 def _advice(found: Likely, files: Files, home: str) -> Advice:
     """A rewriting in its own words, with what it asks for and may cost."""
     rewriting, applied = found.rewriting, found.applied
@@ -85,7 +101,9 @@ def _advice(found: Likely, files: Files, home: str) -> Advice:
     sentence = f"{done[:1].upper()}{done[1:]}."
     unsafe = f"Unsafe: {caveat}." if caveat else ""
     more = _BEYOND if applied.caveat != caveat else ""
-    text = " ".join(one for one in (sentence, unsafe, more, found.rewrite.cost, _UNCOMPILED) if one)
+    alike = _ALIKE if found.is_alike else ""
+    parts = (sentence, unsafe, more, found.rewrite.cost, alike, _UNCOMPILED)
+    text = " ".join(one for one in parts if one)
     code = changed_lines(rewriting.edits, files.data, home)
     return Advice(
         text, code or None, rewrite=rewriting.rewrite, applicability=applied.applicability

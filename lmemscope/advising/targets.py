@@ -109,7 +109,7 @@ def targets_of(
         sources = from_disk(files.asked, main, unit.options, files.projects.mentioning)
         for kernel in report.kernels:
             if matches(kernels, kernel.facts.name, kernel.facts.demangled):
-                for hit in _hits(kernel, sources):
+                for hit in _hits(kernel, report.arch, sources):
                     found[_key(hit)].append(hit)
     unit, report = results[0]
     ordered = sorted(found.values(), key=lambda hits: -max(hit.finding.bytes for hit in hits))
@@ -123,10 +123,10 @@ def targets_of(
             yield _target(hits, unit, files, block, every)
 
 
-def _hits(kernel: KernelReport, sources: SourceText) -> Iterator[Hit]:
+def _hits(kernel: KernelReport, arch: str, sources: SourceText) -> Iterator[Hit]:
     for case, finding in cases(kernel.facts, sources):
         if traits_of(finding.cause).verdict != "promoted":
-            yield Hit(kernel.facts, finding, case)
+            yield Hit(kernel.facts, finding, case, arch)
 
 
 def _key(hit: Hit) -> _Key:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -36,6 +36,7 @@ from lmemscope.model import (
     LocalAccess,
     LocalObject,
     LoopCounts,
+    ObjectWork,
     Uniformity,
     Work,
 )
@@ -161,7 +162,34 @@ class PtxWork:
             largest=self._loops.largest,
             loops=self._loops.loops,
             effects=self._effects,
+            objects=tuple(self._objects(facts, frame)),
         )
+
+    def _objects(self, facts: KernelFacts, frame: int) -> Iterator[ObjectWork]:
+        """The accesses of each object by themselves."""
+        by_object: dict[int, list[LocalAccess]] = defaultdict(list)
+        for access in facts.accesses:
+            if access.object is not None:
+                by_object[access.object].append(access)
+        for number, own in sorted(by_object.items()):
+            executed = []
+            for is_store in (False, True):
+                counted = _Counted()
+                some = [one for one in own if one.is_store == is_store]
+                counted.local(some, self._weights, self._lanes, frame, facts.objects)
+                executed.append(counted.work(frame, None))
+            loads, stores = executed
+            yield ObjectWork(
+                number,
+                loads.instructions,
+                stores.instructions,
+                loads.local_lines + stores.local_lines,
+                loads.local_sectors + stores.local_sectors,
+                stores.local_lines,
+                stores.local_sectors,
+                loads.varying_lines + stores.varying_lines,
+                loads.looped_lines + stores.looped_lines,
+            )
 
 
 def local_work(

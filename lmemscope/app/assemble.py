@@ -218,7 +218,8 @@ def _of_all_units(
     yield from notes
     bare = {found.path for found in planned.found.inputs if found.options is None}
     logs = [(path, log) for path, log in failed if path in bare]
-    if not logs and not planned.found.compilers:
+    home = {"CUDA_HOME", "CUDA_PATH"}.intersection(os.environ)
+    if not logs and not planned.found.compilers and not home:
         return
     # Most commands meet no build and no failure, and need none of this.
     from lmemscope.discover import build_notes
@@ -226,6 +227,9 @@ def _of_all_units(
 
     if settings.toolkit is None:
         yield from build_notes.other_toolkits(planned.found.compilers, toolchain)
+    analysed = {unit.path for unit in planned.units}
+    own = (found for found in planned.found.inputs if found.path in analysed)
+    yield from build_notes.asked_of_toolkits(own, toolchain)
     missing = ((path, missing_header(log)) for path, log in logs)
     yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
 

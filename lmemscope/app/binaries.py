@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from lmemscope.app.embedded_ptx import artifacts_of, compiled, without_ptx
 from lmemscope.app.readings import Reading, Readings
-from lmemscope.app.worker import as_wanted, ours, proposed
+from lmemscope.app.worker import ours, proposed
 from lmemscope.discover.project import Projects
 from lmemscope.errors import FormatError, LmemscopeError
 from lmemscope.files import digest_of
@@ -25,7 +25,7 @@ from lmemscope.formats.kernel_names import matches
 from lmemscope.lowering.binary import Image, images
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.embedded_ptx import fitting
-from lmemscope.model import Artifacts, CleanKernel, Share, Unit, Wanted
+from lmemscope.model import NOT_GIVEN, Artifacts, CleanKernel, Share, Unit, UnitReport, Wanted
 from lmemscope.pipeline import report_of
 
 _LARGEST_ASSEMBLED = 4 << 20
@@ -47,6 +47,14 @@ def read_binary(unit: Unit, wanted: Wanted, share: Share) -> Readings:
     with ours(unit):
         found = tuple(_Reader(unit, wanted).readings(share))
         return Readings(found, digest_of(unit.path) if share.is_first else None)
+
+
+def as_wanted(report: UnitReport, wanted: Wanted) -> UnitReport:
+    """A report of a binary's image, without the accesses where nobody reads them."""
+    if wanted.accesses:
+        return report
+    kernels = tuple(replace(one, accesses=NOT_GIVEN) for one in report.kernels)
+    return replace(report, kernels=kernels)
 
 
 class _Reader:

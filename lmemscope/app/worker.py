@@ -30,7 +30,6 @@ from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.store import Slot
 from lmemscope.model import (
     ALL_IMAGES,
-    NOT_GIVEN,
     Artifacts,
     BuiltObject,
     Share,
@@ -61,16 +60,8 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
             return report_of_log(unit, wanted)
         built = _of_object(unit, wanted)
         if isinstance(built, UnitReport):
-            return as_wanted(_with_digests(built, unit, wanted), wanted)
-        return as_wanted(replace(_compiled(unit, wanted), built=built), wanted)
-
-
-def as_wanted(report: UnitReport, wanted: Wanted) -> UnitReport:
-    """A report that was made, without the accesses where nobody reads them."""
-    if wanted.accesses:
-        return report
-    kernels = tuple(replace(one, accesses=NOT_GIVEN) for one in report.kernels)
-    return replace(report, kernels=kernels)
+            return _with_digests(built, unit, wanted)
+        return replace(_compiled(unit, wanted), built=built)
 
 
 def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:

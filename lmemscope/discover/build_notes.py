@@ -9,15 +9,21 @@ import glob
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from lmemscope.discover.build_database import Compiler
 from lmemscope.discover.checkouts import upwards
 from lmemscope.files import open_regular
-from lmemscope.model import Tool, UnitReport, listed
+from lmemscope.model import CompileOptions, Gap, Tool, UnitReport, kind_of, listed
+from lmemscope.sources.includes import closure
+from lmemscope.sources.toolkit_versions import Version, asked_of_version
 from lmemscope.tools.toolchain import header_not_found
+
+if TYPE_CHECKING:
+    from lmemscope.discover.walk import Found
 
 _CMAKE = "cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
 _CONFIGURE = (
@@ -79,16 +85,14 @@ def written_by(root: str, command: str) -> str:
 
 def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tuple[str, ...]:
     """A sentence for each version of CUDA that a build has and that no tool of ours has."""
-    used = [_major_minor(tool.version) for tool in tools if tool.name in _TOOLS and tool.version]
+    used = _versions_of(tools)
     if not used:
         return ()
     said: dict[tuple[int, int], str] = {}
     for compiler in compilers:
         if os.path.basename(compiler.path).removesuffix(".exe") != "nvcc":
             continue
-        version, root = _toolkit_around(_program(compiler.path))
-        if version is None:
-            version, root = _toolkit_of_cmake(compiler.database)
+        version, root = _toolkit_of(compiler)
         if version is None or version in used or version in said:
             continue
         there = root if root is not None and os.path.isdir(root) else "DIR"
@@ -97,6 +101,72 @@ def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tupl
             f"{', '.join(dict.fromkeys(map(_spelled, used)))}; --toolkit {there} takes the build's"
         )
     return tuple(said.values())
+
+
+def asked_of_toolkits(inputs: Iterable[Found], tools: Iterable[Tool]) -> Iterator[Gap]:
+    """Sources that ask for their toolkit's version, where their build's may be another than ours.
+
+    The build's is that of its nvcc; without a build database, that of ``CUDA_HOME``.
+
+    Args:
+        inputs: with what their builds say.
+        tools: that analysed them.
+    """
+    used = _versions_of(tools)
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    around = _toolkit_around(os.path.join(home, "bin", "nvcc")) if home else (None, None)
+    known: dict[Compiler, tuple[Version | None, str | None]] = {}
+    for found in inputs:
+        compiler = found.entry.compiler if found.entry is not None else None
+        if compiler is None:
+            kind = kind_of(found.path)
+            if around[0] is None or kind is None or not kind.is_cuda:
+                continue
+            there, root = around
+        else:
+            if compiler not in known:
+                known[compiler] = _toolkit_of(compiler)
+            there, root = known[compiler]
+        for here in used:
+            gap = _asked(found, here, there, root) if here != there else None
+            if gap is not None:
+                yield gap
+                break
+
+
+def _asked(found: Found, here: Version, there: Version | None, root: str | None) -> Gap | None:
+    options = found.options or CompileOptions()
+    try:
+        files = closure(found.path, options).files
+    except OSError:
+        return None  # Compiling meets it too, and says so.
+    asked = asked_of_version(files, options.defines, here, there)
+    if asked is None:
+        return None
+    where = f"line {asked.line} of {os.path.basename(asked.file)}" if asked.file else "an option"
+    theirs = f"CUDA {_spelled(there)}" if there is not None else "not known"
+    whose = f"its build's toolkit is {theirs}, and CUDA {_spelled(here)} analyses it"
+    named = root if there is not None and root is not None and os.path.isdir(root) else "DIR"
+    return Gap(
+        "plan",
+        f"it asks for {asked.name} ({where}); {whose}: --toolkit {named} takes the build's",
+        "evidence",
+        found.file,
+    )
+
+
+def _versions_of(tools: Iterable[Tool]) -> list[Version]:
+    """Versions of the toolkits that some tools are of, each once."""
+    named = (one.version for one in tools if one.name in _TOOLS and one.version)
+    return list(dict.fromkeys(map(_major_minor, named)))
+
+
+def _toolkit_of(compiler: Compiler) -> tuple[Version | None, str | None]:
+    """Version and root of the toolkit of an nvcc, by its place or what CMake noted."""
+    if os.path.basename(compiler.path).removesuffix(".exe") != "nvcc":
+        return None, None
+    version, root = _toolkit_around(_program(compiler.path))
+    return (version, root) if version is not None else _toolkit_of_cmake(compiler.database)
 
 
 def with_own_toolkit(report: UnitReport, compilers: Iterable[Compiler]) -> UnitReport:
@@ -129,7 +199,7 @@ def _program(path: str) -> str | None:
     return None if found is None else os.path.realpath(found)
 
 
-def _toolkit_around(nvcc: str | None) -> tuple[tuple[int, int] | None, str | None]:
+def _toolkit_around(nvcc: str | None) -> tuple[Version | None, str | None]:
     """Major and minor version of the toolkit around an nvcc, by its own ``cuda.h``; its root."""
     if nvcc is None:
         return None, None
@@ -143,7 +213,7 @@ def _toolkit_around(nvcc: str | None) -> tuple[tuple[int, int] | None, str | Non
     return None, None
 
 
-def _toolkit_of_cmake(database: str) -> tuple[tuple[int, int] | None, str | None]:
+def _toolkit_of_cmake(database: str) -> tuple[Version | None, str | None]:
     """The version that CMake found when it configured the build of a database, and its root."""
     files = os.path.join(glob.escape(os.path.dirname(database)), "CMakeFiles")
     for path in sorted(glob.glob(os.path.join(files, "*", "CMakeCUDACompiler.cmake"))):

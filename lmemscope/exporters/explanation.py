@@ -36,6 +36,7 @@ from lmemscope.model import (
 )
 
 _BAR = 40
+_WARP = 32
 _BESIDE_BAR = 22
 _LANES_SHOWN = 4
 _LANES_WIDTH = 11 * _LANES_SHOWN + len("…  lane 31")
@@ -223,7 +224,8 @@ class Explainer:
         if finding.location is not None:
             lines.append(f"   at {finding.location.file}:{finding.location.line}")
         if finding.index is not None:
-            lines += self._wrapped(index_sentence(finding.index, _places(kernels, finding)), "   ")
+            said = index_sentence(finding.index, _places(kernels, finding))
+            lines += self._wrapped(f"{said}{_of_full_warps(kernels)}", "   ")
         if layout.evidence(finding):
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.also:
@@ -393,6 +395,19 @@ def index_sentence(index: IndexFacts, places: int | None) -> str:
         other = _in_lanes(index.other_uniformity, index.all_sources, places)
         said += f" Other accesses: {other[0].lower()}{other[1:]}."
     return said
+
+
+def _of_full_warps(kernels: Sequence[KernelReport]) -> str:
+    """That sectors are those of full warps, where launches say that no warp is one."""
+    known = [
+        one.occupancy.block
+        for one in kernels
+        if one.occupancy is not None and one.occupancy.block_from == "launch"
+    ]
+    if len(known) != len(kernels) or not known or max(known) >= _WARP:
+        return ""
+    threads = count(max(known), "thread")
+    return f" These are the sectors of full warps: its blocks, of {threads}, have fewer."
 
 
 def _places(kernels: Sequence[KernelReport], finding: Finding) -> int | None:

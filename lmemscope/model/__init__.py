@@ -221,7 +221,17 @@ from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.tune import TunedKernel, TunePoint, TuneReport
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, listed, plural
-from lmemscope.model.work import PIPES, STALLS, Cost, LoopCounts, LoopTurns, Pipe, Stall, Work
+from lmemscope.model.work import (
+    PIPES,
+    STALLS,
+    Cost,
+    LoopCounts,
+    LoopTurns,
+    ObjectWork,
+    Pipe,
+    Stall,
+    Work,
+)
 
 __all__ = [
     "ALL_IMAGES",
@@ -358,6 +368,7 @@ __all__ = [
     "Moved",
     "NotCompared",
     "ObjectState",
+    "ObjectWork",
     "Occupancy",
     "Order",
     "PathStep",

@@ -54,6 +54,26 @@ class LoopCounts(Struct, frozen=True):
     loops: tuple[LoopTurns, ...] = ()
 
 
+class ObjectWork(Struct, frozen=True):
+    """What of a warp's work is a stack object's accesses.
+
+    Attributes:
+        object: its number among the kernel's.
+        loads, stores: instructions that the warp executes.
+        lines, sectors, stored_lines, stored_sectors, varying_lines, looped_lines: as in `Work`.
+    """
+
+    object: int
+    loads: float
+    stores: float
+    lines: float
+    sectors: float
+    stored_lines: float
+    stored_sectors: float
+    varying_lines: float
+    looped_lines: float
+
+
 class Work(Struct, frozen=True):
     """What one warp executes, loops weighted by how often they run (docs/fix.md).
 
@@ -78,6 +98,7 @@ class Work(Struct, frozen=True):
         loops: the kernel's own loops, of each head the one that runs most often: those of a
             rewriting run as often.
         effects: kinds of what it does that others can see, with how often each stands there.
+        objects: of the accesses of local memory, those of each stack object.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -96,6 +117,7 @@ class Work(Struct, frozen=True):
     largest: tuple[tuple[str, int], ...] = ()
     loops: tuple[LoopTurns, ...] = ()
     effects: tuple[tuple[str, int], ...] = ()
+    objects: tuple[ObjectWork, ...] = ()
 
     @property
     def instructions(self) -> float:

@@ -6,6 +6,7 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
@@ -13,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.model import Declined, Edit, Rewriting
+from lmemscope.model.fix import CLEARLY, NOTICED, UNSURE
 from lmemscope.rewrites import (
     bounded_loop,
     const_indices,
@@ -38,6 +40,7 @@ from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
 from lmemscope.rewrites.cooperative import Program
 from lmemscope.rewrites.likelihood import always
+from lmemscope.rewrites.modelled import gain
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
@@ -123,15 +126,37 @@ class Likely(Struct, frozen=True):
         rewrite: whose it is.
         rewriting: as the rewrite proposes it, for what the kernel computes.
         applied: the same with what is promised of the rest of the program.
+        speed: how many times as fast the kernels are modelled with it, before anything is compiled;
+            None where that is not known.
     """
 
     rewrite: Rewrite
     rewriting: Rewriting
     applied: Rewriting
+    speed: float | None = None
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether leaving the object where it is is better, by the model."""
+        return self.speed is not None and self.speed < 1 / NOTICED
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether the model is not sure which of the two is faster."""
+        return self.speed is not None and not self.is_slower and self.speed <= UNSURE
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """What comes first is smallest: as trials are ranked, an unsafe one's cost counts more."""
+        if self.speed is None:
+            return False, 0.0
+        weight = CLEARLY if self.applied.applicability == "unsafe" else 1.0
+        return self.speed < 1.0, weight / self.speed if self.speed else math.inf
 
 
 def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
-    """The first proposal of each rewrite that is likely to help a target; if none, the reasons.
+    """The first proposal of each rewrite that is likely to help a target, those that cost least by
+    the model first; if none, the reasons.
 
     Reasons that say what is in the way of a general rewrite come first, then those of special ones,
     then what rewrites look for.
@@ -154,8 +179,16 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
         if rewrite.instead_of in {one.rewrite.name for one in found}:
             continue
         made, declined = _proposed(rewrite, target, most=1)
-        found += (Likely(rewrite, one, program.promised(one)) for one in made)
-        reasons += (replace(one, rewrites=(rewrite.name,)) for one in declined)
+        found += (
+            Likely(rewrite, one, program.promised(one), _speed(rewrite, target, one))
+            for one in made
+        )
+        speed = _speed(rewrite, target) if declined else None
+        is_slower = speed is not None and speed < 1 / NOTICED
+        reasons += (
+            replace(one, rewrites=(rewrite.name,), is_ruled_out=one.is_ruled_out or is_slower)
+            for one in declined
+        )
     if not asked:
         reasons.append(Declined(_HOST))
     # A rewrite that only looks for a special form says little of an object that has none.
@@ -164,7 +197,12 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
     nearest = sorted(
         reasons, key=lambda one: (one.reason in general, not special.isdisjoint(one.rewrites))
     )
-    return tuple(found), tuple(nearest)
+    return tuple(sorted(found, key=lambda one: one.order)), tuple(nearest)
+
+
+def _speed(rewrite: Rewrite, target: Target, made: Rewriting | None = None) -> float | None:
+    """How many times as fast the kernels are modelled with a rewrite, or None."""
+    return gain(target, rewrite.replaces(target, made)) if rewrite.replaces is not None else None
 
 
 def said(declined: Iterable[Declined]) -> str:

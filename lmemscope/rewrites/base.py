@@ -42,11 +42,17 @@ def declined_by(error: DeclinedError, *names: str) -> Declined:
 
 
 class Hit(Struct, frozen=True):
-    """One kernel's finding."""
+    """One kernel's finding.
+
+    Attributes:
+        facts, finding, case: the kernel, and what was found of it.
+        arch: that it is compiled for.
+    """
 
     facts: KernelFacts
     finding: Finding
     case: Case
+    arch: str = ""
 
 
 class Target(Struct, frozen=True, dict=True):
@@ -111,6 +117,13 @@ class Target(Struct, frozen=True, dict=True):
         threads = [one.max_threads for one in bounds if one is not None and one.max_threads]
         return max(threads) if threads and len(threads) == len(bounds) else None
 
+    @property
+    def size(self) -> int:
+        """Bytes of the object, in the kernel that has most of it."""
+        return max(
+            (hit.case.object.size for hit in self.hits if hit.case.object is not None), default=0
+        )
+
     @cached_property
     def files(self) -> tuple[str, ...]:
         """The target's file, and the sources of its kernels with the headers that they quote."""
@@ -139,6 +152,26 @@ class Target(Struct, frozen=True, dict=True):
         return Edit(self.path, start, end, text)
 
 
+class Replacement(Struct, frozen=True):
+    """What is executed in place of accesses of local memory, for the cost model.
+
+    Attributes:
+        integer: instructions of the integer pipe for each access.
+        waits: results of arithmetic that a load waits for, one after the other.
+        registers: more per thread.
+        shared: bytes of shared memory per thread where the object is in it; None where it is not.
+        threads: of a block, where it is made smaller for that.
+        cached: lines of a table for all threads that a load touches instead; None: it is no table.
+    """
+
+    integer: float = 0.0
+    waits: float = 0.0
+    registers: int = 0
+    shared: int | None = None
+    threads: int | None = None
+    cached: float | None = None
+
+
 class Rewrite(Struct, frozen=True):
     """A way to rewrite a program.
 
@@ -154,6 +187,9 @@ class Rewrite(Struct, frozen=True):
         is_likely: whether it is likely to help a target, by its facts: then what it proposes is
             advice before anything is compiled. None of a rewrite of which only trials tell.
         cost: what it may cost, as a sentence of the advice.
+        replaces: what it has executed, by a rewriting or, where it declines, by what a person may
+            write, which is modelled before it is advised; None where more than the accesses tells,
+            as of an unrolled loop, in which other code becomes constant.
     """
 
     name: str
@@ -164,6 +200,7 @@ class Rewrite(Struct, frozen=True):
     instead_of: str | None = None
     is_likely: Callable[[Target], bool] | None = None
     cost: str = ""
+    replaces: Callable[[Target, Rewriting | None], Replacement] | None = None
 
     @property
     def page(self) -> str:

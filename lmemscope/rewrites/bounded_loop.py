@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceLocation, SourceText, count
 from lmemscope.rewrites.arrays import words_of
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counted
 from lmemscope.rewrites.loops import (
+    are_all_within,
     constant_at,
     counters,
     indexing_loops,
@@ -88,9 +89,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     edits: list[Edit] = []
     bounded: list[_Bounded] = []
     for loop in indexing_loops(target):
-        made = _lowered(target, loop)
-        if made is None and not is_constant(loop, target):
-            made = _bounded(target, loop)
+        made = _made(target, loop)
         if made is not None:
             bounded.append(made)
             edits += made.edits
@@ -113,6 +112,12 @@ def propose(target: Target) -> Iterator[Rewriting]:
         " and ".join(dict.fromkeys(text for _, text in promised)) or None,
         tuple(promised),
     )
+
+
+def _made(target: Target, loop: Node) -> _Bounded | None:
+    """A loop with a bound, in either direction; None of one that has one or gets none."""
+    made = _lowered(target, loop)
+    return made if made is not None or is_constant(loop, target) else _bounded(target, loop)
 
 
 def _bounded(target: Target, loop: Node) -> _Bounded | None:
@@ -463,8 +468,19 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
 
 
 def _is_likely(target: Target) -> bool:
-    """Whether counters alone index a small array, and registers are left for it."""
-    return is_counted(target) and (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+    """Whether counters of loops that it bounds alone index it, and registers are left for it."""
+    is_small = (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+    if not is_counted(target) or not is_small or target.declared is None:
+        return is_counted(target) and is_small
+    try:
+        loops = [
+            one
+            for one in indexing_loops(target)
+            if is_constant(one, target) or _made(target, one) is not None
+        ]
+    except DeclinedError:
+        return True  # Its proposal says why.
+    return are_all_within(target, loops)
 
 
 REWRITE = Rewrite(

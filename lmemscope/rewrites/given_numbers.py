@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import DeclinedError, Target
@@ -32,9 +33,13 @@ def check_given(name: bytes, most: int, target: Target) -> None:
             continue
         position = names.index(name)
         largest = largest_argument(kernel.decode(), position, target.path, sources, target.files)
-        if largest is not None and largest > most:
-            said = name.decode(errors="replace")
-            raise DeclinedError(f"a launch in sight gives `{said}` {largest}, more than {most}")
+        if largest is not None and largest[0] > most:
+            said, (number, place) = name.decode(errors="replace"), largest
+            is_own = os.path.abspath(place.file) == target.path
+            where = (
+                f"line {place.line}" if is_own else f"{os.path.basename(place.file)}:{place.line}"
+            )
+            raise DeclinedError(f"the launch at {where} gives `{said}` {number}, more than {most}")
 
 
 def _names(function: Node, syntax: Syntax) -> list[bytes]:

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 import math
 
-from lmemscope.analysis.cost import LOADED_LINE, STORED_LINE, STORED_SECTOR
-from lmemscope.model import IndexSource, LocalAccess
+from lmemscope.model import IndexSource
 from lmemscope.rewrites.arrays import local_array
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rules.register_cap import spare_registers
 
-_WORD, _LANES, _LINE_SECTORS = 4, 32, 4
-_LOADED = 2.0
-"""Cycles for a request that loads, unless its lines take more."""
-_LOOPED = 10.0
-"""How often a loop's body is taken to run."""
-_MARGIN = 1.6
-"""How many times the cycles of what replaces accesses these have to cost. Of 89 arrays of 64
-programs that `fix` compared with, 29 cost less: it models 23 of these slower, and none more than
-13% faster."""
+_WORD = 4
 
 
 def always(target: Target) -> bool:
@@ -100,31 +91,3 @@ def instructions_of(target: Target) -> int:
     """Instructions of the loops around the accesses once they are unrolled; 0 if not known."""
     found = (hit.case.index for hit in target.hits)
     return max((one.written_out or 0 for one in found if one is not None), default=0)
-
-
-def saves(target: Target, cycles: float) -> bool:
-    """Whether accesses of local memory are likely to cost more than what replaces them.
-
-    Args:
-        target: the object.
-        cycles: of what replaces an access, for a warp.
-    """
-    spent = replaced = 0.0
-    for hit in target.hits:
-        size = hit.case.object.size if hit.case.object is not None else 0
-        for one in (*hit.case.accesses, *hit.case.generic):
-            times = _LOOPED ** (one.loop_depth or 0)
-            spent += times * _cycles(one, size)
-            replaced += times * cycles
-    return spent >= _MARGIN * replaced
-
-
-def _cycles(access: LocalAccess, size: int) -> float:
-    """What an access of an object of a size costs a multiprocessor, for a warp."""
-    is_uniform = access.uniformity not in ("lane-varying", "data-dependent")
-    lines = 1 if is_uniform else min(_LANES, max(1, size // _WORD))
-    sectors = _LINE_SECTORS if is_uniform else access.sectors or _LANES
-    each = max(_LOADED, lines * LOADED_LINE)
-    if access.is_store:
-        each = lines * STORED_LINE + sectors * STORED_SECTOR
-    return access.requests * each

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, Use, is_plain, local_array
-from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.likelihood import (
@@ -26,7 +26,6 @@ from lmemscope.rewrites.likelihood import (
     fits_registers,
     is_named,
     is_reached_by_index_alone,
-    saves,
 )
 from lmemscope.rewrites.rows import check_rows
 from lmemscope.sources.syntax import Syntax
@@ -40,8 +39,6 @@ MOST = 128
 
 _ADVISED = 32
 """Elements up to which comparing is advised: with more it was often slower than local memory."""
-_COMPARED = 0.5
-"""Cycles for a comparison and a selection: two instructions of a warp, of which four are issued."""
 _INDENT = " " * 8
 _INLINE = "__host__ __device__ __forceinline__"
 _NAMES = (b"lmem_select", b"lmem_select2", b"lmem_select3")
@@ -138,14 +135,14 @@ def _is_likely(target: Target) -> bool:
         and is_reached_by_index_alone(target)
         and (elements_of(target) or 0) <= _ADVISED
         and fits_registers(target)
-        and saves(target, _COMPARED * _registers(target))
     )
 
 
-def _registers(target: Target) -> int:
-    """How many registers are compared with at each access: at least one for each element."""
-    sizes = (hit.case.object.size for hit in target.hits if hit.case.object is not None)
-    return max(elements_of(target) or 0, max(sizes, default=0) // 4)
+def _replacement(target: Target, _: Rewriting | None) -> Replacement:
+    """A comparison for each element, and a selection for each register, one after the other."""
+    elements = elements_of(target) or 0
+    registers = max(elements, target.size // 4)
+    return Replacement(elements + registers, registers, registers)
 
 
 REWRITE = Rewrite(
@@ -157,4 +154,5 @@ REWRITE = Rewrite(
     is_likely=_is_likely,
     cost="It costs a comparison per element and access, and registers: keep it only if ptxas does "
     "not spill.",
+    replaces=_replacement,
 )

@@ -40,7 +40,7 @@ from lmemscope.rewrites.arrays import (
     local_array,
     words_of,
 )
-from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
@@ -273,9 +273,19 @@ struct lmem_narrow_space {
 
 
 def is_likely(target: Target) -> bool:
-    """Whether it is an array of the kernel's own that an index keeps in memory."""
+    """Whether it is an array of the kernel's own that an index keeps in memory.
+
+    Of several that a pointer chooses from, one in shared memory makes the pointer generic.
+    """
     indexed = ("dynamic-index", "rolled-loop", "large-array")
-    return target.cause in indexed and is_named(target)
+    is_chosen = any(hit.case.alternatives for hit in target.hits)
+    return target.cause in indexed and is_named(target) and not is_chosen
+
+
+def replacement(target: Target, made: Rewriting | None) -> Replacement:
+    """An address for each access; the object for each thread of a block."""
+    threads = made.room.threads if made is not None and made.room is not None else None
+    return Replacement(1.0, 1.0, shared=target.size, threads=threads)
 
 
 REWRITE = Rewrite(
@@ -286,4 +296,5 @@ REWRITE = Rewrite(
     nothing="its declaration is not read as an array",
     is_likely=is_likely,
     cost="More shared memory can lower occupancy.",
+    replaces=replacement,
 )

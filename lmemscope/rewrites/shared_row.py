@@ -172,4 +172,5 @@ REWRITE = Rewrite(
     instead_of=shared_memory.REWRITE.name,
     is_likely=shared_memory.is_likely,
     cost="More shared memory can lower occupancy.",
+    replaces=shared_memory.replacement,
 )

@@ -264,11 +264,13 @@ class Offer(Struct, frozen=True):
             do; None where none was asked.
         nearest: the name of that rewrite, where the facts say that it would help and nothing rules
             it out: its text alone is in the way.
+        slower: names of those that would make the kernel slower, with what the model says.
     """
 
     advice: tuple[Advice, ...] = ()
     reason: str | None = None
     nearest: str | None = None
+    slower: tuple[tuple[str, str], ...] = ()
 
 
 NO_OFFER = Offer()

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.model import Advice, Cause, IndexSource, is_foreign, traits_of
+from lmemscope.model import Advice, Cause, IndexSource, LocalAccess, is_foreign, traits_of
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Offer, by_cost
+from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.register_cap import register_limit
 
 _FEW_SITES = 8
@@ -81,6 +82,12 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "of them."
             ),
         )
+    if case.alternatives and (chosen := chosen_advice(case)):
+        return chosen
+    if offer.slower:
+        text = f"Leave {case.name} in local memory: by the model, the kernel is slower with"
+        named = listed([f"`{name}` ({said})" for name, said in offer.slower])
+        return (Advice(f"{text} {named}.", is_none=True),)
     if offer.nearest is not None:
         return (Advice(f"{offer.reason}.", rewrite=offer.nearest),)
     made = index_sources(case)
@@ -107,7 +114,8 @@ def _conditions(case: Case) -> str:
     stores = [one for one in accesses if one.is_store]
     loaded = {one.chain for one in accesses if not one.is_store and one.chain}
     ways = []
-    if not any(one.chain in loaded for one in stores):  # Else it is changed.
+    is_changed = any(one.chain in loaded for one in stores)
+    if not is_changed and all(_may_copy(case, one) for one in stores):
         ways.append("if it only copies other memory, read that memory instead")
     if all(one.uniformity in ("uniform", "unknown") for one in stores):
         ways.append("if it is the same in all threads, keep one copy per block")
@@ -115,6 +123,23 @@ def _conditions(case: Case) -> str:
     return f" {text[:1].upper()}{text[1:]}." if ways else ""
 
 
+def _may_copy(case: Case, store: LocalAccess) -> bool:
+    """Whether a store's line may assign what it reads from memory: by a subscript, pointer or call.
+
+    What is not read as an assignment to an element may be anything.
+    """
+    place = store.line(case.facts.home)
+    name = (case.object.name or "").rpartition(".")[2] if case.object is not None else ""
+    if place is None or not name:
+        return True
+    text = case.sources.line(place.file, place.line)[:_LINE]
+    assigned = re.search(rf"(?<!\w){re.escape(name)}\s*\[[^;=]*\]\s*=(?!=)(?P<value>[^;]*)", text)
+    return assigned is None or _READ.search(assigned["value"]) is not None
+
+
+_READ = re.compile(r"[\[(*]|->")
+_LINE = 500
+"""Characters of a line that are looked at."""
 _MOST_WRITTEN_OUT = 131072
 """Instructions up to which nvcc writes a loop out, whatever a pragma asks for.
 

@@ -14,6 +14,7 @@ from itertools import islice
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.launch_syntax import (
+    arguments_of_call,
     called_with,
     configured,
     is_compiled,
@@ -83,12 +84,14 @@ class WrittenLaunch:
             macro stands for more than one of them.
         place: at which the names in them are looked up.
         given: the kernel's arguments, as written; empty where they are not read.
+        given_at: at which the names in those are looked up; None where it is the same place.
     """
 
     instance: str | None
     shape: tuple[str, ...]
     place: SourceLocation
     given: tuple[str, ...] = ()
+    given_at: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +284,8 @@ class _Reader:
             place = self._place(file, begin)
             if isinstance(shape, str):
                 shape = configured(shape, text[:begin])
-            launch = WrittenLaunch(None, shape, place)
+            arguments = arguments_of_call(name, given, position, text[:begin])
+            launch = WrittenLaunch(None, shape, place, arguments)
             return Launches((*self._expanded(launch, file, begin, depth),), are_all=True)
         got = _GETS.fullmatch(f"{name}({given[0].strip()})")
         if got is not None:
@@ -314,17 +318,25 @@ class _Reader:
         place: SourceLocation,
     ) -> Iterator[WrittenLaunch]:
         """Launches in a body, with a call's arguments for its parameters in their shapes."""
+        steady = {word: value for word, value in given.items() if not changes(word, body)}
         for one in launches:
-            named = {word for part in one.shape[1:2] for word in _WORDS.findall(part)}
-            used = named & given.keys()
-            if not used or any(changes(word, body) for word in used):
-                yield replace(one, given=())
-                continue
-            shape, arguments = (
-                tuple(_substituted(part, given) for part in parts)
-                for parts in (one.shape, one.given)
+            block, arguments = (
+                {word for part in parts for word in _WORDS.findall(part)} & given.keys()
+                for parts in (one.shape[1:2], one.given)
             )
-            yield replace(one, shape=shape, place=place, given=arguments)
+            # Names of the body's own have no value at the call.
+            is_given = bool(arguments) and arguments <= steady.keys()
+            is_kept = not arguments and bool(body)
+            written = tuple(_substituted(part, steady) for part in one.given)
+            own = replace(
+                one,
+                given=one.given if is_kept else written if is_given or not body else (),
+                given_at=(one.given_at or one.place) if is_kept else place,
+            )
+            if block and block <= steady.keys():
+                shape = tuple(_substituted(part, steady) for part in one.shape)
+                own = replace(own, shape=shape, place=place)
+            yield own
 
     def _shape(self, written: str) -> tuple[str, ...]:
         """What stands between chevrons, part by part."""

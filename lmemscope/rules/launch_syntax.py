@@ -18,6 +18,16 @@ _CONDITION = re.compile(
 )
 _DRIVER = frozenset({"cuLaunchKernel", "cuLaunchCooperativeKernel"})
 _RUNTIME = frozenset({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"})
+_NUMBER = (
+    r"(?:(?:const|unsigned|signed|long|short|char|int)\s+)*"
+    r"(?:unsigned|signed|long|short|char|int|bool|(?:std\s*::\s*)?(?:u?int\d+_t|s?size_t|ptrdiff_t)"
+    r"|u(?:int|char|short|long))"
+)
+_CAST = re.compile(rf"\(\s*{_NUMBER}\s*\)(?=\s*[\w(])")
+_CAST_CALL = re.compile(rf"(?<!\w){_NUMBER}\s*\(")
+_NAMED_CAST = re.compile(rf"(?<!\w)static_cast\s*<\s*{_NUMBER}\s*>\s*\(")
+_QUALIFIER = re.compile(r"(?<![\w>])(?:[A-Za-z_]\w*\s*)?::\s*(?=[A-Za-z_])")
+_ADDRESS = re.compile(r"^(?:\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)|&|const_cast\b.*?&))*")
 _CONFIGURED = frozenset({"cudaLaunchKernelEx", "cudaLaunchKernelExC", "cuLaunchKernelEx"})
 
 
@@ -72,6 +82,33 @@ def shape_of_call(name: str, given: Sequence[str], position: int) -> tuple[str, 
     if name in _CONFIGURED and position == 1:
         return given[0].strip().lstrip("&").strip()
     return None
+
+
+def arguments_of_call(
+    name: str, given: Sequence[str], position: int, before: str
+) -> tuple[str, ...]:
+    """The kernel's arguments in such a call; none where they are not read.
+
+    Args:
+        name, given, position: as of `shape_of_call`.
+        before: the text before the call, which has the list of their addresses.
+    """
+    if name == "cudaLaunchKernelEx":
+        return tuple(given[position + 1 :])
+    if name in _RUNTIME and len(given) > 3:
+        listed = rf"(?<!\w){given[3].strip()}\s*\[[^\[\]]*\]\s*=?\s*\{{"
+        found = [*re.finditer(listed, before)] if given[3].strip().isidentifier() else []
+        end = closed_at(before, found[-1].end() - 1) if found else None
+        if end is not None:
+            parts = parts_of(before[found[-1].end() : end - 1])
+            return tuple(_ADDRESS.sub("", one).strip() for one in parts)
+    return ()
+
+
+def without_casts(written: str) -> str:
+    """An expression whose casts to numbers are left out, and qualifiers of its names."""
+    text = _CAST_CALL.sub("(", _NAMED_CAST.sub("(", written))
+    return _QUALIFIER.sub("", _CAST.sub("", text))
 
 
 def configured(name: str, before: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from lmemscope.rules.block_sizes import (
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import rest_of_block
 from lmemscope.rules.launch_reader import Launches, launches_in
+from lmemscope.rules.launch_syntax import without_casts
 from lmemscope.rules.remembered import Remembered
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
@@ -37,7 +38,7 @@ _REACHED = re.compile(
 """A name, or a member by its whole path: ``group[i].block``."""
 _MOST = re.compile(r"\bmaxThreadsPerBlock\b|\bcudaOccupancyMaxPotentialBlockSize\w*")
 """What a device allows, or what a kernel's own registers do: up to the largest block."""
-_HOPS = 3
+_HOPS = 4
 """Functions and variables that a block is followed through."""
 _NOTHING = frozenset({"dim3", "int", "unsigned", "size_t", "const", "sizeof", "static_cast"})
 _ARITHMETIC = re.compile(r"(?:\w|\s|[-+*/%()]|<<)+")
@@ -47,6 +48,11 @@ _SHAPE = re.compile(r"dim3\s*[({](?P<parts>.*)[)}]", re.DOTALL)
 _BEFORE = 80
 """Characters before an address that may be a call that gives it a value, or before a member."""
 _SUBSCRIPT = re.compile(r"\[[^\[\]]*+\]")
+_INDEXED = re.compile(r"\[\s*+[A-Za-z_][^\[\]]*+\]")
+"""The same that may select any element."""
+_LOOP = re.compile(r"\b(?:for|while|do)\b")
+_HEAD = re.compile(r"\b(?:for|while)\s*\([^{}]*\)\s*$|\bdo\s*$")
+"""What stands before a loop's brace."""
 _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
@@ -82,15 +88,17 @@ def launch_sizes(kernel: str, home: str, sources: SourceText) -> frozenset[int]:
 
 def largest_argument(
     kernel: str, position: int, home: str, sources: SourceText, files: Iterable[str] = ()
-) -> int | None:
-    """The largest number that a launch in a project gives a parameter; None where none says one.
+) -> tuple[int, SourceLocation] | None:
+    """The largest number that a launch in a project gives a parameter, and where it is given.
+
+    None where no launch says one.
 
     Args:
         kernel, home, sources, files: as of `largest_launch`, for one kernel.
         position: of the parameter.
     """
     found = _project(home, sources, files).arguments(kernel, position)
-    return max(found, default=None)
+    return max(found, key=lambda one: one[0], default=None)
 
 
 def launches_of(kernel: str, sources: SourceText, files: Sequence[str]) -> Launches:
@@ -142,16 +150,18 @@ class _Project:
             self._sizes[kernel] = tuple(self._launches(kernel))
         return self._sizes[kernel]
 
-    def arguments(self, kernel: str, position: int) -> Iterator[int]:
+    def arguments(self, kernel: str, position: int) -> Iterator[tuple[int, SourceLocation]]:
         """Numbers that launches of a kernel, of whatever instance, give a parameter."""
         for one in self.launches_of(kernel).written:
-            written = one.given[position] if position < len(one.given) else ""
-            value = number_of(written, self._sources, one.place)
+            text = without_casts(one.given[position] if position < len(one.given) else "")
+            place = one.given_at or one.place
+            value = number_of(text, self._sources, place)
+            path = _REACHED.sub("x", _INDEXED.sub("", text))
             if value is not None:
-                yield value
-            elif _ARITHMETIC.fullmatch(written) and not _CALLED.search(written):
+                yield value, place
+            elif _ARITHMETIC.fullmatch(path) and not _CALLED.search(text):
                 # Of what calls make of their arguments nothing is known.
-                yield from self._values(written, one.place, _HOPS)
+                yield from ((each, place) for each in self._values(text, place, _HOPS))
 
     def launches_of(self, kernel: str) -> Launches:
         """The launches of a kernel by its plain name, none of another's of that name."""
@@ -200,6 +210,7 @@ class _Project:
         if known is not None:
             yield known
             return
+        written = without_casts(written)
         choices = alternatives(written)
         if choices:
             for one in choices:
@@ -220,6 +231,7 @@ class _Project:
             or self._given(name, place, hops - 1)
             for name in names
         }
+        written = _REACHED.sub(lambda one: one["last"], _SUBSCRIPT.sub("", written))
         if _ARITHMETIC.fullmatch(written) is None or _CALLED.search(written) is not None:
             yield from (value for values in given.values() for value in values)
             return
@@ -269,22 +281,27 @@ class _Project:
         """
         whole: list[int] = []
         sides: dict[str, list[int]] = {"x": [], "y": [], "z": []}
+        given: set[str] = set()
         for file, one in found:
             value = one["value"] or f"dim3{one.groupdict().get('made')}"
             first = next(iter(parts_of(value)), "").strip().rstrip("}")
             place = self._place(file, one.start())
             if one["side"] is not None:
+                given.add(one["side"])
                 sides[one["side"]] += self._values(first, place, hops)
                 continue
             shape = _SHAPE.fullmatch(first)
             parts = [*parts_of(shape["parts"])] if shape is not None else []
             if len(parts) > 1:
                 for side, part in zip("xyz", parts, strict=False):
+                    given.add(side)
                     sides[side] += self._values(part, place, hops)
             else:
                 whole += self._values(first, place, hops)
-        if any(sides.values()):
-            sides["x"] += whole
+        sides["x"] += whole if given else []
+        if any(not sides[side] for side in given):
+            return ()  # How long a side is that has another length than one is not known.
+        if given:
             return tuple(_products(values or [1] for values in sides.values()))
         return tuple(whole)
 
@@ -301,9 +318,13 @@ class _Project:
         parameter = re.compile(
             r"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*(?:=\s*\[[^\[\]]*\]\s*)?"
             rf"\((?P<before>(?:[^;{{}}()]|\([^;{{}}()]*\))*)(?<!\w){name}\s*"
-            r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?\{"
+            r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?(?::[^;{}]*)?\{"
         )
         handed = self._matches(name, parameter, file)
+        ends = self._stepped(name, above[declared[-1] :] if declared else (), hops)
+        if ends is not None and not ends:
+            return  # It is more than what it begins with, and nobody knows how much.
+        yield from ends or ()
         # Only what its own file does not give it is a name of the whole project.
         yield from self._of_sides(found if found or handed else self._matches(name, given), hops)
         counted = re.compile(
@@ -313,9 +334,9 @@ class _Project:
             # A counter goes on to its end.
             end = one["end"] if one["too"] else f"{one['end']} - 1"
             yield from self._values(end.strip(), self._place(at, one.start()), hops)
-        for part, where in (*self._listed(name, file), *self._elements(name, file)):
+        parts = (self._listed, self._elements, self._initialised)
+        for part, where in (one for listed in parts for one in listed(name, file)):
             yield from self._values(part, where, hops)
-        yield from self._stepped(name, above[declared[-1] :] if declared else (), hops)
         asking = re.compile(rf"&\s*{name}\b")
         for at, one in self._matches(name, asking, file):
             code = self._sources.code(at)
@@ -353,30 +374,50 @@ class _Project:
             place = self._place(at, one.start())
             yield from ((part, place) for part in parts_of(one["listed"]))
 
+    def _initialised(self, name: str, file: str) -> Iterator[tuple[str, SourceLocation]]:
+        """What constructors give a member: ``S() : name(4) {``."""
+        made = re.compile(
+            rf"(?<!:)[:,]\s*{name}\s*(?:\((?P<value>[^;{{}}()]+)\)|\{{(?P<braced>[^;{{}}]+)\}})\s*[,{{]"
+        )
+        for at, one in self._matches(name, made, file):
+            yield one["value"] or one["braced"], self._place(at, one.start())
+
     def _stepped(
         self, name: str, declared: Sequence[tuple[str, re.Match[str]]], hops: int
-    ) -> Iterator[int]:
-        """What a variable is compared with that is made larger after its declaration.
+    ) -> tuple[int, ...] | None:
+        """What a variable is compared with that is made larger in loops; None of another.
 
         ``int b = 32; while (b <= 512) { k<<<1, b>>>(); b *= 2; }``
         """
         if not declared:
-            return
+            return None
         file, first = declared[0]
         place = self._place(file, first.start())
         block = rest_of_block(self._sources, place, name)
         own = rf"(?<![\w.>]){name}\s*"
-        if re.search(rf"{own}(?:(?:[*+]|<<)=|\+\+|=(?!=)[^;]*\b{name}\b)", block) is None:
-            return
-        for one in re.finditer(rf"{own}<(?P<too>=?)(?!<)(?P<end>[^;&|(){{}}<]+)[;&|)]", block):
-            end = one["end"] if one["too"] else f"{one['end']} - 1"
-            yield from self._values(end.strip(), place, hops)
+        step = re.search(rf"{own}(?:(?:[*+]|<<)=|\+\+|=(?!=)[^;]*\b{name}\b)", block)
+        if step is None:
+            return None
+        end = re.compile(rf"{own}<(?P<too>=?)(?!<)(?P<end>[^;&|(){{}}<]+)[;&|)]")
+        ends = [
+            value
+            for one in end.finditer(block)
+            for value in self._values(
+                one["end"].strip() if one["too"] else f"{one['end'].strip()} - 1", place, hops
+            )
+        ]
+        before = self._sources.code(file)[max(0, first.start() - _BEFORE) : first.start()]
+        is_looped = _is_in_loop(block, step.start()) or _is_in_loop(before, len(before))
+        return tuple(ends) if ends or is_looped else None
 
     def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
         """What calls give a parameter of a function, or of a template where ``<`` opens them."""
         if not hops:
             return
-        call = re.compile(rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?\(")
+        # Or of a constructor, that of a variable.
+        call = re.compile(
+            rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?(?:(?<!\w)[A-Za-z_]\w*\s*)?\("
+        )
         if opening == "<":
             call = re.compile(rf"(?<!\w){function}\s*<(?=[^;{{}}<>]*>\s*\()")
         for file, found in self._matches(function, call):
@@ -411,6 +452,21 @@ class _Project:
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
         return SourceLocation(file, 1 + code.count("\n", 0, offset))
+
+
+def _is_in_loop(text: str, at: int) -> bool:
+    """Whether a statement of a function's text is in a loop that the text has."""
+    if _LOOP.search(text, max(text.rfind(sign, 0, at) for sign in ";{}") + 1, at) is not None:
+        return True
+    depth = 0
+    for index in range(at - 1, -1, -1):
+        if text[index] == "}":
+            depth += 1
+        elif text[index] == "{" and depth:
+            depth -= 1
+        elif text[index] == "{" and _HEAD.search(text, max(0, index - _BEFORE), index) is not None:
+            return True
+    return False
 
 
 def _products(sides: Iterable[Iterable[int]]) -> Iterator[int]:

@@ -76,7 +76,8 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             ),
         )
     text = f"Drop `volatile`: no other thread can see {case.name}.{stays}"
-    found = [Advice(text, rewrite="drop-volatile")]
+    # Alone it removes nothing then.
+    found = [Advice(text, rewrite=None if stays else "drop-volatile")]
     if made is not None and _is_deduced(case):
         found = [
             Advice(

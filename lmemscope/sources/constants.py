@@ -17,7 +17,8 @@ _DEEPEST = 64
 """Braces within each other in which names are looked up."""
 _LARGEST = 1 << 31
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)", re.MULTILINE)
-_SUFFIX = re.compile(r"(?<=[0-9a-fA-F])(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
+SUFFIX = re.compile(r"(?<=[0-9a-fA-F])(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
+"""Of an integer, which Python's have not."""
 _OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -146,14 +147,20 @@ class Constants:
         if len(text) > _LONGEST:
             return None
         try:
-            tree = ast.parse(_SUFFIX.sub("", text).strip(), mode="eval").body
-            value = _computed(tree, value_of)
+            tree = ast.parse(SUFFIX.sub("", text).strip(), mode="eval").body
+            value = computed(tree, value_of)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return None
         return value if value is not None and 0 <= value < _LARGEST else None
 
 
-def _computed(node: ast.expr, value_of: Callable[[str], Value]) -> int | None:
+def computed(node: ast.expr, value_of: Callable[[str], Value]) -> int | None:
+    """The integer that a tree of an expression is; None where it is not computed.
+
+    Args:
+        node: of the tree.
+        value_of: gives what a name stands for.
+    """
     match node:
         case ast.Constant(value=int() as value):
             return value
@@ -161,7 +168,7 @@ def _computed(node: ast.expr, value_of: Callable[[str], Value]) -> int | None:
             found = value_of(name)
             return found if isinstance(found, int) else None
         case ast.BinOp(left=left, op=op, right=right):
-            first, second = _computed(left, value_of), _computed(right, value_of)
+            first, second = computed(left, value_of), computed(right, value_of)
             compute = _OPERATORS.get(type(op))
             if first is None or second is None or compute is None:
                 return None

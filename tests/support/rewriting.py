@@ -5,13 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from lmemscope import rules
-from lmemscope.model import Cause, SourceLocation
+from lmemscope.model import Cause, CubinFacts, IndexFacts, IndexSource, LocalAccess, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax
-from tests.support.builders import changed, kernel_with, local_object, source_text
+from tests.support.builders import access, changed, kernel_with, local_object, source_text
 
 
 def target(
@@ -65,3 +67,35 @@ def rewritten(text: str, name: str, type_: str, rewrite: str, **how: object) -> 
 def kernel(*body: str, before: str = "") -> str:
     inside = "".join(f"  {line}\n" for line in body)
     return f"{before}__global__ void k(const int *p, float *out, int n) {{\n{inside}}}\n"
+
+
+LOADED = IndexSource("memory", "p", 0)
+SCATTERED = access(is_store=True, uniformity="data-dependent", sectors=32)
+
+
+def indexed(
+    *body: str,
+    source: IndexSource,
+    elements: int = 8,
+    cause: Cause = "dynamic-index",
+    written_out: int | None = None,
+    also: tuple[Cause, ...] = (),
+    registers: int = 32,
+    limit: int = 255,
+    kind: str = "float",
+    accesses: tuple[LocalAccess, ...] = (SCATTERED,),
+) -> Target:
+    """The array `a` of a kernel, by what its indices are made of."""
+    text = kernel(f"{kind} a[{elements}];", *body)
+    made = target(text, "a", f"{kind}[{elements}]", cause=cause)
+    (hit,) = made.hits
+    (own,) = hit.facts.objects
+    line = SourceLocation("/p/a.cu", 3)
+    index = IndexFacts("i", (source,), "uniform", line, line, written_out=written_out)
+    own = replace(own, index=index, size=4 * elements, type_size=4 * elements, also=also)
+    cubin = CubinFacts(registers, 4 * elements, 4 * elements, limit)
+    facts = changed(hit.facts, objects=(own,), cubin=cubin, ptxas=None)
+    given = tuple(replace(one, cause=cause) for one in accesses)
+    facts = changed(facts, accesses=tuple(replace(one, function=own.function) for one in given))
+    case, finding = next(iter(rules.cases(facts, source_text({"/p/a.cu": text}))))
+    return replace(made, hits=(changed(hit, facts=facts, case=case, finding=finding),))

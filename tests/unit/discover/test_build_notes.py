@@ -9,6 +9,7 @@ import pytest
 
 from lmemscope.discover.build_database import Compiler
 from lmemscope.discover.build_notes import (
+    asked_of_toolkits,
     configure_command,
     other_toolkits,
     unconfigured,
@@ -151,6 +152,39 @@ class TestAnotherCuda:
         assert other_toolkits(unknown, [OURS]) == ()
         nvcc = self.toolkit(tmp_path / "cuda", 12040)
         assert other_toolkits([Compiler(str(nvcc), "/db")], []) == ()
+
+    @pytest.mark.parametrize(("number", "is_asked"), [(13000, True), (13050, False), (None, True)])
+    def test_what_asks_for_it_is_not_known(
+        self, tmp_path: Path, number: int | None, is_asked: bool
+    ) -> None:
+        nvcc = tmp_path / "none" / "nvcc"
+        if number is not None:
+            nvcc = self.toolkit(tmp_path / "cuda", number)
+        (tmp_path / "k.cu").write_text('#include "k.cuh"\n__global__ void k() {}\n')
+        (tmp_path / "k.cuh").write_text("#if CUDART_VERSION > 13020\n#endif\n")
+        (tmp_path / "compile_commands.json").write_text(
+            json.dumps([{"directory": ".", "file": "k.cu", "command": f"{nvcc} -c k.cu"}])
+        )
+        found = discover([str(tmp_path)], Globs(str(tmp_path)))
+        gaps = list(asked_of_toolkits(found.inputs, [OURS]))
+        assert [gap.kind for gap in gaps] == ["evidence"] * is_asked
+        if gaps:
+            assert "CUDART_VERSION (line 1 of k.cuh)" in gaps[0].reason
+            assert f"--toolkit {tmp_path}/cuda " in gaps[0].reason or number is None
+
+    def test_without_a_build_the_environment_says_the_toolkit(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "k.cu").write_text("#if CUDART_VERSION > 13020\n#endif\n")
+        found = discover([str(tmp_path / "k.cu")], Globs(str(tmp_path)))
+        monkeypatch.delenv("CUDA_HOME", raising=False)
+        monkeypatch.delenv("CUDA_PATH", raising=False)
+        assert not [*asked_of_toolkits(found.inputs, [OURS])]
+        self.toolkit(tmp_path / "cuda", 13000)
+        monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+        (gap,) = asked_of_toolkits(found.inputs, [OURS])
+        assert gap.input is not None
+        assert gap.input.endswith("k.cu")
 
     @pytest.mark.toolchain
     def test_in_a_scan(self, tmp_path: Path) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from lmemscope.analysis.groups import templates
 from lmemscope.exporters.explanation import Explainer
 from lmemscope.model import (
+    IndexFacts,
+    IndexSource,
     InlineFrame,
     KernelReport,
     LineUse,
+    Occupancy,
     SiteClass,
     SourceLine,
     SourceLocation,
 )
+from lmemscope.model.occupancy import BlockSource
 from lmemscope.rules.verdict import judge
-from tests.support.builders import kernel_with, report
+from tests.support.builders import find, kernel_with, report
 
 CALL = SourceLocation("a.cu", 7)
 
@@ -55,3 +60,22 @@ def test_what_a_headers_function_does_with_its_own_variable_is_shown_in_the_head
     theirs = replace(header, objects=(replace(mine, declared=library),))
     of_library = (InlineFrame.at(library, "g"), called[1])
     assert theirs.line_of(replace(inside, chain=of_library)) == CALL
+
+
+@pytest.mark.parametrize(
+    ("block", "source", "is_said"),
+    [(1, "launch", True), (32, "launch", False), (1, "default", False)],
+)
+def test_sectors_of_blocks_smaller_than_a_warp(
+    block: int, source: BlockSource, is_said: bool
+) -> None:
+    own = Occupancy(1.0, 32, 32, block, source, ())
+    loaded = IndexFacts("i", (IndexSource("memory", "p", 0),), "data-dependent", None, None)
+    facts_ = kernel_with("dynamic-index")
+    (found,) = facts_.objects
+    facts_ = replace(facts_, objects=(replace(found, index=loaded),), occupancy=own)
+    made = report(KernelReport.of(facts_, judge(facts_), find(facts_)))
+    (group,) = templates([(made.units[0], made.units[0].kernels[0])])
+    text = " ".join(Explainer(color=False, width=100).explain_group(group).split())
+    assert "may diverge across the warp" in text
+    assert ("its blocks, of 1 thread, have fewer" in text) == is_said

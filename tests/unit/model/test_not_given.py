@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from lmemscope.app.worker import as_wanted
+from lmemscope.app.binaries import as_wanted
 from lmemscope.model import NOT_GIVEN, Wanted
 from tests.support.builders import access, changed, report_of, with_object
 

@@ -5,56 +5,21 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lmemscope import rules
 from lmemscope.advising.changes import changed_lines
 from lmemscope.model import (
     Cause,
-    CubinFacts,
     Edit,
-    IndexFacts,
     IndexSource,
-    LocalAccess,
+    InlineFrame,
     SourceLocation,
 )
 from lmemscope.rewrites import likely
 from lmemscope.rewrites.base import Target
-from tests.support.builders import access, changed, source_text
-from tests.support.rewriting import kernel, target
+from tests.support.rewriting import LOADED, SCATTERED, indexed, kernel
 
 COUNTED = IndexSource("loop-counter", None, constant_trip=True)
 OPEN = IndexSource("loop-counter", None, constant_trip=False)
-LOADED = IndexSource("memory", "p", 0)
-SCATTERED = access(is_store=True, uniformity="data-dependent", sectors=32)
-TOGETHER = access()
 LOOP = "for (int i = 0; i < {end}; ++i) a[i] = p[i];"
-
-
-def indexed(
-    *body: str,
-    source: IndexSource,
-    elements: int = 8,
-    cause: Cause = "dynamic-index",
-    written_out: int | None = None,
-    also: tuple[Cause, ...] = (),
-    registers: int = 32,
-    limit: int = 255,
-    kind: str = "float",
-    accesses: tuple[LocalAccess, ...] = (SCATTERED,),
-) -> Target:
-    """The array `a` of a kernel, by what its indices are made of."""
-    text = kernel(f"{kind} a[{elements}];", *body)
-    made = target(text, "a", f"{kind}[{elements}]", cause=cause)
-    (hit,) = made.hits
-    (own,) = hit.facts.objects
-    line = SourceLocation("/p/a.cu", 3)
-    index = IndexFacts("i", (source,), "uniform", line, line, written_out=written_out)
-    own = replace(own, index=index, size=4 * elements, type_size=4 * elements, also=also)
-    cubin = CubinFacts(registers, 4 * elements, 4 * elements, limit)
-    facts = changed(hit.facts, objects=(own,), cubin=cubin, ptxas=None)
-    given = tuple(replace(one, cause=cause) for one in accesses)
-    facts = changed(facts, accesses=tuple(replace(one, function=own.function) for one in given))
-    case, finding = next(iter(rules.cases(facts, source_text({"/p/a.cu": text}))))
-    return replace(made, hits=(changed(hit, facts=facts, case=case, finding=finding),))
 
 
 def advised(asked: Target) -> list[str]:
@@ -92,28 +57,6 @@ def test_comparing_is_for_small_arrays_that_nothing_else_keeps_in_memory(
 
 
 @pytest.mark.parametrize(
-    ("elements", "accesses", "is_advised"),
-    [
-        # Lanes that load one word are served as fast as three elements are compared with.
-        (2, (TOGETHER,), True),
-        (8, (TOGETHER,), False),
-        # Stores go through to L2, and those to different words one after the other.
-        (8, (replace(TOGETHER, is_store=True),), True),
-        (24, (replace(TOGETHER, is_store=True),), False),
-        (32, (SCATTERED,), True),
-        # What runs in a loop counts.
-        (8, (replace(TOGETHER, loop_depth=1), replace(TOGETHER, is_store=True)), False),
-        (32, (TOGETHER, replace(SCATTERED, loop_depth=2)), True),
-    ],
-)
-def test_comparing_is_advised_where_accesses_cost_more(
-    elements: int, accesses: tuple[LocalAccess, ...], is_advised: bool
-) -> None:
-    asked = indexed("out[0] = a[p[n]];", source=LOADED, elements=elements, accesses=accesses)
-    assert ("select" in advised(asked)) == is_advised
-
-
-@pytest.mark.parametrize(
     ("written_out", "elements", "limit", "is_advised"),
     [
         (64, 8, 255, True),
@@ -144,6 +87,23 @@ def test_a_loop_to_a_number_of_run_time_is_bounded() -> None:
     assert "bounded-loop" in advised(asked)
     assert "unroll" not in advised(asked)
     assert "bounded-loop" not in advised(indexed(LOOP.format(end="n"), source=LOADED))
+
+
+def test_a_loop_is_not_bounded_where_a_function_has_another_over_the_array() -> None:
+    bounded = "for (int i = 0; i < n; ++i) a[i] = p[i];"
+    lines = kernel("float a[8];", bounded, "merge(a, n);", "a[3] += 1;").splitlines()
+    parts = ("a[i]", "merge", "a[3]")
+    at = {part: n for n, one in enumerate(lines, 1) for part in parts if part in one}
+
+    def advised_with(*accessed: str) -> list[str]:
+        own = [InlineFrame.at(SourceLocation("/p/a.cu", at[part]), None) for part in accessed]
+        accesses = tuple(replace(SCATTERED, loop_depth=1, chain=(one,)) for one in own)
+        body = (bounded, "merge(a, n);", "a[3] += 1;")
+        return advised(indexed(*body, source=OPEN, accesses=accesses))
+
+    assert "bounded-loop" in advised_with("a[i]")
+    assert "bounded-loop" in advised_with("a[i]", "a[3]")
+    assert "bounded-loop" not in advised_with("a[i]", "merge")
 
 
 def test_where_all_decline_the_nearest_says_why() -> None:

@@ -104,6 +104,25 @@ def test_conditions_that_accesses_refute_are_not_named(
     assert found == (is_copy, is_shared)
 
 
+@pytest.mark.parametrize(
+    ("stored", "is_copy"),
+    [
+        ("{}[i] = in[i];", True),
+        ("{}[i] = __ldg(in + i);", True),
+        ("store({});", True),
+        ("{}[i] = 1e20;", False),
+        ("{}[n] = k;", False),
+    ],
+)
+def test_what_is_stored_and_not_read_from_memory_is_no_copy(stored: str, is_copy: bool) -> None:
+    facts = array("float[2000]", 8000)
+    place = (InlineFrame.at(SourceLocation("a.cu", 6), None),)
+    store = access(is_store=True, uniformity="uniform", chain=place)
+    text = "void k() {\n\n\n\n\n" + stored.format(facts.objects[0].name) + "\n}\n"
+    (advice,) = only(replace(facts, accesses=(*facts.accesses, store)), text).advice
+    assert ("only copies" in advice.text.lower()) == is_copy
+
+
 @pytest.mark.parametrize(("line", "is_offered"), [("", True), ("#ifdef DEBUG_PRINT", False)])
 def test_what_debug_builds_print_is_compiled_out_already(line: str, is_offered: bool) -> None:
     facts = kernel_with("printf-args")

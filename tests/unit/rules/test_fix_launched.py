@@ -87,7 +87,7 @@ def test_a_member_is_that_of_its_object_where_something_gives_it(host: str, thre
             512,
         ),
         ("void f() { for (int i = 1; i < 9; i++) own<<<4, i>>>(p); }", 8),
-        ("void f(int n) { for (int i = 1; i < n; i++) own<<<4, i>>>(p); }", 1),
+        ("void f(int n) { for (int i = 1; i < n; i++) own<<<4, i>>>(p); }", None),
         ("void f(int n) { own<<<4, n>>>(p); }", None),
         ("void f() { other<<<4, 512>>>(p); }", None),
         ("void f() { // own<<<4, 512>>>(p);\n}", None),
