@@ -188,7 +188,6 @@ class PtxWork:
                 stores.local_lines,
                 stores.local_sectors,
                 loads.varying_lines + stores.varying_lines,
-                loads.looped_lines + stores.looped_lines,
             )
 
 

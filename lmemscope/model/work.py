@@ -60,7 +60,7 @@ class ObjectWork(Struct, frozen=True):
     Attributes:
         object: its number among the kernel's.
         loads, stores: instructions that the warp executes.
-        lines, sectors, stored_lines, stored_sectors, varying_lines, looped_lines: as in `Work`.
+        lines, sectors, stored_lines, stored_sectors, varying_lines: as in `Work`.
     """
 
     object: int
@@ -71,7 +71,6 @@ class ObjectWork(Struct, frozen=True):
     stored_lines: float
     stored_sectors: float
     varying_lines: float
-    looped_lines: float
 
 
 class Work(Struct, frozen=True):

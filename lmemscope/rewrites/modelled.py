@@ -47,7 +47,8 @@ def _gain_of(hit: Hit, made: Replacement, grid: Grid) -> float | None:
     size = hit.case.object.size if hit.case.object is not None else 0
     work = _without(facts.work, own, size, made)
     sites = hit.case.share.load_sites + hit.case.share.store_sites
-    if work.looped_code is not None and own.looped_lines:
+    # Some of it is in loops where it runs more often than it stands there.
+    if work.looped_code is not None and own.loads + own.stores > sites:
         work = replace(work, looped_code=work.looped_code + sites * made.integer * _INSTRUCTION)
     threads = bounded(facts, grid.threads)
     if grid.blocks is None:
@@ -57,7 +58,7 @@ def _gain_of(hit: Hit, made: Replacement, grid: Grid) -> float | None:
     after = cost(
         work,
         hit.arch,
-        Grid(threads, grid.blocks, grid.source),
+        Grid(threads, grid.blocks, grid.source, grid.shared),
         min(_REGISTERS, facts.registers + made.registers),
         shared + (made.shared or 0) * threads,
     )
@@ -89,7 +90,6 @@ def _without(work: Work, own: ObjectWork, size: int, made: Replacement) -> Work:
         stored_lines=max(0.0, work.stored_lines - own.stored_lines),
         stored_sectors=max(0.0, work.stored_sectors - own.stored_sectors),
         varying_lines=max(0.0, work.varying_lines - own.varying_lines),
-        looped_lines=max(0.0, work.looped_lines - own.looped_lines),
         shared_wavefronts=work.shared_wavefronts + (executed if made.shared is not None else 0.0),
         cached_lines=work.cached_lines + own.loads * (made.cached or 0.0),
         frame=max(0, work.frame - size),

@@ -35,7 +35,7 @@ class Accesses:
         """With so many other integer instructions."""
         every, stored = self.loads + self.stores, self.stores * self.lines
         lines = every * self.lines
-        own = ObjectWork(0, self.loads, self.stores, lines, 4 * lines, stored, 4 * stored, 0, 0)
+        own = ObjectWork(0, self.loads, self.stores, lines, 4 * lines, stored, 4 * stored, 0)
         return Work(
             pipes=(0.0, issued, 0.0, 0.0, 0.0, every, 0.0),
             stalls=(0.0, 0.0, 0.0, 0.0, self.loads, 0.0),
