@@ -8,7 +8,7 @@ not compile, and is not offered.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,11 +20,13 @@ from lmemscope.rewrites.arrays import (
     element_type,
 )
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.loops import is_constant_name
 from lmemscope.rewrites.meanings import Meanings
-from lmemscope.rewrites.order import may_move
 from lmemscope.rewrites.purity import is_pure, may_act
 from lmemscope.rewrites.rows import check_indices
+from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.value_uses import element_at, is_changed, takes_value
+from lmemscope.rewrites.variables import changed_by, number_at
 from lmemscope.sources.edits import overlap
 from lmemscope.sources.syntax import around, walk
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _NESTED = "an element of it is used within another use that is rewritten"
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_STILL = ("read", "size")
+"""Uses of an array that change no element."""
 
 
 def accessor_edits(
@@ -170,7 +174,7 @@ class _Rewriter:
         if right.type == "initializer_list":
             return None
         given_words = set(_WORD.findall(self._syntax.text(right)))
-        if counted & given_words or may_move(use, right, self._array, self._home):
+        if counted & given_words or self._may_move(use, right):
             # Whether the index or the value comes first is not the same in a call.
             return None
         closed = self._array.edit(right.end_byte, right.end_byte, closing)
@@ -194,6 +198,52 @@ class _Rewriter:
             if may_act(index, self._home):
                 return set()
         return found
+
+    def _may_move(self, use: Use, right: Node) -> bool:
+        """Whether evaluating a value may change which element it is assigned to.
+
+        C++17 evaluates the right side of an assignment first, compilers the index of a call. Of a
+        compound assignment the value may not change the element either.
+        """
+        inside, names = [*walk(right)], {*self._names(use)}
+        calls = any(one.type == "call_expression" for one in inside)
+        changed = {
+            name
+            for one in inside
+            if one.type != "call_expression"
+            for name in changed_by(one, self._syntax)
+        }
+        may_change = not is_pure(right, self._home)
+        if use.kind == "update" and may_change and not self._is_still(right):
+            return True
+        is_counted = any(one.type == "update_expression" for i in use.indices for one in walk(i))
+        if not is_counted and not may_change:
+            return False
+        return (
+            may_act(right, self._home)
+            or any(one.type == "lambda_expression" for one in inside)
+            or not changed.isdisjoint(map(self._syntax.text, names))
+            or ((calls or is_counted) and not all(map(self._is_fixed, names)))
+        )
+
+    def _names(self, use: Use) -> Iterator[Node]:
+        return (one for i in use.indices for one in walk(i) if one.type == "identifier")
+
+    def _is_still(self, right: Node) -> bool:
+        """Whether a value changes no element of the array, by its name or in a lambda."""
+        others = (one.name for one in self._array.uses if one.kind not in _STILL)
+        return not any(
+            right.start_byte <= one.start_byte < right.end_byte
+            or next(around(one, "lambda_expression"), None) is not None
+            for one in others
+        )
+
+    def _is_fixed(self, name: Node) -> bool:
+        """Whether no function that is called changes a variable of an index."""
+        number = number_at(self._syntax.text(name), name, self._syntax)
+        if number is None:
+            return is_constant_name(name, self._home)
+        return number.is_const or is_only_named(number, self._home)
 
     def _increment(self, use: Use) -> list[Edit] | None:
         operator = use.whole.child_by_field_name("operator")

@@ -53,13 +53,22 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
 
 def _is_read(target: Target, table: IndexTable) -> bool:
-    """Whether the value of an element is all that the files in sight take of a table."""
+    """Whether the value of an element is all that a project takes of a table."""
     name, element = table.name.encode(), table.type.encode()
-    for home in filter(None, (in_file(target, file) for file in target.files)):
+    own = os.path.abspath(table.place.file)
+    homes = [in_file(target, file) for file in dict.fromkeys((*target.files, *table.files))]
+    for home in homes:
+        if home is None or name in home.syntax.macros:
+            return False
         for use in walk(home.syntax.root):
-            is_use = use.type == "identifier" and home.syntax.text(use) == name
-            if not is_use or is_declared_name(use):
+            if use.type != "identifier" or home.syntax.text(use) != name:
                 continue
+            if is_declared_name(use):
+                rows = {one.start_point.row for one in around(use, "declaration")}
+                is_own = table.place.line - 1 in rows and home.path == own
+                if is_own or outermost(use, FUNCTIONS) is not None:
+                    continue
+                return False  # Another declaration of it would stay as it is.
             place = element_at(use, element, table.dimensions, home)
             if place is None or not takes_value(place, element, home):
                 return False

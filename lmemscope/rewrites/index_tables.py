@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText, is_library
 from lmemscope.rules.base import Case
 from lmemscope.rules.pasted_names import may_be_pasted
@@ -27,33 +26,6 @@ _DECLARED = (
 )
 """Of a variable of the module, with its initialiser."""
 _SPACES = frozenset({"__constant__", "__device__"})
-_OPENS = re.compile(r"[\s\\]*(?=\[)")
-_SKIPPED = " \t\r\n\\"
-_SIGN = r"<<=|>>=|<=>|->|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^<>=!]=|(?<!\w)\w+|."
-_BEHIND = re.compile(rf"[\s\\]*({_SIGN})", re.DOTALL)
-_BEFORE = re.compile(rf"(?:{_SIGN})\Z", re.DOTALL)
-_OPERATORS = frozenset("+ - * / % ^ | & && || << >> < > <= >= == !=".split())
-"""Signs whose operands are values, where they stand between two."""
-_PREFIXES = frozenset("+ - ~ ! *".split())
-_BETWEEN = _OPERATORS | frozenset("? : ; , )".split())
-"""What stands behind an operand that nothing is assigned to."""
-_CONTROL = re.compile(r"\b(?:if|while|switch)\Z")
-_OPERAND = re.compile(r"(?<!\breturn)(?<!\bcase)[\w\]]\Z")
-"""What stands before a sign that has two operands; behind a parenthesis it may have one."""
-_LOOKED = 400
-"""Characters before an element that say what is done with it."""
-_CAST = re.compile(
-    r"\(\s*(?:(?:const|unsigned|signed|long|short|int|char|float|double|bool|size_t|uint"
-    r"|u?int\d+_t)\s*)+\)\Z"
-)
-"""Of a number, by value."""
-_GIVEN_TO = re.compile(r"(?P<first>[;{}(),=])(?P<declared>[^;{}(),=]*)=\Z")
-_SUBSCRIPT = re.compile(r"\[[^\[\]]*\]")
-_REFERRING = re.compile(
-    r"&\s*(?:\w+\s*::\s*)*(?:\w+|operator\s*[^\s\w(]{1,3})\s*\([^;{}]{0,400}\{|\bdecltype\s*\(\s*auto\s*\)"
-    r"|->[^;{}]{0,200}&\s*\{"
-)
-"""A function that may return a reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +38,7 @@ class IndexTable:
         is_const: whether it is declared so, and may not change.
         type: of an element, as written.
         dimensions: subscripts that an element has.
+        files: that may name it.
     """
 
     name: str
@@ -73,14 +46,14 @@ class IndexTable:
     is_const: bool
     type: str
     dimensions: int
+    files: tuple[str, ...]
 
 
 def index_tables(case: Case) -> tuple[IndexTable, ...]:
     """The tables that an object's indices come from, where they come from nothing else.
 
-    Each has an initialiser in sight, and nothing in the project does more with it than to read its
-    elements; beside them the indices count loops of constant trip counts. Empty where that is not
-    so.
+    Each has an initialiser in sight, and no string or pasted token of the project names it; beside
+    them the indices count loops of constant trip counts. Empty where that is not so.
     """
     index = case.index
     if index is None:
@@ -116,7 +89,7 @@ _TABLES: Remembered[tuple[tuple[str, ...], str], IndexTable | None] = Remembered
 
 
 def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable | None:
-    """The variable of a name, of which a project only reads elements.
+    """The variable of a name, which nothing but its name leads to.
 
     Args:
         sources: with the project around them.
@@ -138,7 +111,8 @@ def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable |
             line = 1 + text.count("\n", 0, one.start(0))
             is_const = bool(words & {"const", "constexpr"})
             place = SourceLocation(file, line)
-            found.append(IndexTable(name, place, is_const, one["type"], one["extents"].count("[")))
+            dimensions = one["extents"].count("[")
+            found.append(IndexTable(name, place, is_const, one["type"], dimensions, ()))
     if len(found) != 1:
         return None
     start, (table,) = sources.main or files[0], found
@@ -148,14 +122,12 @@ def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable |
         if _knows(sources, file, table) and os.path.abspath(file) not in map(os.path.abspath, files)
     )
     every = (*files, *others)
-    # A module that is loaded has its variables set by their names.
-    if any(sources.is_quoted(file, name) for file in sources.mentioning(start, name)):
+    # A module that is loaded has its variables set by their names, and assembly names them too.
+    if any(sources.is_quoted(file, name) for file in (*every, *sources.mentioning(start, name))):
         return None
     if may_be_pasted(name, sources, every):
         return None
-    if all(_is_read(sources, file, table, declared) for file in every):
-        return table
-    return None
+    return replace(table, files=every)
 
 
 def _knows(sources: SourceText, file: str, table: IndexTable) -> bool:
@@ -169,63 +141,3 @@ def _knows(sources: SourceText, file: str, table: IndexTable) -> bool:
     reached = (file, *sources.quoted(file, searched=True))
     included = re.compile(rf'#\s*include\s*[<"](?:[^<>"]*/)?{re.escape(declares)}[">]')
     return any(included.search(line) for one in reached for line in sources.bare_lines(one))
-
-
-def _is_read(sources: SourceText, file: str, table: IndexTable, declared: re.Pattern[str]) -> bool:
-    """Whether a file does nothing with a table but declare it and take the values of elements."""
-    text, name = sources.code(file), table.name
-    if sources.is_quoted(file, name):
-        return False  # Assembly names symbols in strings, and so do old programs.
-    declarations = [one.span() for one in declared.finditer(text)]
-    for use in re.finditer(rf"(?<![\w.])(?<!->){name}(?!\w)", text):
-        if any(begin <= use.start() < end for begin, end in declarations):
-            continue
-        at, subscripts = use.end(), 0
-        while (opened := _OPENS.match(text, at)) is not None:
-            closed = closed_at(text, opened.end())
-            if closed is None:
-                return False
-            at, subscripts = closed, subscripts + 1
-        # What has fewer subscripts is a part of the table, and its address.
-        if subscripts != table.dimensions or not _is_value(text, use.start(), at):
-            return False
-    return True
-
-
-def _is_value(text: str, start: int, end: int) -> bool:
-    """Whether the value of an element is all that is taken of it, as far as its text says so.
-
-    Nothing may have a reference to it: an overload for what is const may be another function, and a
-    cast may change it.
-
-    Args:
-        text: of the file.
-        start, end: of the element in it.
-    """
-    front = text[max(0, start - _LOOKED) : start].rstrip(_SKIPPED)
-    found, signed = _BEHIND.match(text, end), _BEFORE.search(front)
-    if found is None or signed is None:
-        return False
-    behind, before = found[1], signed[0]
-    rest = front[: signed.start()].rstrip(_SKIPPED)
-    is_infix = before in _OPERATORS and (before == "&&" or _OPERAND.search(rest) is not None)
-    if before in ("&", "++", "--") and not is_infix:
-        return False
-    if before == "=" and behind in ("]", ";", ",", ")"):
-        given = _GIVEN_TO.search(front)
-        if given is None or front[: given.start("declared")].endswith("(auto)"):
-            return False
-        return "&" not in _SUBSCRIPT.sub("", given["declared"])
-    if behind == "]":
-        return True
-    if before == ")":
-        return behind in _BETWEEN and _CAST.search(front) is not None
-    if behind in _OPERATORS or behind == "?":
-        return True
-    if behind not in _BETWEEN:
-        return False
-    if before == "return":
-        return _REFERRING.search(text) is None
-    if before == "(":
-        return behind == ")" and _CONTROL.search(rest) is not None
-    return is_infix or before in _PREFIXES
