@@ -30,6 +30,7 @@ from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counte
 from lmemscope.rewrites.loops import (
     constant_at,
     counters,
+    index_of,
     indexing_loops,
     is_constant,
     is_constant_name,
@@ -293,7 +294,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
         if all(one != loop for one in around(subscript, "for_statement")):
             continue
         position = position_of(subscript)
-        index = _index(subscript)
+        index = index_of(subscript)
         if index is None or target.syntax.text(index) != counter:
             continue
         extent = _of(target, position)
@@ -315,7 +316,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
 def _may_go_on(subscript: Node, target: Target) -> bool:
     """Whether a subscript is of an array's first row, and may find the next one's elements."""
     row = subscript.child_by_field_name("argument")
-    index = _index(row) if row is not None and row.type == "subscript_expression" else None
+    index = index_of(row) if row is not None and row.type == "subscript_expression" else None
     return index is not None and is_first_row(index, target)
 
 
@@ -335,7 +336,7 @@ def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:
     for node in walk(body):
         if node.type != "subscript_expression":
             continue
-        array, index = node.child_by_field_name("argument"), _index(node)
+        array, index = node.child_by_field_name("argument"), index_of(node)
         if array is None or index is None or syntax.text(index) != counter:
             continue
         other = array_at(syntax.text(array), node, syntax) if syntax.text(array) in names else None
@@ -386,12 +387,6 @@ def _is_shadowed(target: Target, declared: Declared) -> bool:
     return name in syntax.macros or any(
         is_declared_name(node) for node in syntax.uses(declared.name, declared.scope)
     )
-
-
-def _index(subscript: Node) -> Node | None:
-    given = subscript.child_by_field_name("indices")
-    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
-    return inside[0] if len(inside) == 1 else None
 
 
 def _of(target: Target, position: int) -> bytes | None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.reaching import same_object
-from lmemscope.rewrites.value_uses import takes_value
+from lmemscope.rewrites.unevaluated import is_sized
+from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import (
     casts_const_away,
     declarators,
@@ -26,13 +26,12 @@ from lmemscope.rewrites.written import (
     kernels,
     said_of,
 )
-from lmemscope.sources.syntax import around, first_named, walk
+from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ROOT = re.compile(r"[A-Za-z_]\w*")
-_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
 
@@ -119,46 +118,17 @@ def _places(target: Target, name: bytes | None) -> Iterator[Target]:
 
 
 def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
-    """Whether a function gets the parameter itself, or one of its members is called."""
+    """Whether more is taken of the parameter than values of its members."""
     body, syntax = kernel.child_by_field_name("body"), target.syntax
     if target.meanings.tells_const():
         return True  # An operator may be called where none is seen.
     for use in walk(body) if body is not None else ():
-        if use.type != "identifier" or syntax.text(use) != name:
+        if use.type != "identifier" or syntax.text(use) != name or is_sized(use, syntax):
             continue
-        node = use
-        while node.parent is not None and node.parent.type in _REACHING:
-            node = node.parent
-        above = same_object(node).parent
-        if above is None or above.type in (
-            "call_expression",
-            "argument_list",
-            "pointer_expression",
-            "for_range_loop",
-            "lambda_capture_initializer",
-        ):
-            return True
-        if node != use and not takes_value(node, b"", target):
-            return True
-        if above.type != "sizeof_expression" and (node == use or _is_pointer(node, target)):
+        place = element_at(use, b"", 0, target)
+        if place is None or place == use or not takes_value(place, b"", target):
             return True
     return False
-
-
-def _is_pointer(node: Node, target: Target) -> bool:
-    """Whether a part of the parameter is an array, which turns into a pointer, or may be.
-
-    Whoever gets that may cast the const away, or tell it.
-    """
-    inner: Node | None = node
-    subscripts = 0
-    while inner is not None and inner.type in ("subscript_expression", "parenthesized_expression"):
-        subscripts += inner.type == "subscript_expression"
-        inner = inner.child_by_field_name("argument") or first_named(inner)
-    field = inner.child_by_field_name("field") if inner is not None else None
-    if field is None:
-        return False
-    return target.meanings.turns_into_pointer(target.syntax.text(field), subscripts)
 
 
 def _edit(target: Target, parameter: Node) -> Edit | None:

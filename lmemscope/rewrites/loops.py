@@ -236,6 +236,13 @@ def index_names(subscript: Node, target: Target) -> set[bytes]:
     return found
 
 
+def index_of(subscript: Node) -> Node | None:
+    """A subscript's index; None of several."""
+    given = subscript.child_by_field_name("indices")
+    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+    return inside[0] if len(inside) == 1 else None
+
+
 def _root(subscript: Node, target: Target) -> bytes | None:
     node = subscript.child_by_field_name("argument")
     while node is not None and node.type in ("subscript_expression", "parenthesized_expression"):
