@@ -46,7 +46,7 @@ from lmemscope.rewrites.places import (
 from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.rows import is_first_row
 from lmemscope.rewrites.steady import is_steady
-from lmemscope.rewrites.variables import number_at
+from lmemscope.rewrites.variables import changed_by, number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
 from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import Declared, around, walk
@@ -134,7 +134,9 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
         return None
     if syntax.text(operator).decode() not in _BOUNDS or not _is_repeatable(right, target):
         return None
-    if any(counter in _written(one, target) for one in walk(body)):
+    if any(
+        one.type != "call_expression" and counter in changed_by(one, syntax) for one in walk(body)
+    ):
         return None
     extent, is_sure = _extent(target, loop, counter, body)
     if extent is None or extent == syntax.text(right):
@@ -270,17 +272,6 @@ def _is_repeatable(bound: Node, target: Target) -> bool:
     """Whether a bound can be evaluated once less without a difference: nothing of it calls."""
     kinds = {one.type for one in walk(bound)}
     return "call_expression" not in kinds and is_pure(bound, target)
-
-
-def _written(node: Node, target: Target) -> tuple[bytes, ...]:
-    """What an expression changes, or makes a pointer or a reference to."""
-    field = {
-        "update_expression": "argument",
-        "assignment_expression": "left",
-        "pointer_expression": "argument",
-    }.get(node.type)
-    changed = node.child_by_field_name(field) if field is not None else None
-    return () if changed is None else (target.syntax.text(changed),)
 
 
 def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[bytes | None, bool]:

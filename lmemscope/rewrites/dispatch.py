@@ -43,6 +43,7 @@ MOST = 20
 """Versions: beyond these the code is larger than what it saves."""
 _TEXT = 1 << 16
 """Bytes of source that all versions are, as written: beyond these they take long to compile."""
+_BITS = 32
 _NUMBER = b"lmem_number"
 _EXTENT = re.compile(r"\[(\d+)\]")
 _OWN = re.compile(
@@ -50,7 +51,6 @@ _OWN = re.compile(
     rb"|goto|__COUNTER__|__builtin_constant_p)\b"
 )
 """What a copy of a function has of its own, or tells it by."""
-_INTS = (b"int", b"unsigned", b"unsigned int", b"int32_t", b"uint32_t", b"uint", b"signed int")
 _VALUE = re.compile(
     rb"(?:(?:const|unsigned|signed|char|short|int|long|float|double|bool)\s*)+"
     rb"|(?:const\s+)?(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t|ptrdiff_t|u(?:char|short|int|long))\s*"
@@ -210,7 +210,7 @@ def _is_given(number: Number, target: Target) -> bool:
     if parameter is None or parameter.type != "parameter_declaration":
         return False
     kind, name = parameter.child_by_field_name("type"), syntax.text(number.name)
-    if kind is None or syntax.text(kind) not in _INTS or parameter.has_error:
+    if kind is None or number.bits != _BITS or parameter.has_error:
         return False
     if name in syntax.macros or target.meanings.definitions((name,)):
         return False

@@ -12,7 +12,7 @@ Reads at addresses that differ between lanes go through the L1 cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
@@ -21,7 +21,6 @@ from lmemscope.rewrites.unevaluated import is_sized
 from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import (
     casts_const_away,
-    declarators,
     in_file,
     kernels,
     said_of,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ROOT = re.compile(r"[A-Za-z_]\w*")
-_PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -77,9 +75,9 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     Raises:
         DeclinedError: something may change the parameter, or part of the kernel is not understood.
     """
-    given = _parameters(kernel)
+    given = target.syntax.parameters(kernel)
     body = kernel.child_by_field_name("body")
-    if body is None or given is None:
+    if body is None:
         return None
     position = next((n for n, one in enumerate(given) if _name(one, target) == name), None)
     if position is None:
@@ -94,8 +92,8 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     own = target.syntax.function_name(kernel)
     for place in _places(target, own):
         for said in said_of(own, place) if own is not None else ():
-            others = _parameters(said)
-            if others is None or not _is_same((target, given), (place, others), said):
+            others = place.syntax.parameters(said)
+            if not _is_same((target, given), (place, others), said):
                 continue  # Another function of the name.
             edit = _edit(place, others[position])
             if edit is None:
@@ -150,16 +148,9 @@ def _edit(target: Target, parameter: Node) -> Edit | None:
     return target.edit(at, at, b"__grid_constant__ " if is_const else b"const __grid_constant__ ")
 
 
-def _parameters(function: Node) -> list[Node] | None:
-    for one in declarators(function):
-        if one.type == "function_declarator":
-            given = one.child_by_field_name("parameters")
-            if given is not None:
-                return [each for each in given.named_children if each.type in _PARAMETERS]
-    return None
-
-
-def _is_same(own: tuple[Target, list[Node]], other: tuple[Target, list[Node]], said: Node) -> bool:
+def _is_same(
+    own: tuple[Target, Sequence[Node]], other: tuple[Target, Sequence[Node]], said: Node
+) -> bool:
     """Whether parameters are those of one function; of an instance only their number tells.
 
     Args:

@@ -10,7 +10,7 @@ from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
 from lmemscope.rules.constants import number_of
-from lmemscope.sources.syntax import FUNCTIONS, around, first_named, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, around, changed, first_named, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -211,13 +211,8 @@ def is_constant_name(name: Node, target: Target) -> bool:
 
 
 def _changed(node: Node, target: Target) -> frozenset[bytes]:
-    found = set()
-    for one in walk(node):
-        field = {"update_expression": "argument", "assignment_expression": "left"}.get(one.type)
-        changed = one.child_by_field_name(field) if field is not None else None
-        if changed is not None and changed.type == "identifier":
-            found.add(target.syntax.text(changed))
-    return frozenset(found)
+    changes = (what for one in walk(node) if (what := changed(one)) is not None)
+    return frozenset(target.syntax.text(one) for one in changes if one.type == "identifier")
 
 
 def _names(node: Node) -> Iterator[Node]:

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _LITERAL = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[1-9]\d*|0)([uU]?)")
 _ASKING = frozenset((b"<", b">", b"<=", b">=", b"==", b"!=", b"&&", b"||"))
-_INTS = frozenset(
-    b" ".join(one.split())
-    for one in b"int,signed,signed int,int32_t,unsigned,unsigned int,uint32_t,uint".split(b",")
-)
-"""Types of 32 bits: a narrower one may cut off what it is given."""
+_BITS = 32
 _ARITHMETIC = ("binary_expression", "unary_expression", "parenthesized_expression", "comment")
 _DEEP = 12
 """Variables that one begins with another's value."""
@@ -200,8 +196,8 @@ class Ranges:
         if self._is_macro(text):
             return None
         number = number_at(text, name, syntax)
-        if number is None or _type_of(number, self.target) not in _INTS:
-            return None
+        if number is None or number.bits != _BITS:
+            return None  # A narrower one may cut off what it is given.
         loop = next(
             (
                 one
@@ -283,13 +279,6 @@ class Ranges:
         check_given(syntax.text(bound), self.most, self.target)
         text = syntax.text(bound).decode(errors="replace")
         return Range(0, self.most, True, (f"`{text}` never exceeds {self.most}",))
-
-
-def _type_of(number: Number, target: Target) -> bytes:
-    """A variable's type as written, without what qualifies it."""
-    above = next(around(number.name, "declaration", "parameter_declaration"), None)
-    kind = above.child_by_field_name("type") if above is not None else None
-    return b"" if kind is None else b" ".join(target.syntax.text(kind).split())
 
 
 def _literal(text: bytes) -> Range | None:

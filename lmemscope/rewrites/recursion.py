@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_DEFINE = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE
-)
 _MENTION = re.compile(rb"\b([A-Za-z_]\w*+)(?!\s*+(?:<[^;{}()]{0,500}>\s*+)?\()")
 """A name that is not called there."""
 _ASM_CALL = re.compile(rb"\bcall\b")
@@ -77,7 +74,7 @@ class _Calls:
 
     def __init__(self, target: Target) -> None:
         self._meanings = target.meanings
-        self._macros = {one[0] for text in self._meanings.texts for one in _DEFINE.findall(text)}
+        self._macros = self._meanings.macro_names
         self._leads: dict[bytes, set[bytes]] = {_IMPLICIT: set()}
         self._open: set[bytes] = set()
         trees = [target.tree(file) for file in dict.fromkeys((target.path, *target.files))]
@@ -129,8 +126,7 @@ class _Calls:
                     yield tree.text(name_of), value, tree
 
     def _add_macros(self) -> None:
-        texts = self._meanings.texts
-        for name, given, body in (one for text in texts for one in _DEFINE.findall(text)):
+        for name, given, body in self._meanings.defined:
             parameters = set(_WORD.findall(given))
             words = set(_WORD.findall(body)) - parameters
             if b"##" in body:
