@@ -24,7 +24,6 @@ from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
-    counters,
     indexing_loops,
     is_constant,
     once_at_a_time,
@@ -32,7 +31,7 @@ from lmemscope.rewrites.loops import (
 )
 from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import is_steady
-from lmemscope.rewrites.variables import Number, number_at, step_of
+from lmemscope.rewrites.variables import Number, head_of, number_at
 from lmemscope.rewrites.written import in_arguments, indent_unit, is_continued, kernels
 from lmemscope.sources.syntax import Syntax, around, walk
 
@@ -148,32 +147,14 @@ def _largest(target: Target, function: Node, loops: Iterable[Node]) -> tuple[Num
 
 def _bound(target: Target, loop: Node) -> tuple[Number, int] | None:
     """A parameter, and the largest with which a loop indexes elements of the array alone."""
-    syntax = target.syntax
-    initial, condition, update = (
-        loop.child_by_field_name(part) for part in ("initializer", "condition", "update")
-    )
-    (counter, *others) = counters(loop, target) or (b"",)
-    if initial is None or condition is None or update is None or others:
+    head = head_of(loop, target.syntax)
+    extents = [] if head is None else _extents(target, loop, head.counter)
+    if head is None or not extents:
         return None
-    if condition.type != "binary_expression":
-        return None
-    left, operator, right = (
-        condition.child_by_field_name(part) for part in ("left", "operator", "right")
-    )
-    if left is None or operator is None or right is None or syntax.text(left) != counter:
-        return None
-    extents = _extents(target, loop, counter)
-    step, sign = step_of(update, syntax), syntax.text(operator)
-    if not extents or step is None:
-        return None
-    if step[1] > 0 and sign in (b"<", b"<="):
-        found = _added(right, target)
-        beyond = int(sign == b"<=")
-    elif step[1] < 0 and sign in (b">", b">=") and initial.type == "declaration":
-        made = initial.child_by_field_name("declarator")
-        value = None if made is None else made.child_by_field_name("value")
-        found = None if value is None else _added(value, target)
-        beyond = 1
+    if head.step > 0 and head.sign in (b"<", b"<="):
+        found, beyond = _added(head.bound, target), int(head.sign == b"<=")
+    elif head.step < 0 and head.sign in (b">", b">=") and head.start is not None:
+        found, beyond = _added(head.start, target), 1
     else:
         return None
     return None if found is None else (found[0], min(extents) - beyond - found[1])

@@ -18,7 +18,7 @@ from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import assigned, is_steady
-from lmemscope.rewrites.variables import Number, number_at, step_of
+from lmemscope.rewrites.variables import Number, head_of, number_at
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
@@ -229,29 +229,20 @@ class Ranges:
 
     def _counted(self, number: Number, name: Node, loop: Node, depth: int) -> Range | None:
         """The range of what a ``for`` counts up, in its body."""
-        syntax = self.target.syntax
-        update, body, condition = (
-            loop.child_by_field_name(one) for one in ("update", "body", "condition")
-        )
-        if update is None or body is None or condition is None or number.value is None:
+        body, head = loop.child_by_field_name("body"), head_of(loop, self.target.syntax)
+        if body is None or head is None or number.value is None or head.step < 0:
             return None
         if not body.start_byte <= name.start_byte < body.end_byte or loop.has_error:
             return None
-        text = syntax.text(name)
-        if step_of(update, syntax) != (text, 1) or condition.type != "binary_expression":
+        if head.counter != self.target.syntax.text(name):
             return None
-        left, operator, right = (
-            condition.child_by_field_name(one) for one in ("left", "operator", "right")
-        )
-        if left is None or operator is None or right is None or syntax.text(left) != text:
-            return None
-        sign = syntax.text(operator)
+        sign = head.sign
         start = self.of(number.value, depth)
         if sign not in (b"<", b"<=") or start is None or start.is_empty or start.low < 0:
             return None
-        if not number.is_signed or not is_steady(number, loop, self.target, update):
+        if not number.is_signed or not is_steady(number, loop, self.target, head.update):
             return None
-        end = self._bound(right, depth)
+        end = self._bound(head.bound, depth)
         if end is None:
             return None
         promises = tuple(dict.fromkeys((*start.promises, *end.promises)))
