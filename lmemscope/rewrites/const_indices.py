@@ -101,7 +101,9 @@ def _table_names(case: Case) -> tuple[str, ...]:
 def _table(target: Target, name: str) -> _Table | None:
     """The one variable of a name that the files in sight initialise."""
     own, found = name.encode(), list[_Table]()
-    for home in filter(None, (in_file(target, file) for file in target.files)):
+    # A file may be known by two paths.
+    files = dict.fromkeys(map(os.path.abspath, target.files))
+    for home in filter(None, (in_file(target, file) for file in files)):
         syntax = home.syntax
         for node in walk(syntax.root) if own in syntax.words() else ():
             if node.type != "declaration" or outermost(node, FUNCTIONS) is not None:

@@ -236,6 +236,16 @@ def test_an_index_that_is_made_of_more_stays_one(more: IndexSource) -> None:
     assert rewritten(asked) is None
 
 
+def test_a_file_that_is_known_by_two_paths_declares_it_once() -> None:
+    asked = given()
+    (hit,) = asked.hits
+    place = SourceLocation("/p/../p/a.cu", 2)
+    hit = changed(hit, facts=replace(hit.facts, location=place))
+    both = replace(asked, hits=(hit,))
+    assert len({*both.files}) == 2
+    assert rewritten(both) is not None
+
+
 def test_of_a_const_table_loops_are_to_be_unrolled() -> None:
     asked = given(TABLE.replace("int", "const int"))
     assert rewritten(asked) is None
