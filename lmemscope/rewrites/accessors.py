@@ -8,7 +8,7 @@ not compile, and is not offered.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,19 +20,25 @@ from lmemscope.rewrites.arrays import (
     element_type,
 )
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.loops import is_constant_name
 from lmemscope.rewrites.meanings import Meanings
-from lmemscope.rewrites.order import may_move
 from lmemscope.rewrites.purity import is_pure, may_act
 from lmemscope.rewrites.rows import check_indices
+from lmemscope.rewrites.steady import is_only_named
 from lmemscope.rewrites.value_uses import element_at, is_changed, takes_value
+from lmemscope.rewrites.variables import number_at
 from lmemscope.sources.edits import overlap
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _NESTED = "an element of it is used within another use that is rewritten"
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_STILL = ("read", "size")
+"""Uses of an array that change no element."""
+_CHANGING = ("assignment_expression", "update_expression")
+_CHANGED = ("identifier", "subscript_expression", "field_expression", "pointer_expression")
 
 
 def accessor_edits(
@@ -170,7 +176,7 @@ class _Rewriter:
         if right.type == "initializer_list":
             return None
         given_words = set(_WORD.findall(self._syntax.text(right)))
-        if counted & given_words or may_move(use, right, self._array, self._home):
+        if counted & given_words or self._may_move(use, right):
             # Whether the index or the value comes first is not the same in a call.
             return None
         closed = self._array.edit(right.end_byte, right.end_byte, closing)
@@ -194,6 +200,65 @@ class _Rewriter:
             if may_act(index, self._home):
                 return set()
         return found
+
+    def _may_move(self, use: Use, right: Node) -> bool:
+        """Whether evaluating a value may change which element it is assigned to.
+
+        C++17 evaluates the right side of an assignment first, compilers the index of a call. Of a
+        compound assignment the value may not change the element either.
+        """
+        if self._counted(use) and not all(map(self._is_fixed, self._names(use, counted=True))):
+            return True  # The value may read it by another name.
+        if is_pure(right, self._home):
+            return False
+        if may_act(right, self._home) or (use.kind == "update" and not self._is_still(right)):
+            return True
+        is_fixed, changed = True, set[bytes]()
+        for one in walk(right):
+            if one.type == "lambda_expression":
+                return True
+            if one.type == "call_expression":
+                is_fixed = False
+            elif one.type in _CHANGING:
+                part = one.child_by_field_name("left") or one.child_by_field_name("argument")
+                if part is None or part.type not in _CHANGED:
+                    return True
+                is_fixed &= part.type == "identifier"
+                changed.add(self._syntax.text(part))
+        names = [*self._names(use)]
+        return any(self._syntax.text(one) in changed for one in names) or not (
+            is_fixed or all(map(self._is_fixed, names))
+        )
+
+    def _names(self, use: Use, *, counted: bool = False) -> Iterator[Node]:
+        """The names in an index; those that it counts alone, where these are asked for."""
+        for name in (one for index in use.indices for one in walk(index)):
+            is_counted = name.parent is not None and name.parent.type == "update_expression"
+            if name.type == "identifier" and (is_counted or not counted):
+                yield name
+
+    def _is_still(self, right: Node) -> bool:
+        """Whether a value changes no element of the array, by its name or in a lambda."""
+        others = (one.name for one in self._array.uses if one.kind not in _STILL)
+        return not any(
+            right.start_byte <= one.start_byte < right.end_byte
+            or next(around(one, "lambda_expression"), None) is not None
+            for one in others
+        )
+
+    def _is_fixed(self, name: Node) -> bool:
+        """Whether nothing changes a variable of an index but what names it."""
+        number = number_at(self._syntax.text(name), name, self._syntax)
+        if number is not None:
+            return number.is_const or is_only_named(number, self._home)
+        function = outermost(name, FUNCTIONS)
+        if function is None or is_constant_name(name, self._home):
+            return function is not None
+        # A branch of the preprocessor may declare it: what gets it, or a place of it, may not.
+        own, code = re.escape(self._syntax.text(name)), self._syntax.code_of(function)
+        taken = rb"&\s*(?:\w+\s*=\s*)?%b\b|[(,]\s*%b\s*[,)]|\[[&=][^\]]*\]\s*[({]" % (own, own)
+        plain = rb"\b(?:int|unsigned|long|short|size_t)\s+(?:\w+\s*=[^;,]*,\s*)?%b\s*[=;,]" % own
+        return re.search(taken, code) is None and re.search(plain, code) is not None
 
     def _increment(self, use: Use) -> list[Edit] | None:
         operator = use.whole.child_by_field_name("operator")

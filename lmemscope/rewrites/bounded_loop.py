@@ -31,6 +31,7 @@ from lmemscope.rewrites.loops import (
     are_all_within,
     constant_at,
     counters,
+    index_of,
     indexing_loops,
     is_constant,
     is_constant_name,
@@ -46,7 +47,7 @@ from lmemscope.rewrites.places import (
 from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.rows import is_first_row
 from lmemscope.rewrites.steady import is_steady
-from lmemscope.rewrites.variables import number_at
+from lmemscope.rewrites.variables import changed_by, number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
 from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import Declared, around, walk
@@ -138,7 +139,9 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
         return None
     if syntax.text(operator).decode() not in _BOUNDS or not _is_repeatable(right, target):
         return None
-    if any(counter in _written(one, target) for one in walk(body)):
+    if any(
+        one.type != "call_expression" and counter in changed_by(one, syntax) for one in walk(body)
+    ):
         return None
     extent, is_sure = _extent(target, loop, counter, body)
     if extent is None or extent == syntax.text(right):
@@ -276,17 +279,6 @@ def _is_repeatable(bound: Node, target: Target) -> bool:
     return "call_expression" not in kinds and is_pure(bound, target)
 
 
-def _written(node: Node, target: Target) -> tuple[bytes, ...]:
-    """What an expression changes, or makes a pointer or a reference to."""
-    field = {
-        "update_expression": "argument",
-        "assignment_expression": "left",
-        "pointer_expression": "argument",
-    }.get(node.type)
-    changed = node.child_by_field_name(field) if field is not None else None
-    return () if changed is None else (target.syntax.text(changed),)
-
-
 def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[bytes | None, bool]:
     """The extent that the counter alone indexes, and whether each turn begins with such a use."""
     declared = target.declared
@@ -298,7 +290,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
         if all(one != loop for one in around(subscript, "for_statement")):
             continue
         position = position_of(subscript)
-        index = _index(subscript)
+        index = index_of(subscript)
         if index is None or target.syntax.text(index) != counter:
             continue
         extent = _of(target, position)
@@ -320,7 +312,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
 def _may_go_on(subscript: Node, target: Target) -> bool:
     """Whether a subscript is of an array's first row, and may find the next one's elements."""
     row = subscript.child_by_field_name("argument")
-    index = _index(row) if row is not None and row.type == "subscript_expression" else None
+    index = index_of(row) if row is not None and row.type == "subscript_expression" else None
     return index is not None and is_first_row(index, target)
 
 
@@ -340,7 +332,7 @@ def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:
     for node in walk(body):
         if node.type != "subscript_expression":
             continue
-        array, index = node.child_by_field_name("argument"), _index(node)
+        array, index = node.child_by_field_name("argument"), index_of(node)
         if array is None or index is None or syntax.text(index) != counter:
             continue
         other = array_at(syntax.text(array), node, syntax) if syntax.text(array) in names else None
@@ -391,12 +383,6 @@ def _is_shadowed(target: Target, declared: Declared) -> bool:
     return name in syntax.macros or any(
         is_declared_name(node) for node in syntax.uses(declared.name, declared.scope)
     )
-
-
-def _index(subscript: Node) -> Node | None:
-    given = subscript.child_by_field_name("indices")
-    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
-    return inside[0] if len(inside) == 1 else None
 
 
 def _of(target: Target, position: int) -> bytes | None:

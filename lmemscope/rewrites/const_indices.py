@@ -13,17 +13,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting, SourceText, count
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.index_tables import IndexTable, index_tables
 from lmemscope.rewrites.likelihood import fits_registers, is_reached_by_index_alone
 from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import files_of, in_file, lines_of
+from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
+from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
 
 if TYPE_CHECKING:
@@ -32,57 +34,145 @@ if TYPE_CHECKING:
 _SPACE = re.compile(rb"__(?:constant|device)__(?!\w)")
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A variable of the module whose elements are indices, with its initialiser in sight.
+
+    Host code may set it (``cudaMemcpyToSymbol``), so that compilers do not rely on what it is
+    initialised with, unless it is const.
+
+    Attributes:
+        home: the target in the file that declares it.
+        declaration: it.
+        name: as the source has it.
+        space: where the word for its memory ends.
+        is_const: whether it is declared so, and may not change.
+        element: type of an element, as written.
+        dimensions: subscripts that an element has.
+    """
+
+    home: Target
+    declaration: Node
+    name: bytes
+    space: int
+    is_const: bool
+    element: bytes
+    dimensions: int
+
+
 def propose(target: Target) -> Iterator[Rewriting]:
     """The word `const` in the declarations; that, and the loops that read the tables unrolled."""
-    tables = [index_tables(hit.case) for hit in target.hits]
-    every = {one.name: one for each in tables for one in each}
-    if not all(tables) or not all(_is_read(target, one) for one in every.values()):
+    names = [_table_names(hit.case) for hit in target.hits]
+    every = [_table(target, one) for one in dict.fromkeys(one for each in names for one in each)]
+    tables = [one for one in every if one is not None]
+    if not all(names) or len(tables) != len(every):
         return
-    found = [_declared_const(target, one) for one in every.values() if not one.is_const]
-    edits = tuple(edit for edit in found if edit is not None)
-    if not edits or len(edits) != len(found):
+    if not all(_is_read(target, one) for one in tables):
         return
-    names = listed([f"`{one.name}`" for one in every.values() if not one.is_const])
+    changed = [one for one in tables if not one.is_const]
+    if not changed or any(one.name in one.home.syntax.macros for one in changed):
+        return
+    edits = tuple(one.home.edit(one.space, one.space, b" const") for one in changed)
+    shown = listed([f"`{one.name.decode()}`" for one in changed])
     them = "it" if len(edits) == 1 else "them"
-    summary = f"make {names} const, so that indices read from {them} can be constants"
+    summary = f"make {shown} const, so that indices read from {them} can be constants"
     yield Rewriting("const-indices", "safe", edits, summary)
-    loops = _unrolled(target, {name.encode() for name in every})
+    loops = _unrolled(target, {one.name for one in tables})
     if loops:
         text = f"{summary}, and unroll {count(len(loops), 'loop')}"
         yield Rewriting("const-indices", "safe", (*edits, *loops), text)
 
 
-def _is_read(target: Target, table: IndexTable) -> bool:
-    """Whether the value of an element is all that the files in sight take of a table."""
-    name, element = table.name.encode(), table.type.encode()
-    for home in filter(None, (in_file(target, file) for file in target.files)):
-        for use in walk(home.syntax.root):
-            is_use = use.type == "identifier" and home.syntax.text(use) == name
-            if not is_use or is_declared_name(use):
+def _table_names(case: Case) -> tuple[str, ...]:
+    """Names of what an object's indices are read from, where they come from nothing else.
+
+    Beside them the indices count loops of constant trip counts. Empty where that is not so.
+    """
+    found: dict[str, None] = {}
+    for source in case.index.all_sources if case.index is not None else ():
+        if source.kind == "loop-counter" and source.constant_trip:
+            continue
+        if source.kind != "memory" or source.name is None:
+            return ()
+        found[source.name.rpartition("::")[2]] = None
+    return tuple(found)
+
+
+def _table(target: Target, name: str) -> _Table | None:
+    """The one variable of a name that the files in sight initialise."""
+    own, found = name.encode(), list[_Table]()
+    # A file may be known by two paths.
+    files = dict.fromkeys(map(os.path.abspath, target.files))
+    for home in filter(None, (in_file(target, file) for file in files)):
+        syntax = home.syntax
+        for node in walk(syntax.root) if own in syntax.words() else ():
+            if node.type != "declaration" or outermost(node, FUNCTIONS) is not None:
                 continue
-            place = element_at(use, element, table.dimensions, home)
-            if place is None or not takes_value(place, element, home):
+            given = node.children_by_field_name("declarator")
+            declared = None if len(given) != 1 else given[0].child_by_field_name("declarator")
+            value, dimensions = given[0].child_by_field_name("value"), 0
+            while declared is not None and declared.type == "array_declarator":
+                declared, dimensions = declared.child_by_field_name("declarator"), dimensions + 1
+            head = syntax.code[node.start_byte : given[0].start_byte]
+            space, kind = _SPACE.search(head), node.child_by_field_name("type")
+            if (
+                declared is None
+                or syntax.text(declared) != own
+                or not dimensions
+                or space is None
+                or kind is None
+                or value is None
+                or value.type != "initializer_list"
+            ):
+                continue
+            is_const = not {b"const", b"constexpr"}.isdisjoint(head.split())
+            end = node.start_byte + space.end()
+            element = syntax.text(kind)
+            found.append(_Table(home, node, own, end, is_const, element, dimensions))
+    return found[0] if len(found) == 1 else None
+
+
+def _is_read(target: Target, table: _Table) -> bool:
+    """Whether the value of an element is all that a project takes of a table."""
+    sources, name = target.hits[0].case.sources, table.name.decode()
+    mentioning = sources.mentioning(sources.main or table.home.path, name)
+    own = {*map(os.path.abspath, target.files)}
+    others = (one for one in mentioning if os.path.abspath(one) not in own)
+    files = (*target.files, *(one for one in others if _knows(sources, one, table)))
+    # A module that is loaded has its variables set by their names, and assembly names them too.
+    if any(sources.is_quoted(file, name) for file in (*files, *mentioning)):
+        return False
+    if may_be_pasted(name, sources, files):
+        return False
+    for home in (in_file(target, file) for file in files):
+        if home is None or table.name in home.syntax.macros:
+            return False
+        for use in walk(home.syntax.root):
+            if use.type != "identifier" or home.syntax.text(use) != table.name:
+                continue
+            if is_declared_name(use):
+                is_own = table.declaration in around(use, "declaration")
+                if is_own or outermost(use, FUNCTIONS) is not None:
+                    continue
+                return False  # Another declaration of it would stay as it is.
+            place = element_at(use, table.element, table.dimensions, home)
+            if place is None or not takes_value(place, table.element, home):
                 return False
     return True
 
 
-def _declared_const(target: Target, table: IndexTable) -> Edit | None:
-    """The word behind that of the table's memory; None where the declaration is not found."""
-    place = in_file(target, os.path.abspath(table.place.file))
-    if place is None:
-        return None
-    syntax, name = place.syntax, table.name.encode()
-    if name in syntax.macros:
-        return None
-    for node in walk(syntax.root):
-        if node.type != "declaration" or node.start_point.row != table.place.line - 1:
-            continue
-        text = syntax.text(node)
-        space = _SPACE.search(text.partition(name)[0])
-        if space is not None and len(node.children_by_field_name("declarator")) == 1:
-            at = node.start_byte + space.end()
-            return place.edit(at, at, b" const")
-    return None
+def _knows(sources: SourceText, file: str, table: _Table) -> bool:
+    """Whether a name in another of the project's files may be the table.
+
+    It declares it, or includes what does; any other has something else of the name.
+    """
+    name = table.name.decode()
+    if re.search(rf"\bextern\b[^;{{}}()]*\b{name}\b", sources.code(file)):
+        return True
+    declares = os.path.basename(table.home.path)
+    reached = (file, *sources.quoted(file, searched=True))
+    included = re.compile(rf'#\s*include\s*[<"](?:[^<>"]*/)?{re.escape(declares)}[">]')
+    return any(included.search(line) for one in reached for line in sources.bare_lines(one))
 
 
 def _unrolled(target: Target, tables: Collection[bytes]) -> tuple[Edit, ...]:

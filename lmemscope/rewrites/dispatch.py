@@ -24,7 +24,6 @@ from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
-    counters,
     indexing_loops,
     is_constant,
     once_at_a_time,
@@ -32,7 +31,7 @@ from lmemscope.rewrites.loops import (
 )
 from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import is_steady
-from lmemscope.rewrites.variables import Number, number_at, step_of
+from lmemscope.rewrites.variables import Number, head_of, number_at
 from lmemscope.rewrites.written import in_arguments, indent_unit, is_continued, kernels
 from lmemscope.sources.syntax import Syntax, around, walk
 
@@ -43,6 +42,7 @@ MOST = 20
 """Versions: beyond these the code is larger than what it saves."""
 _TEXT = 1 << 16
 """Bytes of source that all versions are, as written: beyond these they take long to compile."""
+_BITS = 32
 _NUMBER = b"lmem_number"
 _EXTENT = re.compile(r"\[(\d+)\]")
 _OWN = re.compile(
@@ -50,7 +50,6 @@ _OWN = re.compile(
     rb"|goto|__COUNTER__|__builtin_constant_p)\b"
 )
 """What a copy of a function has of its own, or tells it by."""
-_INTS = (b"int", b"unsigned", b"unsigned int", b"int32_t", b"uint32_t", b"uint", b"signed int")
 _VALUE = re.compile(
     rb"(?:(?:const|unsigned|signed|char|short|int|long|float|double|bool)\s*)+"
     rb"|(?:const\s+)?(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t|ptrdiff_t|u(?:char|short|int|long))\s*"
@@ -148,32 +147,14 @@ def _largest(target: Target, function: Node, loops: Iterable[Node]) -> tuple[Num
 
 def _bound(target: Target, loop: Node) -> tuple[Number, int] | None:
     """A parameter, and the largest with which a loop indexes elements of the array alone."""
-    syntax = target.syntax
-    initial, condition, update = (
-        loop.child_by_field_name(part) for part in ("initializer", "condition", "update")
-    )
-    (counter, *others) = counters(loop, target) or (b"",)
-    if initial is None or condition is None or update is None or others:
+    head = head_of(loop, target.syntax)
+    extents = [] if head is None else _extents(target, loop, head.counter)
+    if head is None or not extents:
         return None
-    if condition.type != "binary_expression":
-        return None
-    left, operator, right = (
-        condition.child_by_field_name(part) for part in ("left", "operator", "right")
-    )
-    if left is None or operator is None or right is None or syntax.text(left) != counter:
-        return None
-    extents = _extents(target, loop, counter)
-    step, sign = step_of(update, syntax), syntax.text(operator)
-    if not extents or step is None:
-        return None
-    if step[1] > 0 and sign in (b"<", b"<="):
-        found = _added(right, target)
-        beyond = int(sign == b"<=")
-    elif step[1] < 0 and sign in (b">", b">=") and initial.type == "declaration":
-        made = initial.child_by_field_name("declarator")
-        value = None if made is None else made.child_by_field_name("value")
-        found = None if value is None else _added(value, target)
-        beyond = 1
+    if head.step > 0 and head.sign in (b"<", b"<="):
+        found, beyond = _added(head.bound, target), int(head.sign == b"<=")
+    elif head.step < 0 and head.sign in (b">", b">=") and head.start is not None:
+        found, beyond = _added(head.start, target), 1
     else:
         return None
     return None if found is None else (found[0], min(extents) - beyond - found[1])
@@ -210,7 +191,7 @@ def _is_given(number: Number, target: Target) -> bool:
     if parameter is None or parameter.type != "parameter_declaration":
         return False
     kind, name = parameter.child_by_field_name("type"), syntax.text(number.name)
-    if kind is None or syntax.text(kind) not in _INTS or parameter.has_error:
+    if kind is None or number.bits != _BITS or parameter.has_error:
         return False
     if name in syntax.macros or target.meanings.definitions((name,)):
         return False

@@ -2,9 +2,9 @@
 
 Safe for integers and `bool` if no kernel that runs it computes with floating-point numbers: only
 the thread itself can access a local variable. Else unsafe, as products and sums may be fused and
-differ in the last bits. Unsafe for pointers and other types. Declined if more than its value is
-used, since a reference, a pointer, an object made of it, or inline assembly may
-detect the qualifier; and if a loop only waits for it.
+differ in the last bits. Unsafe for other types. Declined for pointers; if more than its value is
+used, since a reference, a pointer, an object made of it, or inline assembly may detect the
+qualifier; and if a loop only waits for it.
 """
 
 from __future__ import annotations
@@ -60,20 +60,12 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
 
 def _edit(target: Target, declared: Declared) -> Edit | None:
-    """The word that makes the variable volatile, with the blank behind it."""
+    """The word that makes the variable volatile, with the blank behind it; None of a pointer."""
     syntax = target.syntax
     inside = [one for one in walk(declared.declarator) if one.end_byte <= declared.name.start_byte]
-    stars = [one for one in inside if one.type == "*"]
-    if any(one.type in ("&", "&&", "(") for one in inside):
-        return None  # A reference, or a pointer to an array.
     head = [one for one in walk(declared.statement) if one.end_byte <= declared.first.start_byte]
-    own = inside if stars else head
-    words = [one for one in own if one.type == "type_qualifier" and _says(target, one)]
-    if stars:
-        words = [one for one in words if one.start_byte > stars[-1].start_byte]
-        if any(_says(target, one) for one in head):
-            return None  # What it points to is volatile: others may see that.
-    if len(words) != 1:
+    words = [one for one in head if one.type == "type_qualifier" and _says(target, one)]
+    if any(one.type in ("*", "&", "&&", "(") for one in inside) or len(words) != 1:
         return None
     start, end = words[0].start_byte, words[0].end_byte
     behind = re.compile(rb"[ \t]*").match(syntax.data, end)
@@ -102,7 +94,7 @@ def _is_own(target: Target, declared: Declared) -> bool:
     names = {None if one is None else syntax.text(one) for one in named}
     if names & syntax.macros or target.meanings.has(_OPERATOR):
         return False
-    if len(given) > 1 and any(one.type in ("*", "&") for each in given for one in _head(each)):
+    if len(given) > 1 and any(one.type in ("*", "&") for each in given for one in walk(each)):
         return False
     for name in names:
         if name is None or asks_type(name, declared.scope, syntax):
@@ -139,23 +131,11 @@ def _is_read(use: Node, declared: Declared, target: Target) -> bool:
         return False
     place = place_of(use, declared, target)
     kind = declared.statement.child_by_field_name("type")
-    if place is None or kind is None:
-        return False
-    above = place.parent
-    is_pointed = (
-        above is not None
-        and above.child_by_field_name("argument") == place
-        and (
-            above.type in ("subscript_expression", "field_expression")
-            or (above.type == "pointer_expression" and target.syntax.text(above)[:1] == b"*")
-        )
+    return (
+        place is not None
+        and kind is not None
+        and takes_value(place, target.syntax.text(kind), target, may_assign=True, apart="volatile")
     )
-    element = target.syntax.text(kind)
-    if any(one.type == "*" for one in _head(declared.declarator)):
-        element += b" *"
-    elif is_pointed:
-        return False
-    return is_pointed or takes_value(place, element, target, may_assign=True, apart="volatile")
 
 
 def _is_waited_for(use: Node, target: Target) -> bool:
@@ -173,10 +153,6 @@ def _is_waited_for(use: Node, target: Target) -> bool:
     return False
 
 
-def _head(declarator: Node) -> Iterator[Node]:
-    return (one for one in walk(declarator) if one.type in ("*", "&"))
-
-
 def _named(declarator: Node) -> Node | None:
     """The name that a declarator declares."""
     node: Node | None = declarator
@@ -188,8 +164,6 @@ def _named(declarator: Node) -> Node | None:
 def _is_whole(target: Target, declared: Declared) -> bool:
     """Whether its elements are whole numbers, in every kernel that has it."""
     kind = declared.statement.child_by_field_name("type")
-    if any(one.type == "*" for one in _head(declared.declarator)):
-        return False
     types = [hit.finding.type for hit in target.hits]
     in_template = any(True for _ in around(declared.statement, "template_declaration"))
     if not in_template and all(one is not None and is_whole(one) for one in types):

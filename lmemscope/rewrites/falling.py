@@ -10,14 +10,13 @@ from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.loops import is_constant_name, is_number
 from lmemscope.rewrites.steady import is_steady
-from lmemscope.rewrites.variables import number_at, step_of
+from lmemscope.rewrites.variables import head_of, number_at
 from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MADE_OF = ("identifier", "number_literal", "binary_expression", "parenthesized_expression")
-_ENDS = (b">", b">=")
 _SIGNED = re.compile(rb"-?\d+")
 """An unsigned number would make the comparison one of unsigned numbers."""
 
@@ -44,41 +43,20 @@ class Falling:
 def falling(loop: Node, target: Target) -> Falling | None:
     """The head of ``for (int i = n - 1; i >= 0; --i)``; None of any other loop."""
     syntax = target.syntax
-    parts = [loop.child_by_field_name(one) for one in ("initializer", "condition", "update")]
-    initial, condition, update = parts
-    if loop.type != "for_statement" or initial is None or condition is None or update is None:
+    head = head_of(loop, syntax)
+    if head is None or head.start is None or head.step > 0 or head.sign not in (b">", b">="):
         return None
-    made = initial.children_by_field_name("declarator") if initial.type == "declaration" else []
-    if len(made) != 1 or made[0].type != "init_declarator":
+    counter, start, end = head.counter, head.start, syntax.text(head.bound).replace(b" ", b"")
+    number = number_at(counter, head.condition, syntax)
+    if number is None or not number.is_signed or _SIGNED.fullmatch(end) is None:
         return None
-    name, start = (made[0].child_by_field_name(one) for one in ("declarator", "value"))
-    if name is None or name.type != "identifier" or start is None:
-        return None
-    counter = syntax.text(name)
-    number = number_at(counter, condition, syntax)
-    if number is None or not number.is_signed or not is_steady(number, loop, target, update):
-        return None
-    if step_of(update, syntax) != (counter, -1) or not _ends_at_number(condition, counter, target):
+    if not is_steady(number, loop, target, head.update):
         return None
     if not _is_fixed(start, loop, target):
         return None
-    kind = syntax.code[initial.start_byte : made[0].start_byte].strip()
+    kind = syntax.code[head.initial.start_byte : number.name.start_byte].strip()
     is_exact = _is_exact(start, kind, is_wide=number.is_wide, target=target)
-    end = syntax.text(condition).replace(b" ", b"")[len(counter) :]
-    return Falling(counter, kind, start, is_exact, not end.startswith((b">=-", b">-")))
-
-
-def _ends_at_number(condition: Node, counter: bytes, target: Target) -> bool:
-    if condition.type != "binary_expression":
-        return False
-    left, operator, right = (
-        condition.child_by_field_name(one) for one in ("left", "operator", "right")
-    )
-    if left is None or operator is None or right is None:
-        return False
-    if _SIGNED.fullmatch(target.syntax.text(right).replace(b" ", b"")) is None:
-        return False
-    return target.syntax.text(left) == counter and target.syntax.text(operator) in _ENDS
+    return Falling(counter, kind, start, is_exact, not end.startswith(b"-"))
 
 
 def _is_exact(start: Node, kind: bytes, *, is_wide: bool, target: Target) -> bool:

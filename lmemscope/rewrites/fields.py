@@ -1,4 +1,4 @@
-"""Numbers of a few bits in bytes of shared memory: the classes, and what declares one.
+"""Numbers of some bits in shared memory: the classes, and what declares one.
 
 A byte holds 8 bits' worth of elements of one thread, four bytes of a thread stand in a word, and a
 warp's words side by side. A row of an array of two dimensions begins in a byte, or several whole
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmemscope.model import Edit
+from lmemscope.model import Edit, count
 from lmemscope.rewrites.arrays import LocalArray
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.classes import declared_as
@@ -22,19 +22,20 @@ BITS = (1, 2, 4, 8)
 _BYTE, _WORD = 8, 4
 CLASSES = {
     b"lmem_fields": b"""\
-// A thread's own column of words of a shared array, whose elements have a few bits of a byte each.
-template <class Element, int Bits, int Threads>
+// A thread's own column of words of a shared array, whose elements have some bits of a Kept each.
+template <class Element, class Kept, int Bits, int Threads>
 struct lmem_fields {
-    enum { each = 8 / Bits };
-    unsigned char (*words)[Threads][4];
-    __host__ __device__ __forceinline__ Element read(unsigned byte, unsigned place) const {
-        return static_cast<Element>(words[byte / 4][0][byte % 4] >> place & ((1u << Bits) - 1));
+    enum { size = 8 * sizeof(Kept), each = size / Bits, near = 4 / sizeof(Kept) };
+    Kept (*words)[Threads][near];
+    __host__ __device__ __forceinline__ Element read(unsigned at, unsigned place) const {
+        const Kept own = words[at / near][0][at % near];
+        return static_cast<Element>(Bits < size ? own >> place & ((1 << Bits) - 1) : own);
     }
-    __host__ __device__ __forceinline__ void write(unsigned byte, unsigned place,
+    __host__ __device__ __forceinline__ void write(unsigned at, unsigned place,
                                                    Element value) const {
         const unsigned mask = (1u << Bits) - 1, kept = static_cast<unsigned>(value) & mask;
-        unsigned char &own = words[byte / 4][0][byte % 4];
-        own = static_cast<unsigned char>((own & ~(mask << place)) | kept << place);
+        Kept &own = words[at / near][0][at % near];
+        own = static_cast<Kept>(Bits < size ? (own & ~(mask << place)) | kept << place : kept);
     }
     __host__ __device__ __forceinline__ Element get(int i) const {
         return read(unsigned(i) / each, unsigned(i) % each * Bits);
@@ -53,9 +54,8 @@ struct lmem_field_rows {
     enum { each = 8 / Bits, near = Inner > 4 ? 8 : Inner > 2 ? 4 : Inner };
     enum { row = Inner < each ? near : each, rows = each / row, bytes = (Inner + each - 1) / each };
     unsigned char (*words)[Threads][4];
-    __host__ __device__ __forceinline__ lmem_fields<Element, Bits, Threads> all() const {
-        return {words};
-    }
+    __host__ __device__ __forceinline__ lmem_fields<Element, unsigned char, Bits, Threads>
+    all() const { return {words}; }
     __host__ __device__ __forceinline__ unsigned byte(int i, int j) const {
         return unsigned(i) / rows * bytes + unsigned(j) / each;
     }
@@ -83,22 +83,33 @@ class Fields:
         bits: of each.
         extents: of the array, in numbers.
         promises: what has to be so for them to fit.
+        kept: the type that holds one or several of them.
+        width: bits of that.
     """
 
     bits: int
     extents: tuple[int, ...]
     promises: tuple[str, ...]
+    kept: bytes = b"unsigned char"
+    width: int = _BYTE
+
+    @property
+    def what(self) -> str:
+        """How an element is kept, for a person."""
+        is_plain = self.bits == self.width and len(self.extents) == 1
+        return self.kept.decode() if is_plain else f"{count(self.bits, 'bit')} for each element"
 
     @property
     def size(self) -> int:
         """Bytes of the array for each thread, in whole words."""
-        rows, bytes_ = self._shape
-        return -(-(-(-self.extents[0] // rows) * bytes_) // _WORD) * _WORD
+        rows, units = self._shape
+        near = _WORD * _BYTE // self.width
+        return -(-(-(-self.extents[0] // rows) * units) // near) * _WORD
 
     @property
     def _shape(self) -> tuple[int, int]:
-        """Rows in a byte and bytes of a row, one of which is 1."""
-        each = _BYTE // self.bits
+        """Rows in a unit of the kept type and units of a row, one of which is 1."""
+        each = self.width // self.bits
         if len(self.extents) == 1:
             return each, 1
         inner = self.extents[1]
@@ -108,7 +119,8 @@ class Fields:
 
     def view(self, element: bytes, extents: Sequence[bytes], threads: int) -> bytes:
         """The class of an array whose extents are called so where it stands."""
-        parts = (element, b"%d" % self.bits, *extents[1:], b"%d" % threads)
+        kept = (self.kept,) if len(extents) == 1 else ()
+        parts = (element, *kept, b"%d" % self.bits, *extents[1:], b"%d" % threads)
         return names(len(extents))[-1] + b"<" + b", ".join(parts) + b">"
 
     def declaration(self, array: LocalArray, threads: int) -> tuple[Edit, ...]:
@@ -125,17 +137,17 @@ class Fields:
         if store in syntax.words():
             raise DeclinedError(f"the name {store.decode()} is taken")
         view = self.view(array.element, array.extents, threads)
-        words = b"%d" % (self.size // _WORD)
+        words, near = b"%d" % (self.size // _WORD), _WORD * _BYTE // self.width
         if not all(one.isdigit() for one in array.extents):
             # Another instance may have other extents than the one that was compiled.
-            rows, bytes_ = b"%d" % (_BYTE // self.bits), b"1"
+            rows, bytes_ = b"%d" % (self.width // self.bits), b"1"
             if len(array.extents) > 1:
                 rows, bytes_ = view + b"::rows", view + b"::bytes"
             whole = b"((%s) + %s - 1) / %s * %s" % (array.extents[0], rows, rows, bytes_)
-            words = b"(%s + %d) / %d" % (whole, _WORD - 1, _WORD)
+            words = b"(%s + %d) / %d" % (whole, near - 1, near)
         end = syntax.lines_end() + syntax.indent(array.declared.statement)
-        space = b"__shared__ __align__(%d) unsigned char " % _WORD + store
-        space += b"[" + words + b"][%d][%d];" % (threads, _WORD) + end + b"const " + view
+        space = b"__shared__ __align__(%d) %s " % (_WORD, self.kept) + store
+        space += b"[" + words + b"][%d][%d];" % (threads, near) + end + b"const " + view
         column = store + b"[0][" + LANE + b"]"
         return declared_as(array, space, b" = {" + as_rows(store, column) + b"}")
 

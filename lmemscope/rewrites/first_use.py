@@ -10,7 +10,7 @@ from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.purity import is_pure_call
 from lmemscope.rewrites.value_uses import VECTORS
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, holds, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -56,9 +56,7 @@ def begins_with_use(
             return False
         if statement.type in _BRANCHING:
             continue
-        inside = [
-            one for one in uses if _is_within(one, statement) and not _is_pointer(one, dimensions)
-        ]
+        inside = [one for one in uses if holds(statement, one) and not _is_pointer(one, dimensions)]
         if any(_is_certain(one, statement, target) for one in inside):
             return True
     return False
@@ -83,7 +81,7 @@ def _comes_to_its_end(statement: Node, target: Target) -> bool:
             return False
         if one.type in ("break_statement", "continue_statement"):
             inner = next(around(one, "for_statement"), None)
-            if inner is None or not _is_within(inner, statement):
+            if inner is None or not holds(statement, inner):
                 return False
     return not target.meanings.is_conditional(words_of([syntax.text(statement)]))
 
@@ -180,7 +178,3 @@ def _is_pointer(use: Node, dimensions: int) -> bool:
             break
         node, depth = node.parent, depth + 1
     return depth < dimensions
-
-
-def _is_within(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte

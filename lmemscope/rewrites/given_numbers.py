@@ -44,14 +44,7 @@ def check_given(name: bytes, most: int, target: Target) -> None:
 
 def _names(function: Node, syntax: Syntax) -> list[bytes]:
     """The names of a function's parameters."""
-    declarator = function.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        declarator = declarator.child_by_field_name("declarator")
-    given = None if declarator is None else declarator.child_by_field_name("parameters")
-    if given is None:
-        return []
     return [
         parameter_name(syntax.text(one).decode(errors="replace")).encode()
-        for one in given.named_children
-        if one.type.endswith("parameter_declaration")
+        for one in syntax.parameters(function)
     ]

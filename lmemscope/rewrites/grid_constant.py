@@ -12,28 +12,25 @@ Reads at addresses that differ between lanes go through the L1 cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.reaching import same_object
-from lmemscope.rewrites.value_uses import takes_value
+from lmemscope.rewrites.unevaluated import is_sized
+from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import (
     casts_const_away,
-    declarators,
     in_file,
     kernels,
     said_of,
 )
-from lmemscope.sources.syntax import around, first_named, walk
+from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ROOT = re.compile(r"[A-Za-z_]\w*")
-_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
-_PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -78,9 +75,9 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     Raises:
         DeclinedError: something may change the parameter, or part of the kernel is not understood.
     """
-    given = _parameters(kernel)
+    given = target.syntax.parameters(kernel)
     body = kernel.child_by_field_name("body")
-    if body is None or given is None:
+    if body is None:
         return None
     position = next((n for n, one in enumerate(given) if _name(one, target) == name), None)
     if position is None:
@@ -95,8 +92,8 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     own = target.syntax.function_name(kernel)
     for place in _places(target, own):
         for said in said_of(own, place) if own is not None else ():
-            others = _parameters(said)
-            if others is None or not _is_same((target, given), (place, others), said):
+            others = place.syntax.parameters(said)
+            if not _is_same((target, given), (place, others), said):
                 continue  # Another function of the name.
             edit = _edit(place, others[position])
             if edit is None:
@@ -119,46 +116,17 @@ def _places(target: Target, name: bytes | None) -> Iterator[Target]:
 
 
 def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
-    """Whether a function gets the parameter itself, or one of its members is called."""
+    """Whether more is taken of the parameter than values of its members."""
     body, syntax = kernel.child_by_field_name("body"), target.syntax
     if target.meanings.tells_const():
         return True  # An operator may be called where none is seen.
     for use in walk(body) if body is not None else ():
-        if use.type != "identifier" or syntax.text(use) != name:
+        if use.type != "identifier" or syntax.text(use) != name or is_sized(use, syntax):
             continue
-        node = use
-        while node.parent is not None and node.parent.type in _REACHING:
-            node = node.parent
-        above = same_object(node).parent
-        if above is None or above.type in (
-            "call_expression",
-            "argument_list",
-            "pointer_expression",
-            "for_range_loop",
-            "lambda_capture_initializer",
-        ):
-            return True
-        if node != use and not takes_value(node, b"", target):
-            return True
-        if above.type != "sizeof_expression" and (node == use or _is_pointer(node, target)):
+        place = element_at(use, b"", 0, target)
+        if place is None or place == use or not takes_value(place, b"", target):
             return True
     return False
-
-
-def _is_pointer(node: Node, target: Target) -> bool:
-    """Whether a part of the parameter is an array, which turns into a pointer, or may be.
-
-    Whoever gets that may cast the const away, or tell it.
-    """
-    inner: Node | None = node
-    subscripts = 0
-    while inner is not None and inner.type in ("subscript_expression", "parenthesized_expression"):
-        subscripts += inner.type == "subscript_expression"
-        inner = inner.child_by_field_name("argument") or first_named(inner)
-    field = inner.child_by_field_name("field") if inner is not None else None
-    if field is None:
-        return False
-    return target.meanings.turns_into_pointer(target.syntax.text(field), subscripts)
 
 
 def _edit(target: Target, parameter: Node) -> Edit | None:
@@ -180,16 +148,9 @@ def _edit(target: Target, parameter: Node) -> Edit | None:
     return target.edit(at, at, b"__grid_constant__ " if is_const else b"const __grid_constant__ ")
 
 
-def _parameters(function: Node) -> list[Node] | None:
-    for one in declarators(function):
-        if one.type == "function_declarator":
-            given = one.child_by_field_name("parameters")
-            if given is not None:
-                return [each for each in given.named_children if each.type in _PARAMETERS]
-    return None
-
-
-def _is_same(own: tuple[Target, list[Node]], other: tuple[Target, list[Node]], said: Node) -> bool:
+def _is_same(
+    own: tuple[Target, Sequence[Node]], other: tuple[Target, Sequence[Node]], said: Node
+) -> bool:
     """Whether parameters are those of one function; of an instance only their number tells.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import BRANCHES, Syntax, walk
+from lmemscope.sources.syntax import BRANCHES, Syntax, changed, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +22,6 @@ _CHOOSING = (
 _LEAVING = ("break_statement", "continue_statement", "return_statement", "goto_statement")
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _BLOCKS = ("compound_statement", "case_statement")
-_CHANGED = {"update_expression": "argument", "assignment_expression": "left"}
 _INNER = ("subscript_argument_list", "argument_list", "field_expression")
 """What a condition reads through a value does not compare the value."""
 
@@ -36,10 +35,9 @@ def is_guarded(use: Node, loop: Node, syntax: Syntax) -> bool:
         syntax: of the file.
     """
     counted = {
-        syntax.text(changed)
+        syntax.text(what)
         for one in walk(loop)
-        if (changed := one.child_by_field_name(_CHANGED.get(one.type, ""))) is not None
-        and changed.type == "identifier"
+        if (what := changed(one)) is not None and what.type == "identifier"
     }
     return any(
         one.type == "identifier" and syntax.text(one) in counted

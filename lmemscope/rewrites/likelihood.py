@@ -51,16 +51,11 @@ def elements_of(target: Target) -> int | None:
     return math.prod(numbers) if numbers is not None else None
 
 
-def fits_registers(target: Target, beside: int = 0) -> bool:
-    """Whether the registers that kernels leave unused hold the object, each element in its own.
-
-    Args:
-        target: what is to be in registers.
-        beside: registers that other values need.
-    """
+def fits_registers(target: Target) -> bool:
+    """Whether the registers that kernels leave unused hold the object, each element in its own."""
     elements = elements_of(target) or 0
     return all(
-        max(-(-hit.case.object.size // _WORD), elements) <= spare_registers(hit.facts) - beside
+        max(-(-hit.case.object.size // _WORD), elements) <= spare_registers(hit.facts)
         for hit in target.hits
         if hit.case.object is not None
     )

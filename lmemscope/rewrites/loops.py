@@ -10,7 +10,7 @@ from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
 from lmemscope.rules.constants import number_of
-from lmemscope.sources.syntax import FUNCTIONS, around, first_named, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, around, changed, first_named, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -231,13 +231,8 @@ def is_constant_name(name: Node, target: Target) -> bool:
 
 
 def _changed(node: Node, target: Target) -> frozenset[bytes]:
-    found = set()
-    for one in walk(node):
-        field = {"update_expression": "argument", "assignment_expression": "left"}.get(one.type)
-        changed = one.child_by_field_name(field) if field is not None else None
-        if changed is not None and changed.type == "identifier":
-            found.add(target.syntax.text(changed))
-    return frozenset(found)
+    changes = (what for one in walk(node) if (what := changed(one)) is not None)
+    return frozenset(target.syntax.text(one) for one in changes if one.type == "identifier")
 
 
 def _names(node: Node) -> Iterator[Node]:
@@ -254,6 +249,13 @@ def index_names(subscript: Node, target: Target) -> set[bytes]:
             found |= {target.syntax.text(one) for one in _names(given)}
         node = node.parent
     return found
+
+
+def index_of(subscript: Node) -> Node | None:
+    """A subscript's index; None of several."""
+    given = subscript.child_by_field_name("indices")
+    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+    return inside[0] if len(inside) == 1 else None
 
 
 def _root(subscript: Node, target: Target) -> bytes | None:

@@ -86,10 +86,14 @@ class Meanings:
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
         found: dict[bytes, list[bytes]] = {}
-        for text in self.texts:
-            for name, _, body in _DEFINE.findall(text):
-                found.setdefault(name, []).append(body)
+        for name, _, body in self.defined:
+            found.setdefault(name, []).append(body)
         return {name: tuple(bodies) for name, bodies in found.items()}
+
+    @cached_property
+    def defined(self) -> tuple[tuple[bytes, bytes, bytes], ...]:
+        """Macros' definitions: the name, the parameters in brackets if there are any, the body."""
+        return tuple(one for text in self.texts for one in _DEFINE.findall(text))
 
     @cached_property
     def macro_names(self) -> frozenset[bytes]:
@@ -125,21 +129,13 @@ class Meanings:
         """The parameters and bodies of the macros among some words."""
         wanted = set(words)
         return b"\n".join(
-            parameters + body
-            for text in self.texts
-            for name, parameters, body in _DEFINE.findall(text)
-            if name in wanted
+            parameters + body for name, parameters, body in self.defined if name in wanted
         )
 
     def macros(self, name: bytes) -> tuple[tuple[bytes, bytes], ...]:
         """The parameters in brackets, empty where there are none, and the body of a macro's
         definitions."""
-        return tuple(
-            (parameters, body)
-            for text in self.texts
-            for one, parameters, body in _DEFINE.findall(text)
-            if one == name
-        )
+        return tuple((given, body) for one, given, body in self.defined if one == name)
 
     def macro_has(self, words: Iterable[bytes], pattern: re.Pattern[bytes]) -> bool:
         """Whether the body of a macro among some words has a pattern, or one that it names."""
@@ -150,8 +146,7 @@ class Meanings:
         own = re.compile(rb"\b%b\b" % re.escape(word))
         return any(
             own.search(body) is not None and own.search(parameters) is None
-            for text in self.texts
-            for _, parameters, body in _DEFINE.findall(text)
+            for _, parameters, body in self.defined
         )
 
     def may_name(self, words: Iterable[bytes], name: bytes) -> bool:
@@ -165,14 +160,13 @@ class Meanings:
             bodies = [body for one in pending for body in self._macros[one]]
             inside = {word for body in bodies for word in re.findall(rb"[A-Za-z_]\w*", body)}
             pending = (inside & self._macros.keys()) - seen
-        for text in self.texts:
-            for one, parameters, body in _DEFINE.findall(text):
-                own = set(re.findall(rb"[A-Za-z_]\w*", parameters))
-                if one in seen and (
-                    (name in re.findall(rb"[A-Za-z_]\w*", body) and name not in own)
-                    or pastes(body, own, name)
-                ):
-                    return True
+        for one, parameters, body in self.defined:
+            own = set(re.findall(rb"[A-Za-z_]\w*", parameters))
+            if one in seen and (
+                (name in re.findall(rb"[A-Za-z_]\w*", body) and name not in own)
+                or pastes(body, own, name)
+            ):
+                return True
         return False
 
     def has(self, pattern: re.Pattern[bytes], *, in_quotes: bool = False) -> bool:

@@ -14,13 +14,12 @@ Unsafe if a loop's bound is a variable: the promise is that it does not exceed 6
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import (
     Elements,
@@ -31,15 +30,14 @@ from lmemscope.rewrites.arrays import (
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
-from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.fields import BITS as FIELDS
 from lmemscope.rewrites.fields import CLASSES, Fields, names
 from lmemscope.rewrites.packed import BITS
 from lmemscope.rewrites.ranges import NOTHING, Range, Ranges
 from lmemscope.rewrites.reaching import same_object
 from lmemscope.rewrites.rows import check_rows
-from lmemscope.rewrites.shared_memory import as_rows
-from lmemscope.rewrites.shared_room import LANE, Room, room_for
+from lmemscope.rewrites.shared_room import room_for
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -48,36 +46,15 @@ if TYPE_CHECKING:
 _MOST = 65535
 """What a bound is promised not to exceed: the largest number of 16 bits."""
 _KEPT = (
-    (b"unsigned char", 1, 0, 255),
-    (b"signed char", 1, -128, 127),
-    (b"unsigned short", 2, 0, _MOST),
-    (b"short", 2, -32768, 32767),
+    (b"unsigned char", 8, 0, 255),
+    (b"signed char", 8, -128, 127),
+    (b"unsigned short", 16, 0, _MOST),
+    (b"short", 16, -32768, 32767),
 )
-"""Types of elements, their bytes, and the numbers that they hold."""
-_WORD = 4
+"""Types of elements, their bits, and the numbers that they hold."""
 _DIMENSIONS = 2
 _OF_BOOL = 8
 _TRUTH = Range(0, 1)
-_NAME = b"lmem_kept"
-_CLASS = b"""\
-// A thread's own column of words of a shared array, whose elements are kept in fewer bytes.
-template <class Element, class Kept, int Threads>
-struct lmem_kept {
-    enum { each = 4 / sizeof(Kept) };
-    Kept (*words)[Threads][each];
-    __host__ __device__ __forceinline__ Kept &at(int i) const {
-        return words[unsigned(i) / each][0][unsigned(i) % each];
-    }
-    __host__ __device__ __forceinline__ Element get(int i) const {
-        return static_cast<Element>(at(i));
-    }
-    __host__ __device__ __forceinline__ Element set(int i, Element value) const {
-        at(i) = static_cast<Kept>(value);
-        return value;
-    }
-    __host__ __device__ __forceinline__ const Element operator[](int i) const { return get(i); }
-};
-"""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -98,61 +75,41 @@ def propose(target: Target) -> Iterator[Rewriting]:
     # Each function that gets it may put numbers into it: they are all seen before it is declared.
     numbers = _Numbers(target, is_bool=array.element == b"bool")
     numbers.look(array)
-    kept = numbers.kept(bits) if len(extents) == 1 else None
-    if kept is not None:
-        yield _as_kept(target, array, bits, kept)
-    fields = numbers.fields(bits, extents)
-    if fields is not None:
-        yield _as_fields(target, array, fields)
+    for fields in numbers.fields(bits, extents):
+        yield _rewriting(target, array, fields)
 
 
-def _as_kept(
-    target: Target, array: LocalArray, bits: int, kept: tuple[bytes, int, tuple[str, ...]]
-) -> Rewriting:
-    """Elements of a narrower type."""
-    type_, size, promises = kept
-    room = room_for(array, target, bits // 8 // size)
-
-    def view(element: bytes, extents: Sequence[bytes]) -> bytes:
-        return _view(element, type_, room.threads)
-
-    carrier = _carrier(target, array, view, {_NAME: _CLASS})
-    declaration = _declaration(array, room.threads, type_, size)
-    return _rewriting(target, array, room, carrier, declaration, promises, type_.decode())
-
-
-def _as_fields(target: Target, array: LocalArray, fields: Fields) -> Rewriting:
-    """Elements of a few bits."""
+def _rewriting(target: Target, array: LocalArray, fields: Fields) -> Rewriting:
     whole = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     room = room_for(array, target, max(1, whole // fields.size))
-
-    def view(element: bytes, extents: Sequence[bytes]) -> bytes:
-        return fields.view(element, extents, room.threads)
-
     classes = {name: CLASSES[name] for name in names(len(array.extents))}
-    carrier = _carrier(target, array, view, classes)
+
+    def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
+        return tuple(
+            edit
+            for name, text in classes.items()
+            for edit in helper_edits(target, path, syntax, function, name, text)
+        )
+
+    def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
+        if element != array.element:
+            raise DeclinedError("a function takes its elements as another type")
+        return b"const " + fields.view(element, extents, room.threads) + b" "
+
+    def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        check_rows(elements, array.numbers, target)  # A row's last byte may be filled up.
+        return accessor_edits(elements, target, pass_on, is_plain=True)
+
+    carrier = Carrier(target, array.extents, spelling, body, before)
     declaration = fields.declaration(array, room.threads)
-    what = f"{count(fields.bits, 'bit')} for each element"
-    return _rewriting(target, array, room, carrier, declaration, fields.promises, what)
-
-
-def _rewriting(
-    target: Target,
-    array: LocalArray,
-    room: Room,
-    carrier: _Carried,
-    declaration: tuple[Edit, ...],
-    promises: Sequence[str],
-    what: str,
-) -> Rewriting:
-    uses = carrier.body(array.elements, carrier.carrier.carry(target.path, target.syntax))
-    helper = carrier.before(target.path, target.syntax, array.declared.function)
-    caveats = [*promises, *([room.caveat] if room.caveat else [])]
+    uses = body(array.elements, carrier.carry(target.path, target.syntax))
+    helper = before(target.path, target.syntax, array.declared.function)
+    caveats = [*fields.promises, *([room.caveat] if room.caveat else [])]
     return Rewriting(
         "narrow",
         "unsafe" if caveats else "safe",
-        joined((*helper, *declaration, *uses, *carrier.carrier.edits, *room.edits)),
-        f"`{target.name}` as {what} in a column of shared memory for each of "
+        joined((*helper, *declaration, *uses, *carrier.edits, *room.edits)),
+        f"`{target.name}` as {fields.what} in a column of shared memory for each of "
         f"{room.threads} threads",
         "; ".join(caveats) or None,
         room=room.claimed,
@@ -202,26 +159,22 @@ class _Numbers:
                 raise DeclinedError(f"line {line} changes an element, or keeps a part of it")
         return ()
 
-    def kept(self, bits: int) -> tuple[bytes, int, tuple[str, ...]] | None:
-        """The type that holds all of it, its bytes, and what is promised; None: none does."""
+    def fields(self, bits: int, extents: tuple[int, ...]) -> Iterator[Fields]:
+        """What holds all of it: the narrowest type, for arrays of one dimension, and fewer bits."""
         found: Range = self._range
         if found.is_empty:
-            return None
-        for type_, size, low, high in _KEPT:
-            if low <= found.low and found.high <= high and size * 8 < bits:
-                return type_, size, found.promises
-        return None
-
-    def fields(self, bits: int, extents: tuple[int, ...]) -> Fields | None:
-        """The bits that hold all of it; None: no fewer than a type has, or numbers below zero."""
-        found: Range = self._range
-        if found.is_empty or found.low < 0:
-            return None
+            return
+        for type_, width, low, high in _KEPT if len(extents) == 1 else ():
+            if low <= found.low and found.high <= high and width < bits:
+                yield Fields(width, extents, found.promises, type_, width)
+                break
+        if found.low < 0:
+            return
         # A byte of its own is a narrower type, where the array has one dimension.
         for few in FIELDS if len(extents) > 1 else FIELDS[:-1]:
             if found.high < 1 << few and few < bits:
-                return Fields(few, extents, found.promises)
-        return None
+                yield Fields(few, extents, found.promises)
+                break
 
 
 def _is_pointed_to(use: Use, syntax: Syntax) -> bool:
@@ -229,66 +182,6 @@ def _is_pointed_to(use: Use, syntax: Syntax) -> bool:
     above = same_object(use.whole).parent
     is_taken = above is not None and above.type == "pointer_expression"
     return is_taken and above is not None and syntax.text(above)[:1] == b"&"
-
-
-@dataclass(frozen=True, slots=True)
-class _Carried:
-    """How uses are rewritten, in functions that get the array too.
-
-    Attributes:
-        carrier: into these.
-        body: edits of what a function does with it.
-        before: puts the classes before a function.
-    """
-
-    carrier: Carrier
-    body: Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
-    before: Callable[[str, Syntax, Node], tuple[Edit, ...]]
-
-
-def _carrier(
-    target: Target,
-    array: LocalArray,
-    view: Callable[[bytes, Sequence[bytes]], bytes],
-    classes: Mapping[bytes, bytes],
-) -> _Carried:
-    def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
-        return tuple(
-            edit
-            for name, text in classes.items()
-            for edit in helper_edits(target, path, syntax, function, name, text)
-        )
-
-    def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
-        if element != array.element:
-            raise DeclinedError("a function takes its elements as another type")
-        return b"const " + view(element, extents) + b" "
-
-    def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        check_rows(elements, array.numbers, target)  # A row's last byte may be filled up.
-        return accessor_edits(elements, target, pass_on, is_plain=True)
-
-    return _Carried(Carrier(target, array.extents, spelling, body, before), body, before)
-
-
-def _view(element: bytes, kept: bytes, threads: int) -> bytes:
-    return _NAME + b"<" + element + b", " + kept + b", %d>" % threads
-
-
-def _declaration(array: LocalArray, threads: int, kept: bytes, size: int) -> tuple[Edit, ...]:
-    syntax, store, each = array.syntax, array.name + b"_lmem", _WORD // size
-    if store in syntax.words():
-        raise DeclinedError(f"the name {store.decode()} is taken")
-    (extent,) = array.extents
-    rows = b"((" + extent + b") + %d) / %d" % (each - 1, each)
-    if extent.isdigit():
-        rows = b"%d" % -(-int(extent) // each)
-    end = syntax.lines_end() + syntax.indent(array.declared.statement)
-    space = b"__shared__ __align__(%d) " % _WORD + kept + b" " + store
-    space += b"[" + rows + b"][%d][%d];" % (threads, each) + end
-    view = space + b"const " + _view(array.element, kept, threads)
-    column = store + b"[0][" + LANE + b"]"
-    return declared_as(array, view, b" = {" + as_rows(store, column) + b"}")
 
 
 REWRITE = Rewrite(

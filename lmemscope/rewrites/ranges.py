@@ -18,7 +18,7 @@ from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.purity import is_pure
 from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import assigned, is_steady
-from lmemscope.rewrites.variables import Number, number_at, step_of
+from lmemscope.rewrites.variables import Number, head_of, number_at
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _LITERAL = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[1-9]\d*|0)([uU]?)")
 _ASKING = frozenset((b"<", b">", b"<=", b">=", b"==", b"!=", b"&&", b"||"))
-_INTS = frozenset(
-    b" ".join(one.split())
-    for one in b"int,signed,signed int,int32_t,unsigned,unsigned int,uint32_t,uint".split(b",")
-)
-"""Types of 32 bits: a narrower one may cut off what it is given."""
+_BITS = 32
 _ARITHMETIC = ("binary_expression", "unary_expression", "parenthesized_expression", "comment")
 _DEEP = 12
 """Variables that one begins with another's value."""
@@ -200,8 +196,8 @@ class Ranges:
         if self._is_macro(text):
             return None
         number = number_at(text, name, syntax)
-        if number is None or _type_of(number, self.target) not in _INTS:
-            return None
+        if number is None or number.bits != _BITS:
+            return None  # A narrower one may cut off what it is given.
         loop = next(
             (
                 one
@@ -233,29 +229,20 @@ class Ranges:
 
     def _counted(self, number: Number, name: Node, loop: Node, depth: int) -> Range | None:
         """The range of what a ``for`` counts up, in its body."""
-        syntax = self.target.syntax
-        update, body, condition = (
-            loop.child_by_field_name(one) for one in ("update", "body", "condition")
-        )
-        if update is None or body is None or condition is None or number.value is None:
+        body, head = loop.child_by_field_name("body"), head_of(loop, self.target.syntax)
+        if body is None or head is None or number.value is None or head.step < 0:
             return None
         if not body.start_byte <= name.start_byte < body.end_byte or loop.has_error:
             return None
-        text = syntax.text(name)
-        if step_of(update, syntax) != (text, 1) or condition.type != "binary_expression":
+        if head.counter != self.target.syntax.text(name):
             return None
-        left, operator, right = (
-            condition.child_by_field_name(one) for one in ("left", "operator", "right")
-        )
-        if left is None or operator is None or right is None or syntax.text(left) != text:
-            return None
-        sign = syntax.text(operator)
+        sign = head.sign
         start = self.of(number.value, depth)
         if sign not in (b"<", b"<=") or start is None or start.is_empty or start.low < 0:
             return None
-        if not number.is_signed or not is_steady(number, loop, self.target, update):
+        if not number.is_signed or not is_steady(number, loop, self.target, head.update):
             return None
-        end = self._bound(right, depth)
+        end = self._bound(head.bound, depth)
         if end is None:
             return None
         promises = tuple(dict.fromkeys((*start.promises, *end.promises)))
@@ -283,13 +270,6 @@ class Ranges:
         check_given(syntax.text(bound), self.most, self.target)
         text = syntax.text(bound).decode(errors="replace")
         return Range(0, self.most, True, (f"`{text}` never exceeds {self.most}",))
-
-
-def _type_of(number: Number, target: Target) -> bytes:
-    """A variable's type as written, without what qualifies it."""
-    above = next(around(number.name, "declaration", "parameter_declaration"), None)
-    kind = above.child_by_field_name("type") if above is not None else None
-    return b"" if kind is None else b" ".join(target.syntax.text(kind).split())
 
 
 def _literal(text: bytes) -> Range | None:

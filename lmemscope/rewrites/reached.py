@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.model import KernelFacts
+from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Target
 from lmemscope.sources.syntax import Syntax, walk
 
@@ -62,11 +63,7 @@ def _words_of(function: Node, syntax: Syntax) -> frozenset[bytes]:
 
 def _only_launches(function: Node, syntax: Syntax) -> bool:
     """Whether a function is the host's, and launches kernels: what calls it runs none of them."""
-    body = function.child_by_field_name("body")
-    if body is None or b"<<<" not in syntax.code_of(body):
-        return False
-    head = set(_WORD.findall(syntax.code[function.start_byte : body.start_byte]))
-    return head.isdisjoint((b"__global__", b"__device__"))
+    return b"<<<" in syntax.code_of(function) and not is_for_device(function, syntax)
 
 
 @functools.lru_cache(maxsize=64)

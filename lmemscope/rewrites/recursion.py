@@ -13,26 +13,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.seen import is_library, pastes
+from lmemscope.rewrites.written import declarators
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, is_cast, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_DEFINE = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE
-)
 _MENTION = re.compile(rb"\b([A-Za-z_]\w*+)(?!\s*+(?:<[^;{}()]{0,500}>\s*+)?\()")
 """A name that is not called there."""
 _ASM_CALL = re.compile(rb"\bcall\b")
-_DECLARING = (
-    "declaration",
-    "field_declaration",
-    "parameter_declaration",
-    "optional_parameter_declaration",
-    "for_range_loop",
-)
 _OF_DEVICE = (b"__device__", b"constexpr", b"consteval")
 _IMPLICIT = b"operator"
 """Stands for all functions that run without being called by a name."""
@@ -73,7 +65,7 @@ def is_host(function: Node, syntax: Syntax, macros: Iterable[bytes]) -> bool:
     return (
         words.isdisjoint((*_OF_DEVICE, *macros))
         and not any(len(one) > 1 and one.isupper() for one in words)
-        and not any(one.type == "qualified_identifier" for one in _declared_names(function))
+        and not any(one.type == "qualified_identifier" for one in declarators(function))
     )
 
 
@@ -82,7 +74,7 @@ class _Calls:
 
     def __init__(self, target: Target) -> None:
         self._meanings = target.meanings
-        self._macros = {one[0] for text in self._meanings.texts for one in _DEFINE.findall(text)}
+        self._macros = self._meanings.macro_names
         self._leads: dict[bytes, set[bytes]] = {_IMPLICIT: set()}
         self._open: set[bytes] = set()
         trees = [target.tree(file) for file in dict.fromkeys((target.path, *target.files))]
@@ -134,8 +126,7 @@ class _Calls:
                     yield tree.text(name_of), value, tree
 
     def _add_macros(self) -> None:
-        texts = self._meanings.texts
-        for name, given, body in (one for text in texts for one in _DEFINE.findall(text)):
+        for name, given, body in self._meanings.defined:
             parameters = set(_WORD.findall(given))
             words = set(_WORD.findall(body)) - parameters
             if b"##" in body:
@@ -143,25 +134,12 @@ class _Calls:
             self._leads.setdefault(name, set()).update(words)
 
     def _leading(self, node: Node, tree: Syntax) -> set[bytes]:
-        """Words that a function says where it runs, names of its own variables aside; its calls."""
+        """Words that a function says behind its name, and all that runs without being called."""
+        text = tree.code_of(node)
         if node.type not in FUNCTIONS:
-            return set(_WORD.findall(tree.code_of(node)))
-        parts = [
-            one
-            for one in (
-                node.child_by_field_name("body"),
-                *(child for child in node.children if child.type == "field_initializer_list"),
-                *(
-                    given.child_by_field_name("default_value")
-                    for given in walk(node)
-                    if given.type == "optional_parameter_declaration"
-                ),
-            )
-            if one is not None
-        ]
-        words = {word for part in parts for word in _WORD.findall(tree.code_of(part))}
-        called = {name for _, name in _called(node, tree)}
-        return {_IMPLICIT, *(words - set(_variables(node, tree))), *called}
+            return set(_WORD.findall(text))
+        words = {*_WORD.findall(text.partition(b"(")[2])} - {*_variables(node, tree)}
+        return {_IMPLICIT, *words, *(name for _, name in _called(node, tree))}
 
     def _is_open(self, node: Node, tree: Syntax) -> bool:
         """Whether a function calls something that is not known by the name of a function."""
@@ -207,41 +185,17 @@ def _called(node: Node, tree: Syntax) -> Iterator[tuple[Node, bytes]]:
             yield one, words[-1] if words else b""
 
 
-def _declared_names(function: Node) -> Iterator[Node]:
-    """The declarators around a function's name, and the name."""
-    node = function.child_by_field_name("declarator")
-    while node is not None:
-        yield node
-        node = node.child_by_field_name("declarator")
-
-
 def _variables(node: Node, tree: Syntax) -> Iterator[bytes]:
     """Names of variables, parameters and members that are declared in a node.
 
     Not those that stand for a lambda, which are known as functions.
     """
     for one in walk(node):
-        if one.type not in _DECLARING:
+        above = one.parent
+        if above is None or above.type == "function_declarator":
             continue
-        for declarator in one.children_by_field_name("declarator"):
-            name: Node | None = declarator
-            above, value = None, None
-            while name is not None and name.type not in ("identifier", "field_identifier"):
-                value = name.child_by_field_name("value") or value
-                above, name = (
-                    name,
-                    name.child_by_field_name("declarator")
-                    or next(
-                        (
-                            child
-                            for child in name.named_children
-                            if child.type.endswith("declarator")
-                            or child.type in ("identifier", "field_identifier")
-                        ),
-                        None,
-                    ),
-                )
-            is_function = above is not None and above.type == "function_declarator"
-            is_lambda = value is not None and value.type == "lambda_expression"
-            if name is not None and not is_function and not is_lambda:
-                yield tree.text(name)
+        value = above.child_by_field_name("value")
+        is_lambda = value is not None and value.type == "lambda_expression"
+        is_member = one.type == "field_identifier" and above.type != "field_expression"
+        if is_member or (one.type == "identifier" and not is_lambda and is_declared_name(one)):
+            yield tree.text(one)

@@ -23,6 +23,7 @@ Block sizes are also read from launches in the project. If nothing gives one, th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -238,6 +239,15 @@ struct lmem_space {
 """,
 )
 """Of an array of one, two and three dimensions; each needs those before it."""
+
+
+def _narrowed(text: bytes) -> bytes:
+    """A class's text for elements of which several are in a word."""
+    text = text.replace(b"lmem_", b"lmem_narrow_")
+    text = text.replace(b" {\n", b" {\n    enum { each = 4 / sizeof(Element) };\n", 1)
+    return re.sub(rb"\[(\w+)\](\[Threads\]);", rb"[(\1 + each - 1) / each]\2[each];", text)
+
+
 _NARROW_CLASSES = (
     b"""\
 // A thread's own column of words of a shared array, each of several elements.
@@ -250,24 +260,7 @@ struct lmem_narrow_column {
     }
 };
 """,
-    b"""\
-template <class Element, int Inner, int Threads>
-struct lmem_narrow_plane {
-    enum { each = 4 / sizeof(Element) };
-    Element (*planes)[(Inner + each - 1) / each][Threads][each];
-    __host__ __device__ __forceinline__ lmem_narrow_column<Element, Threads>
-    operator[](int i) const { return {planes[i]}; }
-};
-""",
-    b"""\
-template <class Element, int Inner, int Innermost, int Threads>
-struct lmem_narrow_space {
-    enum { each = 4 / sizeof(Element) };
-    Element (*spaces)[Inner][(Innermost + each - 1) / each][Threads][each];
-    __host__ __device__ __forceinline__ lmem_narrow_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {spaces[i]}; }
-};
-""",
+    *map(_narrowed, _CLASSES[1:]),
 )
 """The same of elements narrower than a word."""
 

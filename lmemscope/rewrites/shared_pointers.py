@@ -226,51 +226,42 @@ _COMPARED = b"""\
         return place %s other.place;
     }
 """
-_PLANE = b"""\
-// What `lmem_pointer` is for an array of two dimensions: its rows follow each other.
-template <class Element, int Inner, int Threads>
-struct lmem_pointer_plane {
+_ROWS = b"""\
+// What `lmem_pointer` is for an array of more dimensions: its rows follow each other.
+template <class Element, %(extents)s, int Threads>
+struct %(name)s {
     Element *column;
     int place;
-    lmem_pointer_plane() = default;
+    %(name)s() = default;
     template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
     __host__ __device__ __forceinline__
-    lmem_pointer_plane(const lmem_pointer_plane<Other, Inner, Threads> &other)
+    %(name)s(const %(name)s<Other, %(own)s, Threads> &other)
         : column(other.column), place(other.place) {}
-    static __host__ __device__ __forceinline__ lmem_pointer_plane of(Element *column, int place) {
-        lmem_pointer_plane made;
+    static __host__ __device__ __forceinline__ %(name)s of(Element *column, int place) {
+        %(name)s made;
         made.column = column;
         made.place = place;
         return made;
     }
-    __host__ __device__ __forceinline__ lmem_pointer<Element, Threads> operator[](int i) const {
-        return lmem_pointer<Element, Threads>::of(column, place + i * Inner);
+    __host__ __device__ __forceinline__ %(row)s operator[](int i) const {
+        return %(row)s::of(column, place + i * (%(size)s));
     }
 };
 """
-_SPACE = b"""\
-template <class Element, int Inner, int Innermost, int Threads>
-struct lmem_pointer_space {
-    Element *column;
-    int place;
-    lmem_pointer_space() = default;
-    template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
-    __host__ __device__ __forceinline__
-    lmem_pointer_space(const lmem_pointer_space<Other, Inner, Innermost, Threads> &other)
-        : column(other.column), place(other.place) {}
-    static __host__ __device__ __forceinline__ lmem_pointer_space of(Element *column, int place) {
-        lmem_pointer_space made;
-        made.column = column;
-        made.place = place;
-        return made;
-    }
-    __host__ __device__ __forceinline__ lmem_pointer_plane<Element, Innermost, Threads>
-    operator[](int i) const {
-        return lmem_pointer_plane<Element, Innermost, Threads>::of(
-            column, place + i * (Inner * Innermost));
-    }
-};
-"""
+
+
+def _rows(name: bytes, row: bytes, *extents: bytes) -> bytes:
+    """The class of places of rows, which are of a class of a dimension less."""
+    own, size = b", ".join(extents), b" * ".join(extents)
+    declared = b", ".join(b"int " + one for one in extents)
+    fields = {b"name": name, b"row": row, b"own": own, b"extents": declared, b"size": size}
+    return _ROWS % fields
+
+
+_PLANE = _rows(_NAMES[1], b"lmem_pointer<Element, Threads>", b"Inner")
+_SPACE = _rows(
+    _NAMES[2], b"lmem_pointer_plane<Element, Innermost, Threads>", b"Inner", b"Innermost"
+)
 _SIGNS = (b"<", b"<=", b">", b">=", b"==", b"!=")
 _CLASSES = (_POINTER % b"".join(_COMPARED % (sign, sign) for sign in _SIGNS), _PLANE, _SPACE)
 """Of an array of one, two and three dimensions; each needs those before it."""

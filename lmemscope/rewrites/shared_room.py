@@ -12,7 +12,7 @@ from lmemscope.analysis.occupancy import LARGEST_BLOCK
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, KernelFacts, ThreadRoom, count
 from lmemscope.rewrites.address_space import check_address_space
-from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain
+from lmemscope.rewrites.arrays import LocalArray, is_for_device, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.classes import initialised_on, listed_values
 from lmemscope.rewrites.dynamic import may_be_dynamic
@@ -165,9 +165,6 @@ def _is_dynamic(target: Target, run: Iterable[KernelFacts]) -> bool:
     return any(may_be_dynamic(one, sources, target.files) for one in run)
 
 
-_OF_DEVICE = frozenset((b"__device__", b"__global__"))
-
-
 def has_own_lanes(target: Target) -> bool:
     """Whether the file has variables or macros that are called as a thread's number is.
 
@@ -187,7 +184,7 @@ def _is_in_host(node: Node, target: Target) -> bool:
     return any(
         (body := function.child_by_field_name("body")) is not None
         and body.start_byte <= node.start_byte < body.end_byte
-        and not _OF_DEVICE & set(target.syntax.code[function.start_byte : body.start_byte].split())
+        and not is_for_device(function, target.syntax)
         for function in around(node, "function_definition")
     )
 

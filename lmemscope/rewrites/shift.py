@@ -37,7 +37,7 @@ from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.variables import Number, number_at, step_of
 from lmemscope.rewrites.written import in_arguments, is_continued
 from lmemscope.sources.edits import patched
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, changed, holds, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,7 +47,6 @@ MOST = 128
 _SIZES = (2, 3, 5, 8, 13, 33)
 """What an extent by a name may be in other instances, if no number is as large."""
 _TURNS = 4096
-_CHANGES = {"update_expression": "argument", "assignment_expression": "left"}
 _VECTOR = re.compile(
     r"(?:const )?(?:(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|__half2?|half2?"
     r"|__nv_bfloat16)"
@@ -119,8 +118,8 @@ def _heads(target: Target) -> Iterator[Number]:
 
 def _changes(number: Number, target: Target) -> Iterator[Node]:
     for node in walk(number.scope):
-        changed = node.child_by_field_name(_CHANGES[node.type]) if node.type in _CHANGES else None
-        if changed is not None and _is(changed, number, target):
+        what = changed(node)
+        if what is not None and _is(what, number, target):
             yield node
 
 
@@ -197,7 +196,7 @@ class _Ring:
             edits.append(target.edit(at, at, b" = {}"))
         edits += map(self._moving, self._steps)
         for loop in indexing_loops(target):
-            is_moving = any(_holds(loop, one) for step in self._steps for one in step)
+            is_moving = any(holds(loop, one) for step in self._steps for one in step)
             if is_constant(loop, target) and not is_moving:
                 edit = unroll_edit(target, loop)
                 edits += [edit] if edit is not None else []
@@ -221,7 +220,7 @@ class _Ring:
         """The statements around a change of the head that do nothing else; or a loop's update."""
         for loop in around(change, "for_statement"):
             update = loop.child_by_field_name("update")
-            if update is not None and _holds(update, change):
+            if update is not None and holds(update, change):
                 return (update,)
         own = next(around(change, "expression_statement", "if_statement"), change)
         for above in around(own, "if_statement"):
@@ -242,16 +241,12 @@ class _Ring:
 
     def _is_step(self, node: Node) -> bool:
         """Whether a statement computes, and changes the head alone."""
-        changed = [one for one in walk(node) if one.type in _CHANGES]
+        changes = [what for one in walk(node) if (what := changed(one)) is not None]
         return (
             node.type in ("expression_statement", "if_statement")
-            and bool(changed)
+            and bool(changes)
             and all(one.type != "subscript_expression" for one in walk(node))
-            and all(
-                (given := one.child_by_field_name(_CHANGES[one.type])) is not None
-                and _is(given, self._head, self._target)
-                for one in changed
-            )
+            and all(_is(one, self._head, self._target) for one in changes)
         )
 
     def _wraps(self) -> bool:
@@ -393,10 +388,6 @@ class _Ring:
             raise DeclinedError(f"line {step[0].start_point.row + 1} steps its head without braces")
         after = self._syntax.lines_end() + self._syntax.indent(step[0]) + call + b";"
         return replace(self._target.edit(end, end, after), counts="each")
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 REWRITE = Rewrite(

@@ -13,7 +13,7 @@ from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.unevaluated import asks_type
 from lmemscope.rewrites.value_uses import takes_value
 from lmemscope.rewrites.variables import Number, number_at
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, holds, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,8 +25,8 @@ def is_steady(number: Number, loop: Node, target: Target, update: Node | None = 
     return number.is_const or (
         uses is not None
         and all(
-            _is_within(one, update)
-            or _reads(number, one, target, may_assign=not _is_within(one, loop))
+            (update is not None and holds(update, one))
+            or _reads(number, one, target, may_assign=not holds(loop, one))
             for one in uses
         )
     )
@@ -91,9 +91,3 @@ def _reads(number: Number, use: Node, target: Target, *, may_assign: bool) -> bo
     kind = None if made is None else made.child_by_field_name("type")
     element = b"int" if kind is None else target.syntax.text(kind)
     return takes_value(use, element, target, may_assign=may_assign, apart="reference")
-
-
-def _is_within(node: Node, outer: Node | None) -> bool:
-    if outer is None:
-        return False
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte

@@ -5,8 +5,8 @@ Insertion moves elements and leaves a gap behind them::
     while (j > 0 && a[j - 1] > v) { a[j] = a[j - 1]; --j; }
     a[j] = v;
 
-Such a loop is read into its parts, whatever way it is spelled: what it asks before a step, what a
-step does, and what is done once behind it.
+Such a loop is read into its parts, whatever way it is spelled: what it asks before a step, and what
+a step does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.loops import LOOPS
 from lmemscope.rewrites.variables import changed_by, step_of
-from lmemscope.sources.syntax import Syntax, around, first_named, walk
+from lmemscope.sources.syntax import Syntax, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,19 +43,6 @@ _FARTHEST = 3
 """Statements behind a loop that what is done at its end may be among."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What has to hold for a step.
-
-    Attributes:
-        node: the expression.
-        is_negated: whether it must not hold.
-    """
-
-    node: Node
-    is_negated: bool = False
-
-
 @dataclass(frozen=True)
 class Stepped:
     """A loop in its parts.
@@ -67,10 +54,9 @@ class Stepped:
         start: what the head of a ``for`` does first, or None.
         owns: whether that declares the counter.
         bound: what the head asks before a step, or None.
-        asked: what the body asks beside that, or None.
+        leaves: what the body asks first, to leave the loop; or None.
         body: statements of a step, in order; the step is among them, but for a ``for``.
         update: the step.
-        tail: what is done behind the loop.
     """
 
     loop: Node
@@ -79,16 +65,14 @@ class Stepped:
     start: Node | None
     owns: bool
     bound: Node | None
-    asked: Asked | None
+    leaves: Node | None
     body: tuple[Node, ...]
     update: Node
-    tail: tuple[Node, ...]
 
     @property
     def conditions(self) -> tuple[Node, ...]:
         """The expressions that are asked, in order."""
-        asked = None if self.asked is None else self.asked.node
-        return tuple(one for one in (self.bound, asked) if one is not None)
+        return tuple(one for one in (self.bound, self.leaves) if one is not None)
 
     @property
     def is_in_head(self) -> bool:
@@ -128,7 +112,7 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
         found = [(one, step_of(one, syntax)) for one in _expressions(moves)]
         steps = [(one, step) for one, step in found if step is not None]
         bounds = _names(loop.child_by_field_name("condition"), syntax) | (
-            _names(asked.node, syntax) if asked is not None else set()
+            _names(asked, syntax) if asked is not None else set()
         )
         steps = [(one, step) for one, step in steps if step[0] in bounds]
         if len(steps) != 1:
@@ -139,7 +123,7 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
     counter, by = step
     if not moves:
         return None
-    parts = [*moves, *([asked.node] if asked is not None else [])]
+    parts = [*moves, *([asked] if asked is not None else [])]
     bound = _bound(loop)
     parts += [bound] if bound is not None else []
     for node in (one for part in parts for one in walk(part)):
@@ -158,7 +142,6 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
         asked,
         moves,
         update,
-        (),
     )
 
 
@@ -206,7 +189,7 @@ def distance(index: Node, counter: bytes, syntax: Syntax) -> int | None:
     return inner + sign * int(text) if text == b"0" or text[:1] != b"0" else None
 
 
-def _parted(statements: tuple[Node, ...]) -> tuple[Asked | None, tuple[Node, ...]] | None:
+def _parted(statements: tuple[Node, ...]) -> tuple[Node | None, tuple[Node, ...]] | None:
     """What a body asks before it goes on, and does in a step."""
     if any(one.type not in _SIMPLE for one in statements):
         return None
@@ -221,7 +204,7 @@ def _parted(statements: tuple[Node, ...]) -> tuple[Asked | None, tuple[Node, ...
         return None
     if [one for one in _statements(then) if one.type != "comment"] != breaks:
         return None
-    return Asked(asked, is_negated=True), statements[statements.index(first) + 1 :]
+    return asked, statements[statements.index(first) + 1 :]
 
 
 def _bound(loop: Node) -> Node | None:
@@ -255,8 +238,3 @@ def _expressions(statements: tuple[Node, ...]) -> Iterator[Node]:
 def _names(node: Node | None, syntax: Syntax) -> set[bytes]:
     found = () if node is None else walk(node)
     return {syntax.text(one) for one in found if one.type == "identifier"}
-
-
-def in_loop(node: Node, loops: tuple[Node, ...]) -> bool:
-    """Whether a node stands in one of some loops."""
-    return any(above in loops for above in around(node, *LOOPS))

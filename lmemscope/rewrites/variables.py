@@ -108,6 +108,52 @@ def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a ``for`` that compares a variable with a bound, and steps it by one.
+
+    Attributes:
+        counter: the variable.
+        start: what the loop declares it with; None where it does not.
+        initial: what the head does first.
+        sign, bound: of the comparison.
+        condition, update: of the head.
+        step: 1 or -1.
+    """
+
+    counter: bytes
+    start: Node | None
+    initial: Node
+    sign: bytes
+    bound: Node
+    condition: Node
+    update: Node
+    step: int
+
+
+def head_of(loop: Node, syntax: Syntax) -> Head | None:
+    """A loop's head; None of another form."""
+    given = (loop.child_by_field_name(one) for one in ("initializer", "condition", "update"))
+    initial, condition, update = given
+    if loop.type != "for_statement" or initial is None or condition is None or update is None:
+        return None
+    step = step_of(update, syntax)
+    sides = [condition.child_by_field_name(one) for one in ("left", "operator", "right")]
+    left, operator, bound = sides
+    if condition.type != "binary_expression" or step is None:
+        return None
+    if left is None or operator is None or bound is None or syntax.text(left) != step[0]:
+        return None
+    made = initial.children_by_field_name("declarator") if initial.type == "declaration" else []
+    start = None
+    if len(made) == 1 and made[0].type == "init_declarator":
+        name = made[0].child_by_field_name("declarator")
+        if name is not None and syntax.text(name) == step[0]:
+            start = made[0].child_by_field_name("value")
+    sign = syntax.text(operator)
+    return Head(step[0], start, initial, sign, bound, condition, update, step[1])
+
+
 def step_of(node: Node, syntax: Syntax) -> tuple[bytes, int] | None:
     """A variable and what an expression counts it by, 1 or -1; None of other expressions."""
     text = syntax.text(node).replace(b" ", b"")

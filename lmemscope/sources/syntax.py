@@ -33,6 +33,7 @@ BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "prep
 PLAIN_TYPES = ("primitive_type", "sized_type_specifier")
 """Types of numbers, which no class is behind."""
 _CASTS = (b"static_cast", b"reinterpret_cast", b"const_cast", b"dynamic_cast")
+_CHANGING = {"update_expression": "argument", "assignment_expression": "left"}
 _LABELLED = ("case_statement", "labeled_statement")
 _OUTER = (
     "translation_unit",
@@ -311,6 +312,17 @@ def walk(node: Node) -> Iterator[Node]:
         yield found
         if below := found.children:
             pending += below[::-1]
+
+
+def holds(outer: Node, inner: Node) -> bool:
+    """Whether a node is in another one, or is that."""
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def changed(node: Node) -> Node | None:
+    """What an assignment or a step by one changes; None of another expression."""
+    field = _CHANGING.get(node.type)
+    return None if field is None else node.child_by_field_name(field)
 
 
 def first_named(node: Node) -> Node | None:

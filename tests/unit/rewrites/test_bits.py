@@ -13,7 +13,6 @@ from tests.support.rewriting import kernel, target
     [
         (False, "volatile int v[4];", "safe"),
         (False, "unsigned char volatile v[4];", "safe"),
-        (False, "int *volatile v[4];", "unsafe"),
         (False, "volatile real v[4];", "unsafe"),
         (True, "volatile int v[4];", "unsafe"),
         (None, "volatile int v[4];", "unsafe"),

@@ -15,7 +15,6 @@ from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
 from lmemscope.rewrites import likely, proposals
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.index_tables import index_tables
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from tests.support.builders import changed, source_text
@@ -134,8 +133,7 @@ def test_a_table_that_something_may_write_stays(more: str) -> None:
     assert rewritten(given(TABLE + more)) is None
     assert not is_advised(given(TABLE + more))
     included = f'#include "a.cu"\n{more}'
-    is_its_own = more.startswith("__constant__")
-    assert (rewritten(given(project={"/p/other.cu": included})) is None) == (not is_its_own)
+    assert rewritten(given(project={"/p/other.cu": included})) is None
     own = 'extern "C" __global__ void k2(const int *order) { order[0]; f(order); }\n'
     assert rewritten(given(project={"/p/other.cu": own})) is not None
     # Elsewhere the name is something else's, unless it is declared to be this one's, or in quotes.
@@ -235,8 +233,17 @@ def test_what_is_no_table_of_constants_stays(before: str) -> None:
 )
 def test_an_index_that_is_made_of_more_stays_one(more: IndexSource) -> None:
     asked = given(sources=(READ, COUNTER, more))
-    assert index_tables(asked.hits[0].case) == ()
     assert rewritten(asked) is None
+
+
+def test_a_file_that_is_known_by_two_paths_declares_it_once() -> None:
+    asked = given()
+    (hit,) = asked.hits
+    place = SourceLocation("/p/../p/a.cu", 2)
+    hit = changed(hit, facts=replace(hit.facts, location=place))
+    both = replace(asked, hits=(hit,))
+    assert len({*both.files}) == 2
+    assert rewritten(both) is not None
 
 
 def test_of_a_const_table_loops_are_to_be_unrolled() -> None:

@@ -33,7 +33,7 @@ def fields(type_: str, *body: str, before: str = "") -> tuple[int, str | None] |
         return None
     found = FIELDS.search(patched(text.encode(), one.edits).decode())
     assert found is not None
-    return int(found[1].split(", ")[1]), one.caveat
+    return int(next(part for part in found[1].split(", ") if part.isdigit())), one.caveat
 
 
 ROWS = "out[0] = a[n & 15][n & 3];"

@@ -411,12 +411,11 @@ def test_what_moves_the_index_on_the_right_comes_first(before: str, use: str) ->
 @pytest.mark.parametrize(
     ("before", "use"),
     [
-        ("", "int i = n; auto next = [&](int x) { return x + i; }; a[i] = next(3);"),
         (
             "__device__ int sum(int n) { int i = 0; i += n; return i; }\n",
             "int i = n; a[i] = sum(i);",
         ),
-        ("__device__ int load(const int *q) { return *q; }\n", "a[p[0]] = load(p);"),
+        ("__device__ int load(const int *q) { return *q; }\n", "a[n] = load(p);"),
         ("", "int i = n; a[i++] = p[3];"),
         ("", "a[p[n] & 31] += min(n, 3) + int(1.5f);"),
     ],

@@ -31,7 +31,7 @@ def kept(*body: str, before: str = "", type_: str = "int[16]") -> tuple[str, str
     if one is None:
         return None
     made = patched(text.encode(), one.edits).decode()
-    inside = made.partition("const lmem_kept<")[2].partition(">")[0]
+    inside = made.partition("const lmem_fields<")[2].partition(">")[0]
     assert f"__shared__ __align__(4) {inside.split(', ')[1]} a_lmem[" in made
     return inside.split(", ")[1], one.caveat
 

@@ -862,7 +862,6 @@ def plain(declaration: str, use: str = "o[0] = a;", kind: str = "int") -> Rewrit
         ("unsigned volatile a = 3;", "safe"),
         ("volatile uint32_t a[4], b;", "safe"),
         ("const volatile size_t a = 3;", "safe"),
-        ("float *volatile a = o;", "unsafe"),
         ("volatile float a;", "unsafe"),
         ("volatile real a;", "unsafe"),
         ("volatile double a[4];", "unsafe"),
@@ -882,6 +881,7 @@ def test_volatile_goes_by_the_type(declaration: str, applicability: str) -> None
     ("declaration", "use"),
     [
         ("volatile int *a = o;", "o[0] = *a;"),  # Others see what it points to.
+        ("float *volatile a = o;", "o[0] = *a;"),
         ("volatile int &a = *o;", "o[0] = a;"),
         ("static volatile int a;", "o[0] = a;"),
         ("__shared__ volatile int a[4];", "o[0] = a[1];"),
