@@ -52,8 +52,11 @@ def with_advice(
     for future in futures:
         try:
             proposed = future.result()
-        except LmemscopeError:
-            continue  # The rules' own advice is there.
+        except LmemscopeError as error:
+            # The answer stands, and the rules' own advice is there.
+            said = f"rewrites could not be asked about what fails: {error.message}"
+            result = replace(result, notes=(*result.notes, said))
+            continue
         for made in proposed:
             for kernel in made.kernels:
                 for one in kernel.findings:

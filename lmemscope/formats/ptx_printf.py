@@ -15,7 +15,7 @@ _CONVERTED = re.compile(rb"\bcvta\.local\.u64\s+(%[\w$]+), (%[\w$]+)\Z")
 _ADDED = re.compile(rb"\badd\.[su]64\s+(%[\w$]+), (%[\w$]+), \d+\Z")
 _STORED = re.compile(rb"\bst\.local\.[\w.]+\s+\[(%[\w$]+)(?:\+\d+)?\], ([^\[\];]*)\Z")
 _GIVEN = re.compile(rb"\bst\.param\.b64\s+\[[\w$]+(?:\+\d+)?\], (%[\w$]+)\Z")
-_CALLED = re.compile(rb"(?m:^)\s*(?:@!?%\w+\s+)?call\b")
+_CALLED = re.compile(rb"(?m:^)[ \t]*(?:@!?%\w+[ \t]+)?call\b")
 _PRINTS = re.compile(rb"\bvprintf\b")
 _LOCAL = re.compile(rb"\.local\b|\b__local_depot")
 

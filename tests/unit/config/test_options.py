@@ -367,8 +367,8 @@ def test_every_field_that_is_set_has_an_option() -> None:
     names = {row.name for row in OPTIONS} | {"archs", "root", "options", "view", "time_limit"}
     # What `explain` quotes follows from its own flags; `check` takes the baseline's defaults.
     names |= {"quotes", "default_archs", "narrowed", "left_out", "arguments_as_written", "moved"}
-    # What a command shows decides whether rewrites are asked.
-    names.add("proposals")
+    # What a command shows decides whether rewrites are asked, and what reports hold.
+    names |= {"proposals", "accesses"}
     for kind in (Settings, CompileOptions, View):
         assert set(kind.__struct_fields__) <= names
     assert {row.name for row in LIMIT} == set(Limit.__struct_fields__)

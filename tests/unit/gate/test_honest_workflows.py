@@ -73,7 +73,7 @@ class TestAUnitThatWasAnalysedTwice:
     def together(
         monkeypatch: pytest.MonkeyPatch, reports: dict[str, Report], live: Report | None
     ) -> Report:
-        monkeypatch.setattr(execute, "run", lambda *_, **__: live)
+        monkeypatch.setattr(execute, "run_analysed", lambda *_, **__: (live, ()))
         monkeypatch.setattr(json, "load_report", reports.__getitem__)
         paths = [*reports, *(["src"] if live is not None else [])]
         return gathered(paths, Session(Settings()))

@@ -431,7 +431,7 @@ def checked(one: PullRequest, checkout: Path, monkeypatch: pytest.MonkeyPatch) -
         return one.before if one.without is None else one.without
 
     monkeypatch.setattr(earlier, "known_at", known_at)
-    monkeypatch.setattr(gate, "gathered", lambda *_, **__: one.now)
+    monkeypatch.setattr(gate, "gathered_analysed", lambda *_, **__: (one.now, ()))
     configuration = from_flags(dict(one.flags))
     file = baseline_for(configuration)
     known_now = file.load() if file is not None else None
