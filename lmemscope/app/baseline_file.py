@@ -139,8 +139,12 @@ def without_architectures(
     report: Report,
     failures: Sequence[GateFailure],
     typed: Mapping[str, Any],
+    archs: Sequence[str],
 ) -> Iterator[str]:
     """A sentence on architectures with new findings that the baseline was not written for.
+
+    Those that inputs have by themselves or by their build are not recorded: nothing is said of
+    them.
 
     Args:
         paths: as typed.
@@ -149,11 +153,12 @@ def without_architectures(
         report: that it was compared with.
         failures: of the gate.
         typed: the options on its command line, by name.
+        archs: that it is asked for.
     """
     from lmemscope.analysis.ranking import arch_order
     from lmemscope.app.next_command import writing_baseline
 
-    if file is None or known is None:
+    if file is None or known is None or not archs:
         return
     default = {known.default_arch} if known.default_arch and not known.archs else set()
     has = {*known.archs, *(entry.arch for entry in known.findings)} or default

@@ -139,7 +139,8 @@ def judge(
         report, result = with_advice(report, result, analysed, session)
     where = (f"the baseline is {file.path}",) if file is not None and file.found else ()
     hints = unused(paths, file) if configuration.baseline is None else ()
-    unknown = without_architectures(paths, file, known, report, result.failures, asked.typed)
+    failures, archs = result.failures, settings.archs
+    unknown = without_architectures(paths, file, known, report, failures, asked.typed, archs)
     result = replace(result, notes=(*where, *hints, *unknown, *result.notes))
     update, ratchet = known is not None and asked.update, known is not None and asked.ratchet
     written = Written(update=update, ratchet=ratchet)

@@ -115,7 +115,7 @@ def ask(
         known=tuple(known),
         better=tuple(better),
         gone=tuple(left_over),
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 

@@ -57,6 +57,7 @@ from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, still_kept
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
+_TEXT = re.compile(r"(?:const\s+)?(?:signed\s+|unsigned\s+)?char\b")
 _FREES = re.compile(r"free|_Zd[la]Pv\w*")
 """Functions that give memory back, by their mangled names: ``operator delete`` is one."""
 _VALUES = "Or pass values instead of the pointer, and return the results"
@@ -213,11 +214,14 @@ def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if chosen:
         return chosen
     if receiver is None and _is_printed(case):
+        kind = (case.object.type if case.object is not None else None) or ""
+        instead = (
+            f"of a string in memory: `%d` for a number, `%c` for each character of {case.name}"
+            if _TEXT.match(kind)
+            else f"of the address of {case.name}"
+        )
         return (
-            Advice(
-                "Leave it if little is printed, or print values instead of a string in "
-                f"memory: `%d` for a number, `%c` for each character of {case.name}."
-            ),
+            Advice(f"Leave it if little is printed, or print values instead {instead}."),
             Advice("Or exclude each call that prints it from release builds."),
         )
     if receiver is None and _is_returned(case):

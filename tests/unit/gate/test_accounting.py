@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from lmemscope import scan
-from lmemscope.app.baseline_file import BaselineFile, unused
+from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
 from lmemscope.app.gate_inputs import inputs_of, with_stale
 from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Settings
@@ -551,6 +551,16 @@ def test_a_baseline_beside_what_is_named_that_is_not_used_is_said(
     assert list(unused(["pkg"], BaselineFile("pkg/lmemscope-baseline.json", "pkg"))) == []
     monkeypatch.chdir(tmp_path / "pkg")
     assert list(unused(["cuda"], None)) == []
+
+
+def test_architectures_that_a_build_asks_for_are_not_said_to_be_missing_from_a_baseline() -> None:
+    file, failed = BaselineFile("lmemscope-baseline.json", "/"), project(("a.cu", DIRTY))
+    empty = replace(KNOWN, findings=(), archs=(), default_arch="sm_80")
+    failures = gate(failed, empty).failures
+    assert failures
+    assert not [*without_architectures(["."], file, empty, failed, failures, {}, ())]
+    (said,) = without_architectures(["."], file, empty, failed, failures, {}, ("sm_90",))
+    assert "was not written for sm_90" in said
 
 
 class TestPaths:

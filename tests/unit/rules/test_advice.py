@@ -539,6 +539,10 @@ def test_text_that_is_printed_is_in_memory_for_its_address() -> None:
     store = access("printf-args", object=None, ptx_line=339)
     facts = replace(made, objects=(one,), accesses=(*made.accesses, store))
     assert "`%c` for each character of `table`" in said(facts)
+    # As for `%p`: there is no text.
+    numbers = replace(facts, objects=(replace(one, type="int[8]"),))
+    assert "print values instead of the address of `table`" in said(numbers)
+    assert "character" not in said(numbers)
     elsewhere = replace(store, ptx_line=340)
     facts = replace(facts, accesses=(*made.accesses, elsewhere))
     assert "store an index or a value" in said(facts)
