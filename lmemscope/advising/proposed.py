@@ -84,9 +84,9 @@ def offer_of(
     if rewrite is None:
         return Offer(reason=f"No rewrite is offered: {nearest.reason}")
     if nearest.is_ruled_out or rewrite.is_likely is always:
-        return Offer(reason=f"`{rewrite.name}` declines: {nearest.reason}")
+        return Offer(reason=f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}")
     does = rewrite.page.partition("\n")[0]
-    reason = f"{does}: `{rewrite.name}` is likely to remove it, but declines: {nearest.reason}"
+    reason = f"{does} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
     return Offer(reason=reason, nearest=rewrite.name)
 
 
