@@ -255,6 +255,9 @@ class BuildCopy:
 
     def _record(self, record: Mapping[str, Any], beside: str) -> dict[str, Any] | None:
         """An entry with the checkout's paths; None for a file that the revision has not."""
+        from lmemscope.discover.build_command import taken_apart
+        from lmemscope.discover.build_database import RELATIVE
+        from lmemscope.discover.build_flags import read_flags
         from lmemscope.formats.shell_words import shell_words
 
         directory = os.path.normpath(os.path.join(beside, record["directory"]))
@@ -278,6 +281,8 @@ class BuildCopy:
             "directory": directory,
             "file": built,
             "arguments": [self._word(word, directory) for word in words],
+            # Of the copy all paths are absolute.
+            RELATIVE: read_flags(taken_apart(words).arguments, directory).is_relative,
         }
         return made | {key: record[key] for key in ("output",) if key in record}
 

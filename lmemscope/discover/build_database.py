@@ -46,6 +46,10 @@ _MOST_NAMED = 10
 """Files, and directories, of an entry that names several."""
 
 
+RELATIVE = "lmemscope-relative"
+"""Of an entry that was written anew, whether its build gave the compiler relative paths."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """The compiler of an entry; it is never run.
@@ -420,7 +424,9 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     flags = read_flags(taken.arguments, directory, trust=trust)
     stray = _stray(source, directory, (*taken.before, *flags.stray))
     left_out = (*taken.before, *flags.unknown, *flags.refused, *flags.unsaid)
-    flags = replace(flags, stray=stray, may_define=may_define(left_out, stray))
+    is_relative = flags.is_relative or record.get(RELATIVE) is True
+    defining = may_define(left_out, stray)
+    flags = replace(flags, stray=stray, may_define=defining, is_relative=is_relative)
     is_cuda = _is_cuda(source)
     if flags.language is None and flags.names_cuda and "nvc++" in program_name(program):
         flags = replace(flags, language="cuda")

@@ -26,6 +26,7 @@ from lmemscope.lowering.store import Slot, slot_for
 from lmemscope.model import Artifacts, Moved, Unit, UnitReport, Wanted
 from lmemscope.routes import Along
 from lmemscope.sources import includes
+from lmemscope.sources.headers import name_that_decides
 
 Mentioning = Callable[[str, str], tuple[str, ...]]
 """Which sources of the project around a file hold a word."""
@@ -58,10 +59,15 @@ def lowered(unit: Unit, wanted: Wanted, along: Along | None = None) -> Artifacts
     Raises:
         LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
-    artifacts = lower(unit, wanted.cache, along)
-    if wanted.moved is None or artifacts.frontend not in _KEYED:
+    if wanted.moved is None:
+        return lower(unit, wanted.cache, along)
+    # It is compiled under another name than its build gives it.
+    elsewhere = replace(unit, is_named_as_built=False)
+    artifacts = lower(elsewhere, wanted.cache, along)
+    if artifacts.frontend not in _KEYED:
         return artifacts
-    slot = slot_of(unit, wanted)
+    decides = unit.is_named_as_built and name_that_decides(unit.path, unit.options) is not None
+    slot = None if decides else slot_of(unit, wanted)
     return replace(artifacts, key=None if slot is None else slot.key)
 
 

@@ -31,7 +31,7 @@ NUMBERS = (1, 2, 3)
 class Project:
     """A repository with three kernels, a launch of one, and a build that generated a header."""
 
-    def __init__(self, top: Path, store: str) -> None:
+    def __init__(self, top: Path, store: str, *, is_absolute: bool = False) -> None:
         self.top, self.store = top, store
         (top / "src").mkdir()
         (top / "build" / "gen").mkdir(parents=True)
@@ -41,11 +41,12 @@ class Project:
         for number in NUMBERS:
             self.write(f"k{number}.cu", KERNEL.format(name=f"k{number}", number=number))
         self.write("main.cu", "void k1(int *, float *);\n// launches nothing yet\n")
+        src, gen = (top / "src", top / "build/gen") if is_absolute else ("../src", "gen")
         records = [
             {
                 "directory": str(top / "build"),
-                "file": f"../src/k{number}.cu",
-                "command": f"nvcc -I{top}/src -Igen -std=c++17 -c ../src/k{number}.cu -o k.o",
+                "file": f"{src}/k{number}.cu",
+                "command": f"nvcc -I{top}/src -I{gen} -std=c++17 -c {src}/k{number}.cu -o k.o",
             }
             for number in NUMBERS
         ]
@@ -137,6 +138,34 @@ def test_a_revision_compiles_what_differs_from_the_working_tree(project: Project
         ]
     # Each has a directory of its own, and finds what the last one made.
     assert compiled(project.at("HEAD~1")) == []
+
+
+@pytest.mark.toolchain
+def test_a_revision_is_not_compiled_by_the_name_that_its_build_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "named"
+    top.mkdir()
+    monkeypatch.chdir(top)
+    project = Project(top, str(tmp_path / "store"), is_absolute=True)
+    asking = KERNEL.format(name="k2", number=2).replace("[BINS]", "[sizeof(__FILE__)]")
+    project.write("k2.cu", asking)
+    project.commit()
+
+    def unknown(report: Report) -> list[str]:
+        gaps = ((unit, gap) for unit in report.units for gap in unit.gaps)
+        return [os.path.basename(unit.input) for unit, gap in gaps if gap.kind == "evidence"]
+
+    # In a directory of its own, it has another name; what is made there is not taken for the
+    # working tree's, whose name is known.
+    before = project.at("HEAD")
+    assert unknown(before) == ["k2.cu"]
+    live = project.scan()
+    assert unknown(live) == []
+    assert compiled(live) == ["k2.cu"]
+    (frame,) = (k.facts.stack_frame for k in live.units[1].kernels)
+    assert frame == -(-4 * len(f"{top}/src/k2.cu\0") // 8) * 8
+    assert compiled(project.at("HEAD")) == []
 
 
 @pytest.mark.toolchain

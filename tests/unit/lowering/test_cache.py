@@ -405,7 +405,8 @@ class TestCommand:
         command = ("scan", "kernels/histogram.cu", "kernels/printing.cu", "--format", "json")
         first = run_program(*command, **place)
         entries = {p: p.stat().st_ino for p in (tmp_path / "c" / "entries").rglob("*.entry")}
-        assert len(entries) == 6, "outputs, variables and a report of each"
+        # What is printed has no names: printing.cu takes no second compilation.
+        assert len(entries) == 5, "outputs and a report of each, variables of one"
         second = run_program(*command, **place)
         third = run_program(*command, "--no-cache", **place)
         assert first.code == second.code == third.code == 0
