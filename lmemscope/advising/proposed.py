@@ -83,6 +83,8 @@ def offer_of(
     rewrite = next((one for one in REWRITES if one.name in nearest.rewrites), None)
     if rewrite is None:
         return Offer(reason=f"No rewrite is offered: {nearest.reason}")
+    if nearest.reason == rewrite.nothing:
+        return Offer()  # It looks for a special form, which is not there.
     if nearest.is_ruled_out or rewrite.is_likely is always:
         return Offer(reason=f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}")
     does = rewrite.page.partition("\n")[0]

@@ -124,8 +124,16 @@ def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
     why = None
     if unfit is not None:
         why = f"a launch in sight has blocks of {count(unfit, 'thread')}, which do not fit with it"
-    said = (*(one.text for one in lost), *moved)
+    said = (*(_promised(one, attempt.target.asked_block) for one in lost), *moved)
     return replace(attempt, rewriting=with_caveat(attempt.rewriting, said)), why
+
+
+def _promised(lost: Lost, asked: int | None) -> str:
+    """What a user promises; where they say how large blocks are, the rewriting may count on it."""
+    is_about_blocks = lost.most < LARGEST_BLOCK
+    if asked is None or lost.most <= asked or not is_about_blocks:
+        return lost.text
+    return f"no block has more than {count(asked, 'thread')}, as --block says"
 
 
 def lost_shared(
