@@ -95,6 +95,14 @@ class SourceText:
         """All lines of a file as they stand there."""
         return self._lines_of(file)
 
+    def holds(self, file: str, *words: str) -> bool:
+        """Whether a file holds one of some texts, as it stands there.
+
+        What is no code is not told apart: that takes much longer in the headers of a library.
+        """
+        lines = self._lines_of(file)
+        return any(word in line for word in words for line in lines)
+
     def bare_lines(self, file: str) -> tuple[str, ...]:
         """All lines of a file without their comments, made once."""
         if file not in self._bare:

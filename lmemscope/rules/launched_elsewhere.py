@@ -190,7 +190,11 @@ class _Project:
             for one in (file, *self._sources.quoted(file, searched=True))
             if not self._is_own(one)
         )
-        return any(defined.search(self._sources.code(one)) is not None for one in others)
+        return any(
+            defined.search(self._sources.code(one)) is not None
+            for one in others
+            if self._sources.holds(one, kernel)
+        )
 
     def _is_own(self, file: str) -> bool:
         return os.path.abspath(file) in self._own

@@ -32,7 +32,10 @@ def may_be_pasted(name: str, sources: SourceText, files: Iterable[str]) -> bool:
 
 def _pasted_words(sources: SourceText, files: Iterable[str]) -> frozenset[str]:
     """The words of files; none where no file pastes any."""
-    texts = [sources.code(file) for file in files]
+    looked = [*files]
+    if not any(sources.holds(file, "##", "%:%:") for file in looked):
+        return frozenset()
+    texts = [sources.code(file) for file in looked]
     if not any(_PASTING.search(text) for text in texts):
         return frozenset()
     return frozenset(word for text in texts for word in _WORD.findall(text))
