@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from lmemscope.analysis.block_occupancy import shared_of
 from lmemscope.analysis.occupancy import multiprocessor, resident_warps
 from lmemscope.model import (
     PIPES,
@@ -138,7 +139,7 @@ def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
         return None
     if facts.calls is not None and (facts.calls.external or facts.calls.indirect):
         return None
-    shared = grid.shared + ((facts.ptxas.shared or 0) if facts.ptxas is not None else 0)
+    shared = grid.shared + shared_of(facts)
     threads = bounded(facts, grid.threads)
     return cost(report.work, arch, replace(grid, threads=threads), facts.registers, shared)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from lmemscope.analysis.block_occupancy import shared_of
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, bounded, cost
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.loop_counts import bound_loops
@@ -36,7 +37,6 @@ def _with_costs(layers: Layers, fact: KernelFacts) -> KernelFacts:
         by_share[access.cause, access.object].append(access)
     arch, registers = layers.cubin.arch, fact.registers
     grid = Grid(bounded(fact, DEFAULT_BLOCK))
-    shared = (fact.ptxas.shared or 0) if fact.ptxas is not None else 0
 
     def of_share(share: CauseShare) -> CauseShare:
         if arch is None or registers is None:
@@ -44,7 +44,7 @@ def _with_costs(layers: Layers, fact: KernelFacts) -> KernelFacts:
         work = local_work(
             by_share[share.cause, share.object_index], weights, frame_of(fact), fact.objects
         )
-        found = cost(work, arch, grid, registers, shared)
+        found = cost(work, arch, grid, registers, shared_of(fact))
         return replace(share, cost=round(found.local, 2)) if found is not None else share
 
     return replace(fact, causes=tuple(map(of_share, fact.causes)))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from lmemscope.analysis.block_occupancy import shared_of
 from lmemscope.analysis.occupancy import LARGEST_BLOCK, resident_warps
 from lmemscope.fixing.attempts import Attempt
 from lmemscope.fixing.moved import moved_shared
@@ -53,7 +54,7 @@ class Lost:
 
 def largest_block(facts: KernelFacts, arch: str) -> int | None:
     """Threads of the largest block that registers and shared memory leave room for."""
-    shared = _shared(facts)
+    shared = shared_of(facts)
     if facts.registers is None:
         return None
     for threads in range(LARGEST_BLOCK, 0, -_WARP):
@@ -160,7 +161,7 @@ def lost_shared(
     later = {stable_name(one.facts.name): one.facts for one in after.kernels}
     for was in (one.facts for one in before.kernels):
         made = later.get(stable_name(was.name))
-        if was.kind != "entry" or made is None or _shared(made) <= _shared(was):
+        if was.kind != "entry" or made is None or shared_of(made) <= shared_of(was):
             continue
         is_known = was.name in known
         if rewriting.room is not None:
@@ -207,7 +208,7 @@ def _lost_dynamic(
 ) -> Iterator[Lost]:
     """Dynamic shared memory that launches of a kernel may ask for, beside what is static."""
     if may_be_dynamic(was, sources, (*target.files, *files_of(was, sources))):
-        taken = _shared(made)
+        taken = shared_of(made)
         text = (
             f"no launch of {short_name(was.demangled)} asks for more than {STATIC_BYTES - taken} "
         )
@@ -227,14 +228,10 @@ def _why(was: KernelFacts, made: KernelFacts) -> str:
     said = []
     if (made.registers or 0) > (was.registers or 0):
         said.append(f"{count(made.registers or 0, 'register')} each ({was.registers} before)")
-    shared = [_shared(one) for one in (was, made)]
+    shared = [shared_of(one) for one in (was, made)]
     if shared[1] > shared[0]:
         said.append(f"{count(shared[1], 'byte')} of shared memory ({shared[0]} before)")
     return " and ".join(said) or "its registers"
-
-
-def _shared(facts: KernelFacts) -> int:
-    return (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
 
 
 def _is_program(main: str, sources: SourceText) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lmemscope.advising.targets import Files
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.model import KernelFacts, KernelReport, SourceText, Unit
@@ -71,8 +73,8 @@ class Grids:
             return Grid(asked, source="option")
         if found is None:
             return Grid(DEFAULT_BLOCK, blocks_of_kernel(facts, self._sources[unit]))
-        blocks = found.blocks if asked is None else None
-        return Grid(found.threads, blocks, found.source, found.dynamic_shared or 0)
+        grid = modelled.grid_of_block(found)
+        return grid if asked is None else replace(grid, blocks=None)
 
 
 def grid_of(target: Target | NumbaTarget) -> Grid:
@@ -80,11 +82,7 @@ def grid_of(target: Target | NumbaTarget) -> Grid:
     if isinstance(target, Target):
         return modelled.grid_of(target)
     block = target.block
-    return (
-        Grid(block.threads, block.blocks, block.source, block.dynamic_shared or 0)
-        if block is not None
-        else Grid(DEFAULT_BLOCK)
-    )
+    return modelled.grid_of_block(block) if block is not None else Grid(DEFAULT_BLOCK)
 
 
 def _taken(facts: KernelFacts) -> tuple[int | None, int | None]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from lmemscope.analysis.block_occupancy import shared_of
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, bounded, cost, cost_of
 from lmemscope.model import PIPES, STALLS, KernelReport, ObjectWork, Pipe, Stall, Work
 from lmemscope.rewrites.base import Hit, Replacement, Target
-from lmemscope.rules.launched import blocks_of_kernel
+from lmemscope.rules.launched import Block, blocks_of_kernel
 
 _REGISTERS = 255
 _INSTRUCTION = 16
@@ -20,12 +21,16 @@ _INSTRUCTION = 16
 
 def grid_of(target: Target) -> Grid:
     """The grid that a target's kernels are modelled with."""
-    block = target.block
-    if block is not None:
-        return Grid(block.threads, block.blocks, block.source, block.dynamic_shared or 0)
+    if target.block is not None:
+        return grid_of_block(target.block)
     grids = [blocks_of_kernel(hit.facts, hit.case.sources) for hit in target.hits]
     known = [one for one in grids if one is not None]
     return Grid(DEFAULT_BLOCK, max(known) if len(known) == len(grids) else None)
+
+
+def grid_of_block(block: Block) -> Grid:
+    """The grid of launches that are known."""
+    return Grid(block.threads, block.blocks, block.source, block.dynamic_shared or 0)
 
 
 def gain(target: Target, made: Replacement) -> float | None:
@@ -54,13 +59,12 @@ def _gain_of(hit: Hit, made: Replacement, grid: Grid) -> float | None:
     if grid.blocks is None:
         # Of a grid whose blocks are known, a smaller block would have more.
         threads = min(threads, made.threads or threads)
-    shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
     after = cost(
         work,
         hit.arch,
         Grid(threads, grid.blocks, grid.source, grid.shared),
         min(_REGISTERS, facts.registers + made.registers),
-        shared + (made.shared or 0) * threads,
+        grid.shared + shared_of(facts) + (made.shared or 0) * threads,
     )
     # A block that does not fit runs nowhere.
     return before.total / after.total if after is not None else 0.0

@@ -15,6 +15,7 @@ from lmemscope.rewrites import likely
 from lmemscope.rewrites.base import Replacement, Target
 from lmemscope.rewrites.modelled import gain
 from lmemscope.rules import advice_for
+from lmemscope.rules.launched import Block
 from lmemscope.rules.verdict import judge
 from tests.support.builders import changed
 from tests.support.rewriting import LOADED, indexed
@@ -127,3 +128,14 @@ def test_what_is_about_as_fast_is_said_to_be() -> None:
 def test_a_block_that_may_not_fit_is_no_way() -> None:
     asked = replace(modelled(Accesses(64, 64, lines=8)), asked_block=1024)
     assert gain(asked, Replacement(registers=64)) == 0.0
+
+
+def test_dynamic_shared_memory_of_launches_is_there_with_the_rewrite_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launched = Block(128, "its launch", is_exact=True, source="launch", dynamic_shared=100_000)
+    monkeypatch.setattr(Target, "block", launched)
+    # Two blocks fit a multiprocessor, whatever becomes of so few accesses.
+    found = gain(modelled(Accesses(0.01, 0.01)), IN_REGISTERS)
+    assert found is not None
+    assert 1 <= found < 1.01
