@@ -56,7 +56,8 @@ class Settings(Struct, frozen=True):
         root: directory of the configuration, absolute; its globs are relative to it.
         quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
         proposals: whether findings have advice from rewrites; what shows none does not ask for it.
-        accesses: whether reports hold each ``LDL`` and ``STL``; what shows none does not ask for.
+        accesses: whether reports of binaries hold each ``LDL`` and ``STL``; what shows none does
+            not ask for them.
         moved: where another revision's files are, or None.
         default_archs: for inputs that neither ``archs`` nor a build decides; empty means the GPU
             present, else the default.

@@ -269,7 +269,8 @@ class Trial(Struct, frozen=True):
     @property
     def is_slower(self) -> bool:
         """Whether the model makes the kernel slower by it, however little."""
-        return (self.speed_up or 1.0) < 1
+        gained = self.speed_up
+        return gained is not None and gained < 1
 
 
 class Declined(Struct, frozen=True):

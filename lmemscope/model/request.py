@@ -319,8 +319,8 @@ class Wanted(Struct, frozen=True):
         counts: how often loops of kernels are taken to run then; those of others are told by their
             own arrays.
         proposals: whether to ask rewrites for advice, which reads the sources as syntax trees.
-        accesses: whether reports hold each access by itself: those of a large package take more
-            memory than all else that is known of its kernels.
+        accesses: whether reports of binaries hold each access by itself: those of a large package
+            take more memory than all else that is known of its kernels.
     """
 
     kernels: tuple[str, ...] = ()

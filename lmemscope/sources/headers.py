@@ -7,6 +7,7 @@ Headers of the toolkit and of the system are not looked into.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from lmemscope.model import CompileOptions, CudaSource, HeaderSource
 from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
-from lmemscope.sources.includes import closure
+from lmemscope.sources.includes import Closure, closure
 from lmemscope.sources.macro_use import code
 from lmemscope.sources.own_name import NameUse, decided_by_name, in_pieces, name_use
 from lmemscope.sources.unlike import asked_of_nvcc
@@ -41,16 +42,13 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
     """
     try:
         read = closure(path, options)
+        asked = asked_of_nvcc(read, options)
     except UnreadableFileError:
         raise
     except OSError:
         return source
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
-    try:
-        asked = asked_of_nvcc(read, options)
-    except OSError:
-        return source  # A header went away since it was read.
     source = replace(source, headers=headers, asked=asked)
     return with_doubts(source, path, read.files, options, read.computed)
 
@@ -63,9 +61,14 @@ def name_that_decides(path: str, options: CompileOptions) -> str | None:
         options: that it is compiled with.
     """
     try:
-        read = closure(path, options)
+        return _decides(closure(path, options))
     except OSError:
         return None  # Compiling meets it too, and says so.
+
+
+@functools.lru_cache(maxsize=16)
+def _decides(read: Closure) -> str | None:
+    """The same of what a compilation reads: units of other architectures read the same."""
     uses = [use for file in read.files if (use := _name_use(file)) is not None]
     pieces, asks = in_pieces(uses), any(use.asks for use in uses)
     if not pieces and not asks:

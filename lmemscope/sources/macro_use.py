@@ -86,6 +86,16 @@ class MacroUse:
     is_spliced_unlike: bool
 
 
+def is_made_of(name: bytes, words: Iterable[bytes]) -> bool:
+    """Whether words can be put together to a name."""
+    pieces = [word for word in words if word and word in name]
+    reached = {0}
+    for at in range(len(name)):
+        if at in reached:
+            reached |= {at + len(one) for one in pieces if name.startswith(one, at)}
+    return len(name) in reached
+
+
 def code(data: bytes) -> bytes:
     """A text without comments and literals, spliced lines joined.
 

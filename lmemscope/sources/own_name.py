@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lmemscope.sources.macro_use import FRAGMENT
+from lmemscope.sources.macro_use import FRAGMENT, is_made_of
 
 _NAMES = rb"__FILE__|__BASE_FILE__|__INCLUDE_LEVEL__|__builtin_FILE\s*\(\s*\)"
 _OF_LOCATION = rb"|file_name\s*\(\s*\)"
@@ -91,15 +91,7 @@ def in_pieces(uses: Sequence[NameUse]) -> tuple[bytes, ...]:
     if not any(use.pastes for use in uses):
         return ()
     pieces = {piece for use in uses for piece in use.pieces}
-    return tuple(name for name in _WHOLE if _is_made_of(name, pieces))
-
-
-def _is_made_of(name: bytes, pieces: set[bytes]) -> bool:
-    reached = {0}
-    for end in range(1, len(name) + 1):
-        if any(begin in reached and name[begin:end] in pieces for begin in range(end)):
-            reached.add(end)
-    return len(name) in reached
+    return tuple(name for name in _WHOLE if is_made_of(name, pieces))
 
 
 def decided_by_name(codes: Sequence[bytes]) -> str | None:

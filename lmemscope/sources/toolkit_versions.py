@@ -7,13 +7,11 @@ as ``CUDART_VERSION >= 11000``, says the same of both.
 from __future__ import annotations
 
 import ast
-import functools
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lmemscope.files import text_beside
+from lmemscope.files import cached_while_unchanged, read_beside
 from lmemscope.sources.constants import SUFFIX, computed
 from lmemscope.sources.macro_use import code
 
@@ -99,17 +97,16 @@ def _numbers(texts: Iterable[_Said]) -> dict[str, int]:
     return {name.decode(): int(body) for name, body in single.items() if _NUMBER.fullmatch(body)}
 
 
-@functools.lru_cache(maxsize=4096)
-def _read(path: str, _stamp: tuple[int, int]) -> _Said:
-    return _said(text_beside(path) or b"")
+@cached_while_unchanged(4096)
+def _read(path: str) -> _Said:
+    return _said(read_beside(path))
 
 
 def _said_in(path: str) -> _Said:
     try:
-        found = os.stat(path)
+        return _read(path)
     except OSError:
         return _said(b"")
-    return _read(path, (found.st_mtime_ns, found.st_size))
 
 
 def _said(data: bytes) -> _Said:

@@ -34,22 +34,21 @@ def asked_of_nvcc(read: Closure, options: CompileOptions) -> str | None:
     arguments = named(options)
     defines = arguments.definitions()
     given = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
-    otherwise = read_otherwise(given)
-    for path in read.texts:
-        otherwise = otherwise or _otherwise(path)
     is_repeated = len(set(read.digests)) < len(read.digests)
-    if is_repeated and any(map(_is_read_once, read.texts)):
-        otherwise = otherwise or READ_TWICE
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
-    asked = otherwise or differing(read.uses, lambda: codes_of(read.texts), other_host=other_host)
-    if asked is None:
-        names = (name_use(code(given)), *map(_name_use, read.texts))
-        asked = named_otherwise(names, read.uses)
-    asked = asked or environment_arguments() or unshared(arguments.host, options.std)
     # NVRTC compiles for one architecture, and its list has no other.
-    if any(one.startswith(ARCH_LIST.encode()) for one in defines):
-        asked = asked or (ARCH_LIST if names_arch_list(read.texts) else None)
-    return asked
+    has_list = any(one.startswith(ARCH_LIST.encode()) for one in defines)
+    # One reason is enough.
+    return (
+        read_otherwise(given)
+        or next(filter(None, map(_otherwise, read.texts)), None)
+        or (READ_TWICE if is_repeated and any(map(_is_read_once, read.texts)) else None)
+        or differing(read.uses, lambda: codes_of(read.texts), other_host=other_host)
+        or named_otherwise((name_use(code(given)), *map(_name_use, read.texts)), read.uses)
+        or environment_arguments()
+        or unshared(arguments.host, options.std)
+        or (ARCH_LIST if has_list and names_arch_list(read.texts) else None)
+    )
 
 
 @cached_while_unchanged(16384)
@@ -65,6 +64,6 @@ def _is_read_once(path: str) -> bool:
 
 @cached_while_unchanged(16384)
 def _otherwise(path: str) -> str | None:
-    """What else of a file NVRTC reads otherwise than nvcc; slow, and of several one is enough."""
+    """What else of a file NVRTC reads otherwise than nvcc; slow."""
     answers = map(read_otherwise, readings(read_input(path)))
     return next((answer for answer in answers if answer is not None), None)

@@ -25,7 +25,7 @@ from lmemscope.sources.compiler_macros import (
     is_unknown,
 )
 from lmemscope.sources.host_names import ASKING, HOST_NAMES, OTHER_RESULTS
-from lmemscope.sources.macro_use import FRAGMENT, WORD, Definition, MacroUse
+from lmemscope.sources.macro_use import FRAGMENT, WORD, Definition, MacroUse, is_made_of
 
 PASTED = "a name that macros put together"
 SPLICED = "a line's end, a line splice or a trigraph that NVRTC reads otherwise"
@@ -192,7 +192,7 @@ def pasted_name(
     chains, given, is_nested = _pasted(_bodies(texts), codes)
     if is_nested:
         words = given.union(*(chain for chain, _ in chains))
-        return next((one for one in names if len(one) in _reached_in(one, words, len(one))), None)
+        return next((one for one in names if is_made_of(one, words)), None)
     for name in names:
         for chain, parameters in chains:
             ends = {0}
@@ -202,16 +202,6 @@ def pasted_name(
             if len(name) in ends:
                 return name
     return None
-
-
-def _reached_in(name: bytes, words: Iterable[bytes], end: int) -> set[int]:
-    """Offsets of a name up to which words can be put together."""
-    pieces = [word for word in words if word and word in name]
-    reached = {0}
-    for at in range(end):
-        if at in reached:
-            reached |= {at + len(one) for one in pieces if name.startswith(one, at)}
-    return reached
 
 
 def _pasted(
