@@ -73,7 +73,7 @@ def _decides(read: Closure) -> str | None:
     pieces, asks = in_pieces(uses), any(use.asks for use in uses)
     if not pieces and not asks:
         return None
-    codes = [*map(code, _texts(read.files))]
+    codes = [*_codes(read.files)]
     name = pasted_name(read.uses, codes, pieces)
     if name is not None:
         return name.decode()
@@ -92,10 +92,15 @@ def _read_name_use(path: str) -> NameUse:
     return name_use(read_beside(path))
 
 
-def _texts(paths: Iterable[str]) -> Iterator[bytes]:
+def _codes(paths: Iterable[str]) -> Iterator[bytes]:
     for path in paths:
         with contextlib.suppress(OSError):
-            yield read_beside(path)
+            yield _read_code(path)
+
+
+@cached_while_unchanged(1024)
+def _read_code(path: str) -> bytes:
+    return code(read_beside(path))
 
 
 def _header(path: str) -> HeaderSource | None:

@@ -120,10 +120,11 @@ class _Finder:
     def find(self) -> str | None:
         is_located = any(b"source_location" in text for text in self._texts)
         names = _NAMES + (_OF_LOCATION if is_located else b"")
-        pending = [re.compile(rb"(?<![\w$])(?:" + names + rb")(?![\w$])")]
+        pending = [(_WHOLE + ((b"file_name",) if is_located else ()), names)]
         while pending:
-            mention = pending.pop()
-            for text in self._texts:
+            words, names = pending.pop()
+            mention = re.compile(rb"(?<![\w$])(?:" + names + rb")(?![\w$])")
+            for text in self._holding(*words):
                 for found in mention.finditer(text):
                     macro = self._reported(text, found)
                     if macro is None:
@@ -132,9 +133,12 @@ class _Finder:
                         if len(self._standing) == _MOST:  # Where the rest lead is not known.
                             return macro.decode("utf-8", "replace")
                         self._standing.add(macro)
-                        word = rb"(?<![\w$])" + re.escape(macro) + rb"(?![\w$])"
-                        pending.append(re.compile(word))
+                        pending.append(((macro,), re.escape(macro)))
         return None
+
+    def _holding(self, *words: bytes) -> list[bytes]:
+        """The texts that hold one of some words at all, which is found out at once."""
+        return [text for text in self._texts if any(word in text for word in words)]
 
     def _reported(self, text: bytes, found: re.Match[bytes]) -> bytes | None:
         """Empty where a mention only reports a name, or the macro that stands for it; else None."""
@@ -173,23 +177,24 @@ class _Finder:
             return False
         is_operator = name == b"operator<<"
         own = rb"operator\s*<<" if is_operator else rb"(?<![\w$])" + re.escape(name)
+        texts = self._holding(b"operator" if is_operator else name)
         other = re.compile(rb"%b\s*+=\s*+\[|%b\s*+\([^;{}]{0,400}?\(\s*+&" % (own, own))
-        if any(other.search(text) for text in self._texts):
+        if any(other.search(text) for text in texts):
             return False
         macro = re.compile(rb"(?:#|%%:)[ \t]*define[ \t]+%b(?![\w$])([^\n]*)" % own)
-        for body in (body for text in self._texts for body in macro.findall(text)):
+        for body in (body for text in texts for body in macro.findall(text)):
             alias = _ALIAS.fullmatch(body)
             if not (self._is_of_host(alias[1]) if alias is not None else self._hands_on(body)):
                 return False
-        if self._is_declared(own, self._qualified):
-            if self._is_declared(own, self._constant):
+        if _is_declared(texts, own, self._qualified):
+            if _is_declared(texts, own, self._constant):
                 return False
-            return not is_operator and self._only_prints(own)
+            return not is_operator and self._only_prints(texts, own)
         if is_operator or _REPORTING.fullmatch(name) is not None:
             return True
         defined = re.compile(rb"%b\s*+\([^;{}]{0,600}\)[^;{}()]{0,100}[;{]" % own)
         declared = re.compile(rb"[\w*&][ \t\n]++[*&]*+%b\s*+\(" % own)
-        return any(declared.search(text) and defined.search(text) for text in self._texts)
+        return any(declared.search(text) and defined.search(text) for text in texts)
 
     def _hands_on(self, definition: bytes) -> bool:
         """Whether a macro gives its arguments to functions of the host, and asks nothing of them.
@@ -209,24 +214,26 @@ class _Finder:
             for use in word.finditer(found[2])
         )
 
-    def _is_declared(self, own: bytes, qualifiers: bytes) -> bool:
-        """Whether a qualifier stands in the same statement as a function's name, before it.
-
-        Args:
-            own, qualifiers: patterns, of the name and of the qualifiers.
-        """
-        name, qualifier = re.compile(rb"%b\s*+\(" % own), re.compile(qualifiers)
-        return any(
-            qualifier.search(text, _statement(text, found.start()), found.start()) is not None
-            for text in self._texts
-            for found in name.finditer(text)
-        )
-
-    def _only_prints(self, own: bytes) -> bool:
+    def _only_prints(self, texts: Iterable[bytes], own: bytes) -> bool:
         """Whether each definition of a function does no more with its strings than print them."""
         defined = re.compile(rb"%b\s*+\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{" % own)
-        found = [(text, one) for text in self._texts for one in defined.finditer(text)]
+        found = [(text, one) for text in texts for one in defined.finditer(text)]
         return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+
+
+def _is_declared(texts: Iterable[bytes], own: bytes, qualifiers: bytes) -> bool:
+    """Whether a qualifier stands in the same statement as a function's name, before it.
+
+    Args:
+        texts: to look in.
+        own, qualifiers: patterns, of the name and of the qualifiers.
+    """
+    name, qualifier = re.compile(rb"%b\s*+\(" % own), re.compile(qualifiers)
+    return any(
+        qualifier.search(text, _statement(text, found.start()), found.start()) is not None
+        for text in texts
+        for found in name.finditer(text)
+    )
 
 
 def _any_of(words: Iterable[bytes]) -> bytes:

@@ -252,17 +252,16 @@ def _makes_one_of(
 
 def _given_to(macros: set[bytes], called: set[bytes], text: bytes) -> Iterator[bytes]:
     """Words among the arguments of macros; all words where one is named without arguments."""
-    at = 0
-    while (found := WORD.search(text, at)) is not None:
-        at = found.end()
-        if found[0] not in macros:
+    behind = 0
+    for found in WORD.finditer(text):
+        if found[0] not in macros or found.start() < behind:
             continue
-        at = _after_blanks(text, at)
+        at = _after_blanks(text, found.end())
         if text.startswith(b"(", at):
             end = _closed(text, at)
             inside = text[at:end]
             if end is not None and not _holds_bare(inside, called):
-                at = end
+                behind = end
                 yield from FRAGMENT.findall(inside)
                 continue
         elif found[0] not in called or _is_asked_about(text, found.start()):
