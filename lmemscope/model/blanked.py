@@ -7,6 +7,7 @@ names and directives that mean nothing. Whoever matches brackets or looks for na
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -56,6 +57,8 @@ _VISIBLE = re.compile(r"[^\r\n]")
 _BRACKET = re.compile(
     rb"[][(){}]|^[ \t]*#[ \t]*(?P<word>\w*)(?>(?>(?:[^\n\\]++|\\\r?\n|\\.){1,999})*)", re.MULTILINE
 )
+_BEFORE_END = ("\\", "\r")
+"""What means another thing behind it than at the end of a text."""
 _PAIRS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
@@ -80,10 +83,21 @@ def blanked(text: str) -> Blanked:
     return _Reader(text).read()
 
 
-def blanked_bytes(data: bytes) -> tuple[bytes, bytes, int | None]:
-    """The fields of `Blanked`, of a file's bytes."""
-    made = blanked(data.decode("latin-1"))
-    return made.code.encode("latin-1"), made.uncommented.encode("latin-1"), made.odd_line
+def blanked_bytes(
+    data: bytes, blank: Callable[[str], Blanked] = blanked
+) -> tuple[bytes, bytes, int | None]:
+    """The fields of `Blanked`, of a file's bytes.
+
+    Args:
+        data: these.
+        blank: `blanked`, or what remembers its answers for several readers of the same files.
+    """
+    text = data.decode("latin-1")
+    # Readers of lines ask without the last line's end.
+    end = "\n" if text.endswith("\n") and not text[:-1].rstrip(" \t").endswith(_BEFORE_END) else ""
+    made = blank(text.removesuffix(end))
+    code, uncommented = (f"{one}{end}".encode("latin-1") for one in (made.code, made.uncommented))
+    return code, uncommented, made.odd_line
 
 
 def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
@@ -173,8 +187,13 @@ class _Reader:
     def read(self) -> Blanked:
         text, at = self._text, 0
         while (found := _PIECE.search(text, at)) is not None:
-            self._keep(found.start())
-            at = self._one(found)
+            start = found.start()
+            is_plain = found.lastgroup in ("string", "char") and text[start - 1 : start] != "R"
+            if is_plain and not self._dead:
+                at = self._plain(start, found.end())
+            else:
+                self._keep(start)
+                at = self._one(found)
         self._keep(len(text))
         code = "".join(self._code)
         instead = [(start, end, _hidden(text[start:end])) for start, end in self._constant]
@@ -200,6 +219,16 @@ class _Reader:
         self._is_line_start = (self._is_line_start or bool(newline)) and not last.strip()
         self._is_directive = self._is_directive and not newline
         self._write(piece, piece)
+
+    def _plain(self, start: int, end: int) -> int:
+        """Code that is compiled, and a literal behind it that is not raw: most of what there is."""
+        begin, text = self._at, self._text
+        self._is_directive = self._is_directive and text.find("\n", begin, start) < 0
+        self._is_line_start = False
+        self._code += (text[begin : start + 1], _hidden(text[start + 1 : end - 1]), text[start])
+        self._uncommented.append(text[begin:end])
+        self._at = end
+        return end
 
     def _write(self, code: str, uncommented: str) -> None:
         self._at += len(code)
@@ -322,4 +351,6 @@ def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
 
 def _hidden(text: str) -> str:
     """Blanks, line for line."""
+    if "\n" not in text and "\r" not in text:
+        return " " * len(text)
     return _VISIBLE.sub(" ", text)
