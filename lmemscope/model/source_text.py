@@ -106,10 +106,17 @@ class SourceText:
 
         What is no code is not told apart: that takes much longer in the headers of a library.
         """
-        text = self._text(file)
+        text = self.text(file)
         return any(word in text for word in words)
 
-    def _text(self, file: str) -> str:
+    def names(self, file: str, name: str) -> bool:
+        """Whether a file holds a name by itself, in a comment maybe."""
+        text, own = self.text(file), re.escape(name)
+        # A pattern that begins with the name is found fast.
+        return name in text and re.search(rf"{own}(?<!\w{own})(?!\w)", text) is not None
+
+    def text(self, file: str) -> str:
+        """The text of a file as it stands there, each line's end as one newline."""
         if file not in self._texts:
             self._texts[file] = "\n".join(self._lines_of(file))
         return self._texts[file]
@@ -132,7 +139,7 @@ class SourceText:
     def blanked(self, file: str) -> Blanked:
         """The text of a file with blanks for what is no code, made once."""
         if file not in self._blanked:
-            self._blanked[file] = self._blank(self._text(file))
+            self._blanked[file] = self._blank(self.text(file))
         return self._blanked[file]
 
     def code(self, file: str) -> str:

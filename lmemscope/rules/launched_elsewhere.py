@@ -193,7 +193,7 @@ class _Project:
         return any(
             defined.search(self._sources.code(one)) is not None
             for one in others
-            if self._sources.holds(one, kernel)
+            if self._sources.names(one, kernel) and self._sources.names(one, "__global__")
         )
 
     def _is_own(self, file: str) -> bool:
