@@ -22,10 +22,6 @@ _PIECE = re.compile(
 )
 _RAW = re.compile(r"\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)", re.DOTALL)
 _RAW_PREFIX = re.compile(r"(?<!\w)(?:u8|[uUL])?R")
-_OTHER = re.compile(
-    r"\b(?:and|or|not|xor|bitand|bitor|compl|and_eq|or_eq|xor_eq|not_eq)\b"
-    r"|<%|%>|<:(?!:[^:>])|:>|%:|\?\?[=/'()!<>-]"
-)
 _SPELLED = {
     "and": "&&",
     "or": "||",
@@ -44,6 +40,11 @@ _SPELLED = {
     ":>": "]",
 }
 """Other spellings of tokens, which a preprocessor takes for the same."""
+_OTHER = re.compile(
+    # What begins with a character, and not with a boundary, is found fast.
+    "|".join(rf"{word}(?<!\w{word})(?!\w)" for word in _SPELLED if word.isidentifier())
+    + r"|<%|%>|<:(?!:[^:>])|:>|%:|\?\?[=/'()!<>-]"
+)
 _LOOSE_SPLICE = re.compile(r"\\[ \t]+\r?\n|\?\?/[ \t]*\r?\n")
 _CONSTANT = re.compile(
     r"(0|1|false|true)[ \t]*(?=//[^\n\\]*(?:\n|\Z)|/\*[^\n]*?\*/[ \t]*\r?\n|\r?\n|\Z)"
@@ -208,16 +209,12 @@ class _Reader:
         line = None if self._odd is None else 1 + text.count("\n", 0, self._odd)
         return Blanked(_replaced(code, instead), uncommented, line)
 
-    @property
-    def _is_dead(self) -> bool:
-        return self._dead > 0
-
     def _keep(self, end: int) -> None:
         """Text up to a place, without comments and quotes."""
         piece = self._text[self._at : end]
-        _, newline, last = piece.rpartition("\n")
-        self._is_line_start = (self._is_line_start or bool(newline)) and not last.strip()
-        self._is_directive = self._is_directive and not newline
+        last = piece.rfind("\n")
+        self._is_line_start = (self._is_line_start or last >= 0) and not piece[last + 1 :].strip()
+        self._is_directive = self._is_directive and last < 0
         self._write(piece, piece)
 
     def _plain(self, start: int, end: int) -> int:
@@ -232,13 +229,13 @@ class _Reader:
 
     def _write(self, code: str, uncommented: str) -> None:
         self._at += len(code)
-        if self._is_dead:
+        if self._dead:
             code = uncommented = _hidden(code)
         self._code.append(code)
         self._uncommented.append(uncommented)
 
     def _note_odd(self, at: int) -> None:
-        if self._odd is None and not self._is_dead:
+        if self._odd is None and not self._dead:
             self._odd = at
 
     def _one(self, found: re.Match[str]) -> int:
@@ -247,7 +244,8 @@ class _Reader:
         if kind in ("line", "block"):
             if kind == "line" and _LOOSE_SPLICE.search(piece + "\n") is not None:
                 self._note_odd(self._at)
-            self._write(_hidden(piece), _hidden(piece))
+            hidden = _hidden(piece)
+            self._write(hidden, hidden)
             return found.end()
         if found["directive"] is not None and self._is_line_start:
             return self._directive(found)
@@ -351,6 +349,6 @@ def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
 
 def _hidden(text: str) -> str:
     """Blanks, line for line."""
-    if "\n" not in text and "\r" not in text:
-        return " " * len(text)
-    return _VISIBLE.sub(" ", text)
+    if "\r" in text:
+        return _VISIBLE.sub(" ", text)
+    return "\n".join([" " * len(line) for line in text.split("\n")])

@@ -94,8 +94,8 @@ class Meanings:
     @cached_property
     def _defined(self) -> dict[bytes, tuple[tuple[bytes, bytes], ...]]:
         found: dict[bytes, tuple[tuple[bytes, bytes], ...]] = {}
-        for name, *given in self.defined:
-            found[name] = (*found.get(name, ()), (given[0], given[1]))
+        for name, given, body in self.defined:
+            found[name] = (*found.get(name, ()), (given, body))
         return found
 
     @cached_property
