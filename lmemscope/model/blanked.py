@@ -273,7 +273,8 @@ class _Reader:
         return None if found is None else found[0]
 
     def _quoted(self, piece: str) -> None:
-        self._write(piece[0] + _hidden(piece[1:-1]) + piece[-1], piece)
+        end = len(piece) - (piece[-1] == piece[0])  # A raw string may not be closed.
+        self._write(piece[0] + _hidden(piece[1:end]) + piece[end:], piece)
 
     def _splice(self, found: re.Match[str]) -> None:
         """A backslash at a line's end; in a directive it stays, for it makes the line longer."""

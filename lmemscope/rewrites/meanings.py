@@ -135,8 +135,7 @@ class Meanings:
     @cached_property
     def macro_words(self) -> frozenset[bytes]:
         """Words of the macros' parameters and bodies."""
-        said = b"\n".join(parameters + body for _, parameters, body in self.defined)
-        return frozenset(_WORD.findall(said))
+        return frozenset(_WORD.findall(self.definitions(self._defined)))
 
     @cached_property
     def halves(self) -> frozenset[bytes]:
