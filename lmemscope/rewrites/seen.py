@@ -80,7 +80,7 @@ def named(name: bytes) -> re.Pattern[bytes]:
     own = re.escape(name)
     # What begins with a name, and not with a boundary, is found fast.
     begun = rb"%b(?<!\w%b)" % (own, own) if re.match(rb"\w", name) else rb"\b%b" % own
-    return re.compile(begun + rb"\s*(?:<[^;{}()]*>\s*|=\s*\[[^\]]*\]\s*)?\(")
+    return re.compile(rb"%b\s*(?:<[^;{}()]*>\s*|=\s*\[[^\]]*\]\s*)?\(" % begun)
 
 
 def pastes(body: bytes, parameters: set[bytes], name: bytes) -> bool:

@@ -311,13 +311,14 @@ class _Project:
 
     def _gifts(self, name: str, place: SourceLocation, hops: int) -> Iterator[int]:
         given = re.compile(
-            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*(?P<side>[xyz]))?\s*"
+            # What begins with a name is found faster than what begins with a type.
+            rf"{name}(?<!\w{name})(?:\s*\.\s*(?P<side>[xyz]))?\s*"
             r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>[({][^;]*[)}])\s*;)"
         )
         file = place.file
         found = self._matches(name, given, file)
         above = [one for one in found if self._place(file, one[1].start()).line <= place.line]
-        declared = [number for number, (_, one) in enumerate(above) if one["type"] is not None]
+        declared = [number for number, (_, one) in enumerate(above) if _is_typed(one)]
         found = tuple(above[declared[-1] :]) if declared else found
         parameter = re.compile(
             r"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*(?:=\s*\[[^\[\]]*\]\s*)?"
@@ -454,6 +455,13 @@ class _Project:
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
         return SourceLocation(file, 1 + code.count("\n", 0, offset))
+
+
+def _is_typed(name: re.Match[str]) -> bool:
+    """Whether a word stands before a name, with nothing but blanks, ``*`` and ``&`` between."""
+    before = name.string[max(0, name.start() - _BEFORE) : name.start()]
+    kind = before.rstrip("*& \t\n")
+    return kind != before and last_word(kind) != ""
 
 
 def _is_in_loop(text: str, at: int) -> bool:
