@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from lmemscope.discover.project import Projects
 from lmemscope.files import read_input
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
+    CompileOptions,
     Declined,
     DeclinedRewrite,
     KernelFacts,
@@ -22,6 +24,7 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
+from lmemscope.model.blanked import blanked
 from lmemscope.rewrites import REWRITES, said
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
@@ -47,6 +50,8 @@ class Files:
         self._data: dict[str, bytes | None] = {}
         self._trees: dict[tuple[str, bytes], Syntax] = {}
         self._python: dict[str, PythonText | None] = {}
+        self._sources: dict[tuple[str | None, CompileOptions], SourceText] = {}
+        self._blank = functools.cache(blanked)
         self.asked = asked
         self.projects = projects or Projects()
 
@@ -82,8 +87,16 @@ class Files:
             return None
         key = (path, data)
         if key not in self._trees:
-            self._trees[key] = Syntax(data)
+            self._trees[key] = Syntax(data, self._blank)
         return self._trees[key]
+
+    def sources(self, main: str | None, options: CompileOptions) -> SourceText:
+        """The texts of a unit's files, for the units of all its architectures."""
+        key = (main, options)
+        if key not in self._sources:
+            mentioning = self.projects.mentioning
+            self._sources[key] = from_disk(self.asked, main, options, mentioning, self._blank)
+        return self._sources[key]
 
 
 def targets_of(
@@ -106,7 +119,7 @@ def targets_of(
     found: dict[_Key, list[Hit]] = defaultdict(list)
     for unit, report in results:
         main = unit.input if unit.path.endswith(_SOURCES) else None
-        sources = from_disk(files.asked, main, unit.options, files.projects.mentioning)
+        sources = files.sources(main, unit.options)
         for kernel in report.kernels:
             if matches(kernels, kernel.facts.name, kernel.facts.demangled):
                 for hit in _hits(kernel, report.arch, sources):

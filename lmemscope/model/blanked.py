@@ -7,6 +7,7 @@ names and directives that mean nothing. Whoever matches brackets or looks for na
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -21,10 +22,6 @@ _PIECE = re.compile(
 )
 _RAW = re.compile(r"\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)", re.DOTALL)
 _RAW_PREFIX = re.compile(r"(?<!\w)(?:u8|[uUL])?R")
-_OTHER = re.compile(
-    r"\b(?:and|or|not|xor|bitand|bitor|compl|and_eq|or_eq|xor_eq|not_eq)\b"
-    r"|<%|%>|<:(?!:[^:>])|:>|%:|\?\?[=/'()!<>-]"
-)
 _SPELLED = {
     "and": "&&",
     "or": "||",
@@ -43,6 +40,11 @@ _SPELLED = {
     ":>": "]",
 }
 """Other spellings of tokens, which a preprocessor takes for the same."""
+_OTHER = re.compile(
+    # What begins with a character, and not with a boundary, is found fast.
+    "|".join(rf"{word}(?<!\w{word})(?!\w)" for word in _SPELLED if word.isidentifier())
+    + r"|<%|%>|<:(?!:[^:>])|:>|%:|\?\?[=/'()!<>-]"
+)
 _LOOSE_SPLICE = re.compile(r"\\[ \t]+\r?\n|\?\?/[ \t]*\r?\n")
 _CONSTANT = re.compile(
     r"(0|1|false|true)[ \t]*(?=//[^\n\\]*(?:\n|\Z)|/\*[^\n]*?\*/[ \t]*\r?\n|\r?\n|\Z)"
@@ -56,6 +58,8 @@ _VISIBLE = re.compile(r"[^\r\n]")
 _BRACKET = re.compile(
     rb"[][(){}]|^[ \t]*#[ \t]*(?P<word>\w*)(?>(?>(?:[^\n\\]++|\\\r?\n|\\.){1,999})*)", re.MULTILINE
 )
+_BEFORE_END = ("\\", "\r")
+"""What means another thing behind it than at the end of a text."""
 _PAIRS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
@@ -80,10 +84,21 @@ def blanked(text: str) -> Blanked:
     return _Reader(text).read()
 
 
-def blanked_bytes(data: bytes) -> tuple[bytes, bytes, int | None]:
-    """The fields of `Blanked`, of a file's bytes."""
-    made = blanked(data.decode("latin-1"))
-    return made.code.encode("latin-1"), made.uncommented.encode("latin-1"), made.odd_line
+def blanked_bytes(
+    data: bytes, blank: Callable[[str], Blanked] = blanked
+) -> tuple[bytes, bytes, int | None]:
+    """The fields of `Blanked`, of a file's bytes.
+
+    Args:
+        data: these.
+        blank: `blanked`, or what remembers its answers for several readers of the same files.
+    """
+    text = data.decode("latin-1")
+    # Readers of lines ask without the last line's end.
+    end = "\n" if text.endswith("\n") and not text[:-1].rstrip(" \t").endswith(_BEFORE_END) else ""
+    made = blank(text.removesuffix(end))
+    code, uncommented = (f"{one}{end}".encode("latin-1") for one in (made.code, made.uncommented))
+    return code, uncommented, made.odd_line
 
 
 def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
@@ -173,8 +188,13 @@ class _Reader:
     def read(self) -> Blanked:
         text, at = self._text, 0
         while (found := _PIECE.search(text, at)) is not None:
-            self._keep(found.start())
-            at = self._one(found)
+            start = found.start()
+            is_plain = found.lastgroup in ("string", "char") and text[start - 1 : start] != "R"
+            if is_plain and not self._dead:
+                at = self._plain(start, found.end())
+            else:
+                self._keep(start)
+                at = self._one(found)
         self._keep(len(text))
         code = "".join(self._code)
         instead = [(start, end, _hidden(text[start:end])) for start, end in self._constant]
@@ -189,27 +209,33 @@ class _Reader:
         line = None if self._odd is None else 1 + text.count("\n", 0, self._odd)
         return Blanked(_replaced(code, instead), uncommented, line)
 
-    @property
-    def _is_dead(self) -> bool:
-        return self._dead > 0
-
     def _keep(self, end: int) -> None:
         """Text up to a place, without comments and quotes."""
         piece = self._text[self._at : end]
-        _, newline, last = piece.rpartition("\n")
-        self._is_line_start = (self._is_line_start or bool(newline)) and not last.strip()
-        self._is_directive = self._is_directive and not newline
+        last = piece.rfind("\n")
+        self._is_line_start = (self._is_line_start or last >= 0) and not piece[last + 1 :].strip()
+        self._is_directive = self._is_directive and last < 0
         self._write(piece, piece)
+
+    def _plain(self, start: int, end: int) -> int:
+        """Code that is compiled, and a literal behind it that is not raw: most of what there is."""
+        begin, text = self._at, self._text
+        self._is_directive = self._is_directive and text.find("\n", begin, start) < 0
+        self._is_line_start = False
+        self._code += (text[begin : start + 1], _hidden(text[start + 1 : end - 1]), text[start])
+        self._uncommented.append(text[begin:end])
+        self._at = end
+        return end
 
     def _write(self, code: str, uncommented: str) -> None:
         self._at += len(code)
-        if self._is_dead:
+        if self._dead:
             code = uncommented = _hidden(code)
         self._code.append(code)
         self._uncommented.append(uncommented)
 
     def _note_odd(self, at: int) -> None:
-        if self._odd is None and not self._is_dead:
+        if self._odd is None and not self._dead:
             self._odd = at
 
     def _one(self, found: re.Match[str]) -> int:
@@ -218,7 +244,8 @@ class _Reader:
         if kind in ("line", "block"):
             if kind == "line" and _LOOSE_SPLICE.search(piece + "\n") is not None:
                 self._note_odd(self._at)
-            self._write(_hidden(piece), _hidden(piece))
+            hidden = _hidden(piece)
+            self._write(hidden, hidden)
             return found.end()
         if found["directive"] is not None and self._is_line_start:
             return self._directive(found)
@@ -246,7 +273,8 @@ class _Reader:
         return None if found is None else found[0]
 
     def _quoted(self, piece: str) -> None:
-        self._write(piece[0] + _hidden(piece[1:-1]) + piece[-1], piece)
+        end = len(piece) - (piece[-1] == piece[0])  # A raw string may not be closed.
+        self._write(piece[0] + _hidden(piece[1:end]) + piece[end:], piece)
 
     def _splice(self, found: re.Match[str]) -> None:
         """A backslash at a line's end; in a directive it stays, for it makes the line longer."""
@@ -322,4 +350,6 @@ def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
 
 def _hidden(text: str) -> str:
     """Blanks, line for line."""
-    return _VISIBLE.sub(" ", text)
+    if "\r" in text:
+        return _VISIBLE.sub(" ", text)
+    return "\n".join([" " * len(line) for line in text.split("\n")])

@@ -17,6 +17,7 @@ _NAMED = re.compile(rf"\s*(?:#|%:)\s*define\s+\w+\s+{_SPELLED}")
 _COMPUTED = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]+[A-Za-z_]", re.MULTILINE
 )
+_WORD = re.compile(r"\w+")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _FILES = 64
 """How many files one file's quoted includes may lead to."""
@@ -59,6 +60,7 @@ class SourceText:
         options: what it is compiled with.
         mentioning: the other sources of the project around a file that hold a word, as
             `mentioning` gives them; without it there is no project.
+        blank: `blanked`, or what remembers its answers for several readers of the same files.
     """
 
     def __init__(
@@ -67,13 +69,17 @@ class SourceText:
         main: str | None = None,
         options: CompileOptions | None = None,
         mentioning: Callable[[str, str], tuple[str, ...]] = lambda file, word: (),
+        blank: Callable[[str], Blanked] = blanked,
     ) -> None:
         self._lines_of = lines_of
+        self._blank = blank
         self._mentioning = mentioning
         self.main = main
         self._include_dirs = options.include_dirs if options is not None else ()
         self.is_relocatable = options is not None and options.is_relocatable
         self._defines = options.defines if options is not None else ()
+        self._texts: dict[str, str] = {}
+        self._words: dict[str, frozenset[str]] = {}
         self._bare: dict[str, tuple[str, ...]] = {}
         self._blanked: dict[str, Blanked] = {}
         self._code_lines: dict[str, Sequence[str]] = {}
@@ -100,8 +106,26 @@ class SourceText:
 
         What is no code is not told apart: that takes much longer in the headers of a library.
         """
-        lines = self._lines_of(file)
-        return any(word in line for word in words for line in lines)
+        text = self.text(file)
+        return any(word in text for word in words)
+
+    def names(self, file: str, name: str) -> bool:
+        """Whether a file holds a name by itself, in a comment maybe."""
+        text, own = self.text(file), re.escape(name)
+        # A pattern that begins with the name is found fast.
+        return name in text and re.search(rf"{own}(?<!\w{own})(?!\w)", text) is not None
+
+    def text(self, file: str) -> str:
+        """The text of a file as it stands there, each line's end as one newline."""
+        if file not in self._texts:
+            self._texts[file] = "\n".join(self._lines_of(file))
+        return self._texts[file]
+
+    def words(self, file: str) -> frozenset[str]:
+        """The words of a file's code, numbers included."""
+        if file not in self._words:
+            self._words[file] = frozenset(_WORD.findall(self.code(file)))
+        return self._words[file]
 
     def bare_lines(self, file: str) -> tuple[str, ...]:
         """All lines of a file without their comments, made once."""
@@ -115,7 +139,7 @@ class SourceText:
     def blanked(self, file: str) -> Blanked:
         """The text of a file with blanks for what is no code, made once."""
         if file not in self._blanked:
-            self._blanked[file] = blanked("\n".join(self._lines_of(file)))
+            self._blanked[file] = self._blank(self.text(file))
         return self._blanked[file]
 
     def code(self, file: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,12 +13,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.model import Cause, Declined, Edit, Finding, KernelFacts, Rewriting, SourceLocation
-from lmemscope.rewrites.meanings import Meanings, meanings_of
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rules.base import Case
 from lmemscope.rules.launched import Block, block_of
+from lmemscope.rules.remembered import Remembered
 from lmemscope.sources.syntax import Declared, Syntax, is_broken
 
 _LINE = re.compile(r"\bline (\d+)\b")
+_MEANINGS: Remembered[tuple[frozenset[str], Syntax | None, tuple[str, ...]], Meanings] = (
+    Remembered()
+)
 
 
 class DeclinedError(Exception):
@@ -138,14 +143,32 @@ class Target(Struct, frozen=True, dict=True):
     @cached_property
     def meanings(self) -> Meanings:
         """What names mean in these files."""
+        own = self.syntax if self.path.endswith(".py") else None  # One of its literals.
+        key = (frozenset(self.files), own, self.defines)
+        return _MEANINGS.of(self.hits[0].case.sources, key, self._meanings)
+
+    def _meanings(self) -> Meanings:
         sources = self.hits[0].case.sources
         others = [one for one in self.files if one != self.path]
         given = (one if "=" in one else f"{one}=1" for one in self.defines)
         said = "".join(f"#define {one.replace('=', ' ', 1)}\n" for one in given).encode()
-        return meanings_of(
+        return Meanings(
             (self.syntax.code, *(sources.code(one).encode() for one in others), said),
             (self.syntax.uncommented, *(sources.uncommented(one).encode() for one in others), said),
         )
+
+    def trees(self, *words: bytes) -> Iterator[tuple[str, Syntax]]:
+        """Absolute paths and trees of those of the files that hold one of some words; of all files
+        without words."""
+        sources = self.hits[0].case.sources
+        texts = [one.decode("latin-1") for one in words if one.isascii()]
+        # A file may be known by two paths.
+        for path, file in {os.path.abspath(one): one for one in self.files}.items():
+            # Bytes of other letters follow from the file's encoding.
+            may_hold = not texts or len(texts) < len(words) or sources.holds(file, *texts)
+            syntax = self.syntax if path == self.path else self.tree(path) if may_hold else None
+            if syntax is not None:
+                yield path, syntax
 
     def edit(self, start: int, end: int, text: bytes) -> Edit:
         """An edit of the target's file."""

@@ -56,12 +56,12 @@ def is_taken(
     is_listed = above.type in ("argument_list", "initializer_list") and not names
     if names & _KEEPING or (is_listed and converts and meanings.holds_references()):
         return True
-    found = [one for name in names for one in meanings.references(name, element)]
+    takers: list[bytes | None] = [*names]
     if is_called_variable(above, syntax):
-        found += meanings.references(b"operator()", element)
-        found += meanings.references(None, element)
+        takers += (b"operator()", None)
     if converts:
-        found += [one for name in meanings.classes for one in meanings.references(name, element)]
+        takers += meanings.classes
+    found = (one for name in takers for one in meanings.references(name, element))
     return any(or_const or _counts(one, meanings, by_address=by_address) for one in found)
 
 

@@ -22,7 +22,7 @@ from lmemscope.rewrites.likelihood import fits_registers, is_reached_by_index_al
 from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.value_uses import element_at, takes_value
-from lmemscope.rewrites.written import files_of, in_file, lines_of
+from lmemscope.rewrites.written import files_of, homes, in_file, lines_of
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.pasted_names import may_be_pasted
@@ -101,9 +101,7 @@ def _table_names(case: Case) -> tuple[str, ...]:
 def _table(target: Target, name: str) -> _Table | None:
     """The one variable of a name that the files in sight initialise."""
     own, found = name.encode(), list[_Table]()
-    # A file may be known by two paths.
-    files = dict.fromkeys(map(os.path.abspath, target.files))
-    for home in filter(None, (in_file(target, file) for file in files)):
+    for home in homes(target, own):
         syntax = home.syntax
         for node in walk(syntax.root) if own in syntax.words() else ():
             if node.type != "declaration" or outermost(node, FUNCTIONS) is not None:

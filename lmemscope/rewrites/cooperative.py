@@ -18,7 +18,7 @@ from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
-from lmemscope.rewrites.line_numbers import follows_text, reads_signatures
+from lmemscope.rewrites.line_numbers import SIGNATURES, follows_text, reads_signatures
 from lmemscope.rewrites.narrow_steps import narrow_step
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
@@ -40,6 +40,11 @@ _ASKING = re.compile(
 """Questions of the runtime whose answers follow a kernel's registers and memory."""
 _ASKED_IN_ASSEMBLY = re.compile(rb"(?:%|\bsreg_|_sreg_)\w*smem")
 """Special registers that say how much shared memory a kernel has."""
+_TELLING = (
+    *("cooperative", "this_grid", "this_multi_grid", "grid_group", "cudacg", "occupancy"),
+    *("getattribute", "smem"),
+)
+"""What a text has, in small letters, that has one of these patterns."""
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
 _ASKED = "results do not depend on how many blocks fit a multiprocessor, which the program asks for"
 _SHARED = "results do not depend on how much shared memory the kernel has, which its assembly reads"
@@ -82,26 +87,36 @@ class Program:
         return _with(rewriting, found)
 
     @cached_property
-    def _texts(self) -> tuple[tuple[bytes, bytes], ...]:
-        return tuple(_texts(self._target))
+    def _files(self) -> tuple[str, ...]:
+        """The target's files and those that launch it."""
+        return tuple(dict.fromkeys((*self._target.files, *_launching(self._target))))
 
     @cached_property
     def _of_resources(self) -> tuple[str, ...]:
         """What is promised where the program follows what its kernels take of a multiprocessor."""
         found = []
-        if _may_wait(self._target, self._texts):
+        sources = self._target.hits[0].case.sources
+        telling = [
+            (sources.code(one).encode(), sources.uncommented(one).encode())
+            for one in self._files
+            if any(word in text for text in [sources.text(one).lower()] for word in _TELLING)
+        ]
+        if _may_wait(self._target, telling):
             found.append(_CAVEAT)
-        if any(_ASKING.search(code) is not None for code, _ in self._texts):
+        if any(_ASKING.search(code) is not None for code, _ in telling):
             found.append(_ASKED)
-        if any(
-            _ASKED_IN_ASSEMBLY.search(uncommented) is not None for _, uncommented in self._texts
-        ):
+        if any(_ASKED_IN_ASSEMBLY.search(uncommented) is not None for _, uncommented in telling):
             found.append(_SHARED)
         return tuple(found)
 
     @cached_property
     def _reads_signatures(self) -> bool:
-        return any(reads_signatures(code) for code, _ in self._texts)
+        sources = self._target.hits[0].case.sources
+        return any(
+            reads_signatures(sources.code(one).encode())
+            for one in self._files
+            if sources.holds(one, *SIGNATURES)
+        )
 
     @cached_property
     def _narrow(self) -> str | None:
@@ -140,13 +155,6 @@ def _may_wait(target: Target, texts: Sequence[tuple[bytes, bytes]]) -> bool:
     )
 
 
-def _texts(target: Target) -> Iterator[tuple[bytes, bytes]]:
-    """The code of the target's files and of those that launch it, and the same with quotes."""
-    sources = target.hits[0].case.sources
-    for file in (*target.files, *_launching(target)):
-        yield sources.code(file).encode(), sources.uncommented(file).encode()
-
-
 def _launching(target: Target) -> Iterator[str]:
     """The other files of the project that may launch one of the kernels, with their headers.
 
@@ -162,12 +170,17 @@ def _launching(target: Target) -> Iterator[str]:
     }
     for home, kernel in kernels:
         naming = [file for file in sources.mentioning(home, kernel) if file not in own]
-        texts = [sources.code(file) for file in (*target.files, *naming)]
+        telling = (file for file in (*target.files, *naming) if sources.names(file, kernel))
+        texts = [sources.code(file) for file in telling]
         found = dict.fromkeys(naming)
         for function in {name for text in texts for name in _getting(kernel, text)}:
             defined = re.compile(rf"\b{function}\s*+\([^;{{}}]{{0,600}}\)\s*+\{{")
             others = (file for file in sources.mentioning(home, function) if file not in own)
-            found.update((one, None) for one in others if defined.search(sources.code(one)))
+            found.update(
+                (one, None)
+                for one in others
+                if sources.names(one, function) and defined.search(sources.code(one))
+            )
         for file in found:
             yield from (file, *sources.quoted(file, searched=True))
 

@@ -14,7 +14,7 @@ from lmemscope.formats.demangle import plain_name
 from lmemscope.model import KernelFacts
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.settled import are_settled
-from lmemscope.rewrites.written import declarators, in_file, said_of
+from lmemscope.rewrites.written import declarators, homes, said_of
 from lmemscope.sources.syntax import Syntax, around
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def has_fixed_bounds(kernels: Iterable[KernelFacts], target: Target) -> bool:
 
 def _is_fixed(facts: KernelFacts, target: Target) -> bool:
     name = plain_name(facts.demangled).encode()
-    homes = (in_file(target, file) for file in target.files)
-    said = [(home, one) for home in homes if home is not None for one in said_of(name, home)]
+    said = [(home, one) for home in homes(target, name) for one in said_of(name, home)]
     found = [
         (home, one, names)
         for home, one in said

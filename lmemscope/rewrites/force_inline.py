@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
-from lmemscope.rewrites.written import body_start, in_file, said_of
+from lmemscope.rewrites.written import body_start, homes, said_of
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import by_pointer, is_librarys
 from lmemscope.sources.syntax import around, walk
@@ -166,17 +166,11 @@ def _edits(target: Target, name: str) -> tuple[Edit, ...]:
     Overloads are changed together: which of them is called, only a compiler knows.
     """
     found: dict[Edit, None] = {}
-    places: dict[str, Target] = {}
-    sources = target.hits[0].case.sources
-    for file in target.files:
-        has_it = file == target.path or name in sources.code(file)
-        place = in_file(target, file) if has_it else None
-        if place is not None:
-            places.setdefault(place.path, place)
-    defined = [node for one in places.values() for node in one.syntax.functions(name)]
+    places = [*homes(target, name.encode())]
+    defined = [node for one in places for node in one.syntax.functions(name)]
     if not defined:
         return ()
-    for place in places.values():
+    for place in places:
         for node in said_of(name.encode(), place):
             edits = None if _is_virtual(place, node) else _edited(place, node)
             if edits is None:

@@ -21,7 +21,7 @@ from lmemscope.rewrites.unevaluated import is_sized
 from lmemscope.rewrites.value_uses import element_at, takes_value
 from lmemscope.rewrites.written import (
     casts_const_away,
-    in_file,
+    homes,
     kernels,
     said_of,
 )
@@ -90,8 +90,10 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     _check(target, body, name)
     edits: list[Edit] = []
     own = target.syntax.function_name(kernel)
-    for place in _places(target, own):
-        for said in said_of(own, place) if own is not None else ():
+    if own is None:
+        return edits
+    for place in homes(target, own):
+        for said in said_of(own, place):
             others = place.syntax.parameters(said)
             if not _is_same((target, given), (place, others), said):
                 continue  # Another function of the name.
@@ -102,17 +104,6 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
                 continue
             edits.append(edit)
     return edits
-
-
-def _places(target: Target, name: bytes | None) -> Iterator[Target]:
-    """The files that may declare a kernel: a declaration that lacks the word is refused."""
-    yield target
-    sources = target.hits[0].case.sources
-    for file in target.files:
-        if name is not None and name.decode(errors="replace") in sources.code(file):
-            place = in_file(target, file)
-            if place is not None and place is not target:
-                yield place
 
 
 def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:

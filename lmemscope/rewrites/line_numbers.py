@@ -18,10 +18,12 @@ _COUNTER = re.compile(rb"\b__COUNTER__\b")
 _REPORTING = re.compile(
     rb"\b(?:__FILE__|__func__|__FUNCTION__|__PRETTY_FUNCTION__|file_name|\w*printf|cerr|cout|throw)\b"
 )
-_SIGNATURE = re.compile(
-    rb"\b(?:__PRETTY_FUNCTION__|__FUNCSIG__|__FUNCDNAME__|__FUNCTION__|__func__|function_name"
-    rb"|__builtin_(?:FUNCTION|FUNCSIG))\b"
+SIGNATURES = (
+    *("__PRETTY_FUNCTION__", "__FUNCSIG__", "__FUNCDNAME__", "__FUNCTION__", "__func__"),
+    *("function_name", "__builtin_FUNCTION", "__builtin_FUNCSIG"),
 )
+"""What says the name or the signature of the function that it stands in."""
+_SIGNATURE = re.compile(rb"\b(?:%b)\b" % "|".join(SIGNATURES).encode())
 _PRINTING = re.compile(rb"\b(?:__FILE__|__LINE__|file_name|\w*printf|cerr|cout|throw|assert)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _ENDS = b";{}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from lmemscope.model.blanked import closed, is_balanced
@@ -17,6 +17,7 @@ from lmemscope.rewrites.references import (
     ADDRESS,
     Reference,
     Taking,
+    has_member_reference,
     references,
     takes_mutable,
     taking_of,
@@ -60,6 +61,13 @@ _REFERENCE_WORDS = frozenset(
     for one in (b"decltype", b"add_lvalue_reference", b"add_rvalue_reference")
     for end in (b"", b"_t")
 )
+_POINTERS = (
+    rb"\(\s*(?:\w+\s*::\s*)?[*&][^()]*\b%b\b[^()]*\)\s*\(",
+    rb"\busing\s+%b\s*=[^;(]*(?:\([^()]*\)\s*)?\(",
+)
+"""A variable that is a pointer to a function, and a type of such."""
+_ALIASED = re.compile(rb"\btypedef\s([\w\s:]+);|\busing\s+(\w+)\s*=([\w\s:]+);")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _ALIASES = 4
 """Names of types that stand for each other, at most."""
 
@@ -84,11 +92,35 @@ class Meanings:
         self._bodies = functools.cache(lambda name: tuple(self._find_bodies(name)))
 
     @cached_property
+    def _defined(self) -> dict[bytes, tuple[tuple[bytes, bytes], ...]]:
+        found: dict[bytes, tuple[tuple[bytes, bytes], ...]] = {}
+        for name, given, body in self.defined:
+            found[name] = (*found.get(name, ()), (given, body))
+        return found
+
+    @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
+        return {name: tuple(body for _, body in given) for name, given in self._defined.items()}
+
+    @cached_property
+    def _index(self) -> dict[bytes, list[bytes]]:
+        """The texts that hold a word, by the word."""
         found: dict[bytes, list[bytes]] = {}
-        for name, _, body in self.defined:
-            found.setdefault(name, []).append(body)
-        return {name: tuple(bodies) for name, bodies in found.items()}
+        for text in self.texts:
+            for word in set(_WORD.findall(text)):
+                found.setdefault(word, []).append(text)
+        return found
+
+    def _holding(self, name: bytes) -> Sequence[bytes]:
+        """The texts that hold a name, or the word that it begins with."""
+        word = _WORD.match(name)
+        return self.texts if word is None else self._index.get(word[0], ())
+
+    def _places(
+        self, name: bytes, pattern: re.Pattern[bytes]
+    ) -> Iterator[tuple[bytes, re.Match[bytes]]]:
+        """Where the texts have a pattern of a name."""
+        return ((text, found) for text in self._holding(name) for found in pattern.finditer(text))
 
     @cached_property
     def defined(self) -> tuple[tuple[bytes, bytes, bytes], ...]:
@@ -99,6 +131,11 @@ class Meanings:
     def macro_names(self) -> frozenset[bytes]:
         """Names of the macros."""
         return frozenset(self._macros)
+
+    @cached_property
+    def macro_words(self) -> frozenset[bytes]:
+        """Words of the macros' parameters and bodies."""
+        return frozenset(_WORD.findall(self.definitions(self._defined)))
 
     @cached_property
     def halves(self) -> frozenset[bytes]:
@@ -114,7 +151,7 @@ class Meanings:
                 name
                 for name, bodies in self._macros.items()
                 for body in bodies
-                if found & set(re.findall(rb"[A-Za-z_]\w*", body))
+                if found & set(_WORD.findall(body))
             }
             grown = not more <= found
             found |= more
@@ -123,7 +160,7 @@ class Meanings:
     @cached_property
     def words(self) -> frozenset[bytes]:
         """Whatever is a name, or looks like one, in any of the texts."""
-        return frozenset(word for text in self.texts for word in re.findall(rb"[A-Za-z_]\w*", text))
+        return frozenset(self._index)
 
     def definitions(self, words: Iterable[bytes]) -> bytes:
         """The parameters and bodies of the macros among some words."""
@@ -135,7 +172,7 @@ class Meanings:
     def macros(self, name: bytes) -> tuple[tuple[bytes, bytes], ...]:
         """The parameters in brackets, empty where there are none, and the body of a macro's
         definitions."""
-        return tuple((given, body) for one, given, body in self.defined if one == name)
+        return self._defined.get(name, ())
 
     def macro_has(self, words: Iterable[bytes], pattern: re.Pattern[bytes]) -> bool:
         """Whether the body of a macro among some words has a pattern, or one that it names."""
@@ -158,13 +195,12 @@ class Meanings:
         while pending:
             seen |= pending
             bodies = [body for one in pending for body in self._macros[one]]
-            inside = {word for body in bodies for word in re.findall(rb"[A-Za-z_]\w*", body)}
+            inside = {word for body in bodies for word in _WORD.findall(body)}
             pending = (inside & self._macros.keys()) - seen
         for one, parameters, body in self.defined:
-            own = set(re.findall(rb"[A-Za-z_]\w*", parameters))
+            own = set(_WORD.findall(parameters))
             if one in seen and (
-                (name in re.findall(rb"[A-Za-z_]\w*", body) and name not in own)
-                or pastes(body, own, name)
+                (name in _WORD.findall(body) and name not in own) or pastes(body, own, name)
             ):
                 return True
         return False
@@ -207,7 +243,7 @@ class Meanings:
         new = {word for word in words if word in self._macros} - seen
         bodies = [body for word in new for body in self._macros[word]]
         return any(_LIST.search(body) is not None for body in bodies) or any(
-            self.is_list(re.findall(rb"[A-Za-z_]\w*", body), seen | new) for body in bodies
+            self.is_list(_WORD.findall(body), seen | new) for body in bodies
         )
 
     def tells_const(self) -> bool:
@@ -235,27 +271,22 @@ class Meanings:
         """Whether a class of a name holds references, or its constructors take any."""
         if {"mutable", "const", "anything"} & self.taking(name):
             return True
-        pattern = _class_of(name)
         return any(
             b"&" in text[start.end() : closed(text, start.end(), b"{}")]
-            for text in self.texts
-            for start in pattern.finditer(text)
+            for text, start in self._places(name, _class_of(name))
         )
 
     def holds_references(self) -> bool:
         """Whether a class of the program has a member that is a reference."""
-        return any(
-            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : closed(text, start.end(), b"{}")])
-            for text in self.texts
-            for start in _CLASS.finditer(text)
-        )
+        every = ((text, start) for text in self.texts for start in _CLASS.finditer(text))
+        return any(has_member_reference(text, start.end()) for text, start in every)
 
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
         declared = re.compile(
             rb"(?<![\w>*&])([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])"
         )
-        found = [one for text in self.texts for one in declared.findall(text)]
+        found = [one.groups() for _, one in self._places(name, declared)]
         return not found or any(
             mark == b"[" or self.has(_array_of(kind)) for kind, mark in found if kind
         )
@@ -277,9 +308,8 @@ class Meanings:
             rb"(?<![\w>*&])([\w>*&]+)\s+\**%b\s*((?:\[[^\[\]]*\]\s*)+)[;,={]" % re.escape(name)
         )
         return any(
-            extents.count(b"[") > subscripts or self.has(_array_of(kind))
-            for text in self.texts
-            for kind, extents in declared.findall(text)
+            one[2].count(b"[") > subscripts or self.has(_array_of(one[1]))
+            for _, one in self._places(name, declared)
         )
 
     def taking(self, name: bytes) -> frozenset[Taking]:
@@ -295,18 +325,16 @@ class Meanings:
     def _lists(self, name: bytes) -> tuple[tuple[tuple[Taking, bytes], ...], ...]:
         """What stands in brackets behind a name: the parameters of functions, and of calls."""
         if name not in self._taking:
-            pattern = named(name)
             self._taking[name] = tuple(
                 tuple(self._spelled_out(one) for one in taking_of(text, start.end()))
-                for text in self.texts
-                for start in pattern.finditer(text)
+                for text, start in self._places(name, named(name))
             )
         return self._taking[name]
 
     def _spelled_out(self, given: tuple[Taking, bytes]) -> tuple[Taking, bytes]:
         """How an argument is taken where the parameter's type is another name of a reference."""
         taking, written = given
-        words = set(re.findall(rb"[A-Za-z_]\w*", written))
+        words = set(_WORD.findall(written))
         is_named = words & self._reference_types or words & _REFERENCE_WORDS
         return ("mutable" if taking == "value" and is_named else taking), written
 
@@ -319,17 +347,16 @@ class Meanings:
         """The functions of a name, or all, that may take an element of a type by reference."""
         key = (name, element)
         if key not in self._references:
-            found = (one for text in self.texts for one in references(text, name, element))
+            texts = self.texts if name is None else self._holding(name)
+            found = (one for text in texts for one in references(text, name, element))
             self._references[key] = tuple(found)
         return self._references[key]
 
     def is_held(self, name: bytes) -> bool:
         """Whether a class of a name has a member that is a reference."""
-        pattern = _class_of(name)
         return bool(name) and any(
-            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : closed(text, start.end(), b"{}")])
-            for text in self.texts
-            for start in pattern.finditer(text)
+            has_member_reference(text, start.end())
+            for text, start in self._places(name, _class_of(name))
         )
 
     def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
@@ -354,26 +381,18 @@ class Meanings:
             self._unseen[name] = not (
                 name in self._macros
                 or name in self.classes
-                or is_in_sight(name, self.texts)
+                or is_in_sight(name, self._holding(name))
                 or self.is_type(name)
             )
         return self._unseen[name] and not is_library(called)
 
     def points_to_taking(self, names: Iterable[bytes]) -> bool:
         """Whether pointers to functions of some names, or types of such, may take references."""
-        pointers = [
-            re.compile(rb"\(\s*(?:\w+\s*::\s*)?[*&][^()]*\b%b\b[^()]*\)\s*\(" % re.escape(one))
-            for one in names
-        ]
-        pointers += [
-            re.compile(rb"\busing\s+%b\s*=[^;(]*(?:\([^()]*\)\s*)?\(" % re.escape(one))
-            for one in names
-        ]
         return any(
             b"&" in text[start.end() : closed(text, start.end(), b"()")]
-            for pattern in pointers
-            for text in self.texts
-            for start in pattern.finditer(text)
+            for one in names
+            for pattern in _POINTERS
+            for text, start in self._places(one, re.compile(pattern % re.escape(one)))
         )
 
     def reached(self, names: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -399,7 +418,7 @@ class Meanings:
             rb"\btypedef\b[^;]*\b%b\b|\busing\s+%b\b|\b(?:class|typename|struct|union|enum)\s+%b\b"
             rb"|\busing\s[\w:\s]*::\s*%b\s*;" % ((re.escape(name),) * 4)
         )
-        return name in self._macros or self.has(said)
+        return name in self._macros or any(self._places(name, said))
 
     def is_reference(self, name: bytes) -> bool:
         """Whether a name stands for a type of references."""
@@ -432,32 +451,32 @@ class Meanings:
         """What a name of a type stands for; itself where that is not known or differs."""
         if name in self._macros:
             return name
-        said = re.compile(
-            rb"\btypedef\s+([\w\s:]+?)\s+%b\s*;|\busing\s+%b\s*=\s*([\w\s:]+);" % (name, name)
-        )
-        found = {
-            b" ".join((one[1] or one[2]).split())
-            for text in self.texts
-            for one in said.finditer(text)
-        }
-        return found.pop() if len(found) == 1 else name
+        found = self._aliases.get(name, set())
+        return next(iter(found)) if len(found) == 1 else name
+
+    @cached_property
+    def _aliases(self) -> dict[bytes, set[bytes]]:
+        """What typedefs and aliases in sight say that a name of a type stands for."""
+        found: dict[bytes, set[bytes]] = {}
+        said = (one for text in self.texts for one in _ALIASED.findall(text))
+        for typedef, name, aliased in said:
+            *meant, last = (*aliased.split(), name) if name else typedef.split() or (b"",)
+            if meant:
+                found.setdefault(last, set()).add(b" ".join(meant))
+        return found
 
     def _find_bodies(self, name: bytes) -> Iterator[bytes]:
         """What functions, constructors and lambdas of a name do, as far as they can be seen."""
-        if name not in self.words:
+        if name not in self._index:
             return
-        spelled = re.escape(name)
-        pattern = named(name)
-        bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
-        for text in self.texts:
-            for start in pattern.finditer(text):
-                end = closed(text, start.end(), b"()")
-                body = BODY.match(text, end)
-                if body is not None:
-                    yield text[end : closed(text, body.end(), b"{}")]
-        for text in self.texts:
-            for start in bare.finditer(text):
-                yield text[start.end() : closed(text, start.end(), b"{}")]
+        bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % name)
+        for text, start in self._places(name, named(name)):
+            end = closed(text, start.end(), b"()")
+            body = BODY.match(text, end)
+            if body is not None:
+                yield text[end : closed(text, body.end(), b"{}")]
+        for text, start in self._places(name, bare):
+            yield text[start.end() : closed(text, start.end(), b"{}")]
 
     def _affects(self, word: bytes, seen: set[bytes], pattern: re.Pattern[bytes]) -> bool:
         if word in seen:
@@ -465,19 +484,9 @@ class Meanings:
         seen.add(word)
         return any(
             pattern.search(body) is not None
-            or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
+            or any(self._affects(one, seen, pattern) for one in _WORD.findall(body))
             for body in self._macros.get(word, ())
         )
-
-
-@functools.lru_cache(maxsize=8)
-def meanings_of(texts: tuple[bytes, ...], quoted: tuple[bytes, ...]) -> Meanings:
-    """What names mean in some texts, found out once for all targets of a file.
-
-    Args:
-        texts, quoted: as of `Meanings`.
-    """
-    return Meanings(texts, quoted)
 
 
 def _class_of(name: bytes) -> re.Pattern[bytes]:

@@ -22,7 +22,7 @@ from lmemscope.rewrites.reached import callers, running
 from lmemscope.rewrites.recursion import is_host
 from lmemscope.rewrites.seen import is_qualified_library
 from lmemscope.rewrites.variables import number_at
-from lmemscope.rewrites.written import in_file
+from lmemscope.rewrites.written import homes
 from lmemscope.sources.syntax import FUNCTIONS, around, first_named, outermost
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def narrow_step(target: Target) -> NarrowStep | None:
     if not any(_STEP.search(text) is not None for text in target.meanings.texts):
         return None
     kernels = _kernels(target)
-    homes = (in_file(target, file) for file in target.files)
-    steps = (step for home in homes if home is not None for step in _steps(home, kernels))
+    steps = (step for home in homes(target, b"++", b"--") for step in _steps(home, kernels))
     return next(steps, None)
 
 

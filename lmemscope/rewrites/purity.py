@@ -244,11 +244,9 @@ def _named_so(text: bytes, place: Node, target: Target) -> Iterator[tuple[bytes,
         if found:
             yield from (_spelled_out(one, target) for one in found)
             return
-    trees = [syntax, *(target.tree(file) for file in target.files if file != target.path)]
-    for tree in trees:
-        if tree is not None:
-            own = _declared(tree.root, tree).get(text, ())
-            yield from (_spelled_out(one, target) for one in own)
+    for _, tree in target.trees(text):
+        own = _declared(tree.root, tree).get(text, ())
+        yield from (_spelled_out(one, target) for one in own)
 
 
 def _spelled_out(one: tuple[bytes, bool], target: Target) -> tuple[bytes, bool]:

@@ -82,11 +82,10 @@ def _bodies(syntax: Syntax) -> tuple[tuple[bytes, frozenset[bytes]], ...]:
 
 def callers(target: Target, name: bytes) -> set[bytes]:
     """Names of functions and macros that a function's or a macro's name is reached from."""
-    trees = (target.tree(file) for file in dict.fromkeys((target.path, *target.files)))
-    bodies = [body for tree in trees if tree is not None for body in _bodies(tree)]
-    found, grown = {name}, True
+    bodies, found, grown = dict[str, tuple[tuple[bytes, frozenset[bytes]], ...]](), {name}, True
     while grown:
-        more = {own for own, words in bodies if words & found}
+        bodies |= {path: _bodies(tree) for path, tree in target.trees(*found)}
+        more = {own for each in bodies.values() for own, words in each if words & found}
         grown = not more <= found
         found |= more
     return found

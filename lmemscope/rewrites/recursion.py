@@ -77,8 +77,7 @@ class _Calls:
         self._macros = self._meanings.macro_names
         self._leads: dict[bytes, set[bytes]] = {_IMPLICIT: set()}
         self._open: set[bytes] = set()
-        trees = [target.tree(file) for file in dict.fromkeys((target.path, *target.files))]
-        read = [tree for tree in trees if tree is not None]
+        read = [tree for _, tree in target.trees()]
         defined = [one for tree in read for one in self._definitions(tree)]
         self._functions = {name for name, _, _ in defined}
         self._variables = {name for tree in read for name in _variables(tree.root, tree)}

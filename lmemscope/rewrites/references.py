@@ -123,6 +123,11 @@ def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Refe
             yield Reference(name or b"", taking, is_kept)
 
 
+def has_member_reference(text: bytes, start: int) -> bool:
+    """Whether the class whose body begins at a place has a member that is a reference."""
+    return re.search(rb"&\s*\w+\s*[;{=]", text[start : closed(text, start, b"{}")]) is not None
+
+
 def _named(name: bytes | None) -> re.Pattern[bytes]:
     if name is None:
         return _ANY

@@ -7,7 +7,6 @@ rewrite's safety hangs on the number each name has to be defined once, as a cons
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -65,7 +64,7 @@ def are_settled(names: Iterable[bytes], place: Node, target: Target) -> bool:
 
 def _defined(name: bytes, target: Target) -> Iterator[tuple[Syntax, Node]]:
     """Where files in sight define a macro."""
-    for _, syntax in _files(name, target):
+    for _, syntax in target.trees(name):
         for node in walk(syntax.root):
             if node.type in _DEFINITIONS and syntax.text(node.children[1]) == name:
                 yield syntax, node
@@ -89,17 +88,9 @@ def _body(
     return frozenset(words_of([body])) - words_of([parameters])
 
 
-def _files(name: bytes, target: Target) -> Iterator[tuple[str, Syntax]]:
-    """The files in sight that have a word."""
-    for path in dict.fromkeys((target.path, *map(os.path.abspath, target.files))):
-        syntax = target.syntax if path == target.path else target.tree(path)
-        if syntax is not None and name in syntax.words():
-            yield path, syntax
-
-
 def _declared(name: bytes, target: Target) -> Iterator[tuple[str, Syntax, Node]]:
     """Where files in sight declare a name, members and parameters of templates included."""
-    for path, syntax in _files(name, target):
+    for path, syntax in target.trees(name):
         for node in walk(syntax.root):
             if not node.type.endswith("identifier") or syntax.text(node) != name:
                 continue

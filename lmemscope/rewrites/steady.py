@@ -6,7 +6,6 @@ What is not known to read is taken for one of these.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import Target
@@ -62,7 +61,7 @@ def _uses(number: Number, target: Target) -> tuple[Node, ...] | None:
     name = syntax.text(number.name)
     if number.is_const:
         return ()
-    if name in syntax.macros or name in _words_of_macros(target):
+    if name in syntax.macros or name in target.meanings.macro_words:
         return None
     if asks_type(name, number.scope, syntax):
         return None
@@ -78,11 +77,6 @@ def _uses(number: Number, target: Target) -> tuple[Node, ...] | None:
                 return None
         found.append(node)
     return tuple(found)
-
-
-def _words_of_macros(target: Target) -> frozenset[bytes]:
-    meanings = target.meanings
-    return frozenset(re.findall(rb"[A-Za-z_]\w*", meanings.definitions(meanings.words)))
 
 
 def _reads(number: Number, use: Node, target: Target, *, may_assign: bool) -> bool:

@@ -37,6 +37,15 @@ def in_file(target: Target, file: str) -> Target | None:
     return None if syntax is None else replace(target, path=path, syntax=syntax)
 
 
+def homes(target: Target, *words: bytes) -> Iterator[Target]:
+    """The target in each of its files, but a library's, that holds one of some words."""
+    for path, syntax in target.trees(*words):
+        if path == target.path:
+            yield target
+        elif not is_library(path):
+            yield replace(target, path=path, syntax=syntax)
+
+
 def files_of(target: Target) -> tuple[Target, ...]:
     """The target in each file that instructions of its findings come from."""
     files = dict.fromkeys(
@@ -215,7 +224,7 @@ def casts_const_away(use: Node, syntax: Syntax) -> bool:
 def said_of(wanted: bytes, target: Target) -> Iterator[Node]:
     """Definitions and declarations of functions of an unqualified name."""
     kinds = ("function_definition", "declaration", "template_instantiation", "field_declaration")
-    for node in walk(target.syntax.root):
+    for node in walk(target.syntax.root) if wanted in target.syntax.code else ():
         if node.type not in kinds or any(True for _ in around(node, "compound_statement")):
             continue
         if any(one.type == "function_declarator" for one in declarators(node)) and (

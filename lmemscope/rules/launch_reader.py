@@ -158,11 +158,10 @@ class _Reader:
         """The launches of a kernel, or by a variable that holds one, in a file or a part of it."""
         if depth < 0:
             return _UNKNOWN
-        if not self._sources.holds(file, name):
+        holds = self._sources.holds if file.endswith(".py") else self._sources.names
+        if not holds(file, name):
             return _NONE
         text = self._sources.code(file)
-        if name not in text:
-            return _NONE
         start, end = span or (0, len(text))
         found = [self._handed_on(name, file, depth, (start, end))]
         if _CHEVRONS.search(text):

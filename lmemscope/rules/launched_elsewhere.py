@@ -193,7 +193,7 @@ class _Project:
         return any(
             defined.search(self._sources.code(one)) is not None
             for one in others
-            if self._sources.holds(one, kernel)
+            if self._sources.names(one, kernel) and self._sources.names(one, "__global__")
         )
 
     def _is_own(self, file: str) -> bool:
@@ -311,13 +311,14 @@ class _Project:
 
     def _gifts(self, name: str, place: SourceLocation, hops: int) -> Iterator[int]:
         given = re.compile(
-            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*(?P<side>[xyz]))?\s*"
+            # What begins with a name is found faster than what begins with a type.
+            rf"{name}(?<!\w{name})(?:\s*\.\s*(?P<side>[xyz]))?\s*"
             r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>[({][^;]*[)}])\s*;)"
         )
         file = place.file
         found = self._matches(name, given, file)
         above = [one for one in found if self._place(file, one[1].start()).line <= place.line]
-        declared = [number for number, (_, one) in enumerate(above) if one["type"] is not None]
+        declared = [number for number, (_, one) in enumerate(above) if _is_typed(one)]
         found = tuple(above[declared[-1] :]) if declared else found
         parameter = re.compile(
             r"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*(?:=\s*\[[^\[\]]*\]\s*)?"
@@ -418,12 +419,11 @@ class _Project:
         """What calls give a parameter of a function, or of a template where ``<`` opens them."""
         if not hops:
             return
+        begun = rf"{function}(?<!\w{function})"  # Which is found faster than a lookbehind.
         # Or of a constructor, that of a variable.
-        call = re.compile(
-            rf"(?<!\w){function}\s*(?:<[^;{{}}()<>]*>\s*)?(?:(?<!\w)[A-Za-z_]\w*\s*)?\("
-        )
+        call = re.compile(rf"{begun}\s*(?:<[^;{{}}()<>]*>\s*)?(?:(?<!\w)[A-Za-z_]\w*\s*)?\(")
         if opening == "<":
-            call = re.compile(rf"(?<!\w){function}\s*<(?=[^;{{}}<>]*>\s*\()")
+            call = re.compile(rf"{begun}\s*<(?=[^;{{}}<>]*>\s*\()")
         for file, found in self._matches(function, call):
             code = self._sources.code(file)
             end = closed_at(code, found.end() - 1)
@@ -439,12 +439,11 @@ class _Project:
         key = (pattern.pattern, alone)
         if key not in self._found:
             files = (alone,) if alone is not None else self._holding(word)
-            codes = ((file, self._sources.code(file)) for file in files)
             self._found[key] = tuple(
                 (file, found)
-                for file, code in codes
-                if word in code
-                for found in pattern.finditer(code)
+                for file in files
+                if self._sources.names(file, word)
+                for found in pattern.finditer(self._sources.code(file))
             )
         return self._found[key]
 
@@ -456,6 +455,13 @@ class _Project:
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
         return SourceLocation(file, 1 + code.count("\n", 0, offset))
+
+
+def _is_typed(name: re.Match[str]) -> bool:
+    """Whether a word stands before a name, with nothing but blanks, ``*`` and ``&`` between."""
+    before = name.string[max(0, name.start() - _BEFORE) : name.start()]
+    kind = before.rstrip("*& \t\n")
+    return kind != before and last_word(kind) != ""
 
 
 def _is_in_loop(text: str, at: int) -> bool:

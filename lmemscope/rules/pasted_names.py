@@ -9,7 +9,6 @@ from lmemscope.model import SourceText
 from lmemscope.rules.remembered import Remembered
 
 _PASTING = re.compile(r"##|%:%:")
-_WORD = re.compile(r"\w+")
 _WORDS: Remembered[tuple[str, ...], frozenset[str]] = Remembered()
 
 
@@ -35,7 +34,6 @@ def _pasted_words(sources: SourceText, files: Iterable[str]) -> frozenset[str]:
     looked = [*files]
     if not any(sources.holds(file, "##", "%:%:") for file in looked):
         return frozenset()
-    texts = [sources.code(file) for file in looked]
-    if not any(_PASTING.search(text) for text in texts):
+    if not any(_PASTING.search(sources.code(file)) for file in looked):
         return frozenset()
-    return frozenset(word for text in texts for word in _WORD.findall(text))
+    return frozenset[str]().union(*(sources.words(file) for file in looked))

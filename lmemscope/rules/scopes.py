@@ -285,7 +285,9 @@ def _declared(name: str, sources: SourceText, file: str) -> tuple[Declaration, .
         if name not in sources.code(file):
             return ()
         code, blocks = _read(sources, file)
-        words = re.finditer(rf"\b{re.escape(name)}\b", code)
+        own = re.escape(name)
+        # What begins with the name, and not with a boundary, is found fast.
+        words = re.finditer(rf"{own}(?<!\w{own})(?!\w)", code)
         found = (_Reader(code, blocks or (), file).declaration(*one.span()) for one in words)
         return tuple(one for one in found if one is not None)
 
@@ -341,8 +343,18 @@ class _Reader:
             return _GENERIC.search(before) is not None
         if bytes_of(word) is not None or word == "auto":
             return True
-        value = rf"(?<![\w.])(?!(?:{'|'.join(_NO_TYPE)})\b)\w+[\s*&]+{word}\s*[=,;)(\[{{:]"
-        return word not in _NO_TYPE and re.search(value, self._code) is None
+        value = rf"{word}(?<=[\s*&]{word})\s*[=,;)(\[{{:]"
+        return word not in _NO_TYPE and not any(
+            self._is_typed(one.start()) for one in re.finditer(value, self._code)
+        )
+
+    def _is_typed(self, at: int) -> bool:
+        """Whether a name follows a word that may be a type, and is no member."""
+        while at and (self._code[at - 1] in "*&" or self._code[at - 1].isspace()):
+            at -= 1
+        kind = last_word(self._code, at)
+        before = self._code[max(at - len(kind) - 1, 0) : at - len(kind)] if kind else "."
+        return before != "." and kind not in _NO_TYPE
 
     def _is_listed(self, begin: int, at: int, end: int, opening: int | None) -> bool:
         """Whether a name behind a comma or an opening bracket is declared there."""

@@ -111,5 +111,5 @@ def shown_lines(data: bytes) -> list[str]:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         text = body.decode("latin-1")
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = text.removesuffix("\r").replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines

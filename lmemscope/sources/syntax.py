@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model.blanked import blanked_bytes
+from lmemscope.model.blanked import Blanked, blanked, blanked_bytes
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -95,14 +95,19 @@ class Syntax:
 
     Args:
         data: the file's bytes.
+        blank: as of `lmemscope.model.blanked.blanked_bytes`.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, blank: Callable[[str], Blanked] = blanked) -> None:
         self.data = data
-        self.code, self.uncommented, self.odd_line = blanked_bytes(data)
+        self.code, self.uncommented, self.odd_line = blanked_bytes(data, blank)
+
+    @functools.cached_property
+    def root(self) -> Node:
+        """The tree; of many files the text alone is asked."""
         # A pragma may stand between any two tokens, as a comment may; the grammar knows it between
         # statements alone, and ends the head of a loop that one follows there.
-        self.root = _parser().parse(_PRAGMA.sub(rb"\1//", self.uncommented)).root_node
+        return _parser().parse(_PRAGMA.sub(rb"\1//", self.uncommented)).root_node
 
     def text(self, node: Node) -> bytes:
         """What a node says, with blanks for comments."""

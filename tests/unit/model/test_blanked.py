@@ -97,6 +97,26 @@ def test_bytes_stay_in_their_places() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        *("", "\n", "a", "a\n", "a\n\n", "a // {\n", "a // { \\\n", "a \\ \n", "#define X \\\n"),
+        *("a\r\n", "#if 0\r\n", "#if 0\n", "#error {\n", 'R"(\n', '"open\n', "/* open\n", "a??/\n"),
+    ],
+)
+def test_the_end_of_the_last_line_is_read_as_in_the_text(text: str) -> None:
+    made = blanked(text)
+    whole = (made.code.encode(), made.uncommented.encode(), made.odd_line)
+    assert blanked_bytes(text.encode()) == whole
+
+
+@pytest.mark.parametrize("word", ["and", "or_eq", "not", "compl"])
+def test_only_whole_words_are_other_spellings(word: str) -> None:
+    for beside in (f"a{word}", f"_{word}", f"{word}1", f"{word}_eq_"):
+        assert blanked(f"x {beside} y").code == f"x {beside} y"
+    assert word not in blanked(f"x {word} y").code
+
+
+@pytest.mark.parametrize(
     ("text", "end"),
     [
         ("a } b", 3),
