@@ -14,7 +14,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Literal, cast
 
@@ -50,6 +50,11 @@ _RATIO, _SPARE = 64, 128 << 20
 """Bytes that a file may unpack to for each of its own, and bytes more: large libraries in packages
 have 25 for each."""
 _MOST_MEMBERS = 1 << 18
+_PARTS = 16
+"""A package's member that is larger than such a part of what each worker reads is large."""
+_COMPRESSIBLE = 2
+"""Host code takes less than half of its bytes in a package: torch's a quarter, its device code
+three quarters."""
 
 Kind = Literal["cubin", "host", "fatbin", "archive", "zip", "tar.zst"]
 
@@ -187,8 +192,8 @@ def read_zip(
     Args:
         stream: of the package.
         budget, path, depth: as of `read_images`.
-        share: whose part is read, where several workers read the package. Only members that are
-            too large for one are read by all of them, each for images of its own.
+        share: whose part is read, where several workers read the package. Only large members with
+            device code are read by all of them, each for images of its own.
     """
     try:
         package = zipfile.ZipFile(stream)
@@ -198,7 +203,7 @@ def read_zip(
     except (FormatError, *_ZIP_ERRORS) as error:
         yield Images(path, (), _problem("zip", error))
         return
-    readers = _readers([member.compress_size for member in members], share.of)
+    readers = _readers(members, share.of)
     for place, (member, reader) in enumerate(zip(members, readers, strict=True)):
         if reader in (None, share.number):
             for images in _read_member(package, member, budget, path, depth):
@@ -206,15 +211,19 @@ def read_zip(
                 del images  # before the next file is there
 
 
-def _readers(sizes: list[int], workers: int) -> list[int | None]:
-    """Which worker reads each member of a package; None for all of them, where one is too large.
+def _readers(members: Sequence[zipfile.ZipInfo], workers: int) -> list[int | None]:
+    """Which worker reads each member of a package; None for all of them.
 
-    The largest is given away first, to the worker with the least.
+    They share what is large and hardly compresses, for device code is packed already: how long it
+    takes depends on its kernels. The largest of the others is given away first, to the worker with
+    the least.
     """
+    sizes = [member.compress_size for member in members]
     readers: list[int | None] = [None] * len(sizes)
-    loads, fair = [0] * workers, sum(sizes) // workers
+    loads, large = [0] * workers, sum(sizes) // (workers * _PARTS)
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        if sizes[place] <= fair:
+        is_packed = sizes[place] * _COMPRESSIBLE > members[place].file_size
+        if workers == 1 or sizes[place] <= large or not is_packed:
             reader = readers[place] = loads.index(min(loads))
             loads[reader] += sizes[place]
     return readers
