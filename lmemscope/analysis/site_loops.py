@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.machine_loops import MachineLoops
+from lmemscope.analysis.machine_loops import MachineLoops, machine_loops
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.dominance import NaturalLoop
 from lmemscope.formats.cubin import CubinFunction
@@ -69,9 +69,8 @@ class SiteLoops:
     def _loops_of(self, body: CubinFunction) -> MachineLoops | None:
         if body.name not in self._machine:
             branches = self._layers.cubin.branches(body)
-            known = branches is not None
             self._machine[body.name] = (
-                MachineLoops(branches or (), body.start, body.end) if known else None
+                machine_loops(branches, body.start, body.end) if branches is not None else None
             )
         return self._machine[body.name]
 

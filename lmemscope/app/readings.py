@@ -33,7 +33,7 @@ class Reading(Struct):
     """What one image of a binary tells.
 
     Attributes:
-        number: counts the images of the binary.
+        number: place in the binary, as `lmemscope.lowering.binary.Image` has it.
         path: of the file within the input.
         arch: that its code is for; empty where it has none, or where that is not known.
         is_read: whether its kernels are wanted; else it is for another architecture.
@@ -43,7 +43,7 @@ class Reading(Struct):
         unread: what the file may hold that is not read, in words; else None.
     """
 
-    number: int
+    number: tuple[int, int]
     path: str
     arch: str = ""
     is_read: bool = False

@@ -220,7 +220,9 @@ def proposed(
         read: takes the names of the files that are looked into.
         projects: around the files.
     """
-    if not wanted.proposals or not any(one.findings for one in report.kernels):
+    findings = (finding for one in report.kernels for finding in one.findings)
+    # What no line is known of, as in most binaries, is in no text that could be rewritten.
+    if not wanted.proposals or not any(one.location or one.related for one in findings):
         return report
     with _importing:
         from lmemscope.advising.proposed import with_proposals

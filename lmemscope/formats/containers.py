@@ -14,14 +14,15 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, Literal, cast
 
 from lmemscope.errors import FormatError
 from lmemscope.formats import archive, fatbin
 from lmemscope.formats.elf import SHF_ALLOC, WITHOUT_BYTES, ElfFile, extent
 from lmemscope.formats.fatbin import Budget, Entry
+from lmemscope.model import ALL_IMAGES, Share
 
 HEAD = 64
 """First bytes of a file by which its kind is told."""
@@ -49,6 +50,11 @@ _RATIO, _SPARE = 64, 128 << 20
 """Bytes that a file may unpack to for each of its own, and bytes more: large libraries in packages
 have 25 for each."""
 _MOST_MEMBERS = 1 << 18
+_PARTS = 16
+"""A package's member that is larger than such a part of what each worker reads is large."""
+_COMPRESSIBLE = 2
+"""Host code takes less than half of its bytes in a package: torch's a quarter, its device code
+three quarters."""
 
 Kind = Literal["cubin", "host", "fatbin", "archive", "zip", "tar.zst"]
 
@@ -63,6 +69,8 @@ class Images:
         problem: why it could not be read, or not to its end; None where it was.
         text: of a file that may hold kernels as text, by its name, its bytes.
         packed: whether it is an archive that is not unpacked.
+        member: place in the package of the member that it is in, or that is it; else 0.
+        is_alone: whether this worker alone reads all of that member.
     """
 
     path: str
@@ -70,6 +78,8 @@ class Images:
     problem: FormatError | None = None
     text: memoryview | None = None
     packed: bool = False
+    member: int = 0
+    is_alone: bool = False
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -174,12 +184,16 @@ def _images(path: str, parts: list[memoryview]) -> Images:
     return Images(path, tuple(fatbin for one in read for fatbin in one.entries), error)
 
 
-def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) -> Iterator[Images]:
+def read_zip(
+    stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0, share: Share = ALL_IMAGES
+) -> Iterator[Images]:
     """The device code of a package's members, each read into memory by itself.
 
     Args:
         stream: of the package.
         budget, path, depth: as of `read_images`.
+        share: whose part is read, where several workers read the package. Only large members with
+            device code are read by all of them, each for images of its own.
     """
     try:
         package = zipfile.ZipFile(stream)
@@ -189,33 +203,61 @@ def read_zip(stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0) 
     except (FormatError, *_ZIP_ERRORS) as error:
         yield Images(path, (), _problem("zip", error))
         return
-    for member in members:
-        below = _below(path, member.filename)
-        try:
-            with package.open(member) as content:
-                head = content.read(HEAD)
-                kind = kind_of_head(head)
-                if kind is None and not _is_told(member.filename):
-                    continue
-                if kind == "tar.zst":
-                    yield from _tar(content, budget, below, depth, head)
-                    continue
-                if kind is None and not _is_text(member.filename):
-                    yield Images(below, packed=True)
-                    continue
-                budget.spend(member.file_size, "zip")
-                if kind == "host" and member.file_size > LARGE:
-                    yield from _streamed(content, head, member.file_size, below)
-                    continue
-                data = _whole(content, head, member.file_size)
-        except (FormatError, *_ZIP_ERRORS) as error:
-            yield Images(below, (), _problem("zip", error))
-            continue
-        if kind is None:
-            yield Images(below, text=data)
-            continue
-        yield from read_images(data, budget, below, depth + 1)
-        del data  # before the next member is there
+    readers = _readers(members, share.of)
+    for place, (member, reader) in enumerate(zip(members, readers, strict=True)):
+        if reader in (None, share.number):
+            for images in _read_member(package, member, budget, path, depth):
+                yield replace(images, member=place, is_alone=reader is not None)
+                del images  # before the next file is there
+
+
+def _readers(members: Sequence[zipfile.ZipInfo], workers: int) -> list[int | None]:
+    """Which worker reads each member of a package; None for all of them.
+
+    They share what is large and hardly compresses, for device code is packed already: how long it
+    takes depends on its kernels. The largest of the others is given away first, to the worker with
+    the least.
+    """
+    sizes = [member.compress_size for member in members]
+    readers: list[int | None] = [None] * len(sizes)
+    loads, large = [0] * workers, sum(sizes) // (workers * _PARTS)
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        is_packed = sizes[place] * _COMPRESSIBLE > members[place].file_size
+        if workers == 1 or sizes[place] <= large or not is_packed:
+            reader = readers[place] = loads.index(min(loads))
+            loads[reader] += sizes[place]
+    return readers
+
+
+def _read_member(
+    package: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget, path: str, depth: int
+) -> Iterator[Images]:
+    """The device code of a member of a package."""
+    below = _below(path, member.filename)
+    try:
+        with package.open(member) as content:
+            head = content.read(HEAD)
+            kind = kind_of_head(head)
+            if kind is None and not _is_told(member.filename):
+                return
+            if kind == "tar.zst":
+                yield from _tar(content, budget, below, depth, head)
+                return
+            if kind is None and not _is_text(member.filename):
+                yield Images(below, packed=True)
+                return
+            budget.spend(member.file_size, "zip")
+            if kind == "host" and member.file_size > LARGE:
+                yield from _streamed(content, head, member.file_size, below)
+                return
+            data = _whole(content, head, member.file_size)
+    except (FormatError, *_ZIP_ERRORS) as error:
+        yield Images(below, (), _problem("zip", error))
+        return
+    if kind is None:
+        yield Images(below, text=data)
+        return
+    yield from read_images(data, budget, below, depth + 1)
 
 
 def _is_told(name: str) -> bool:
@@ -266,8 +308,7 @@ def _streamed(content: IO[bytes], head: bytes, size: int, path: str) -> Iterator
     """
     window = _Window(content, head, size)
     while window.more():
-        found = (pattern.search(window.data, window.at) for pattern in _EMBEDDED)
-        match = min((one for one in found if one), key=lambda one: one.start(), default=None)
+        match = _next_embedded(window.data, window.at)
         if match is None:
             window.skip(len(window.data) - HEAD)
             continue
@@ -289,6 +330,15 @@ def _streamed(content: IO[bytes], head: bytes, size: int, path: str) -> Iterator
                 yield Images(path, ((Entry("cubin", 0, (0, 0), cubin, passed, None),),))
         window.at += passed
     content.read(1)  # to the end, where its checksum is compared
+
+
+def _next_embedded(data: bytearray, at: int) -> re.Match[bytes] | None:
+    """How the first fat binary or cubin begins in some data, from a place on."""
+    fatbins, cubins = _EMBEDDED
+    found = fatbins.search(data, at)
+    if found is None:
+        return cubins.search(data, at)
+    return cubins.search(data, at, found.start()) or found
 
 
 class _Window:

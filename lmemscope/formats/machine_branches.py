@@ -16,7 +16,8 @@ from msgspec import Struct
 from lmemscope.formats.instructions import INSTRUCTION_BYTES, Opcodes
 from lmemscope.formats.machine_calls import distance
 
-_ALWAYS = 7
+_GUARD, _UNGUARDED = 0xF << 12, 7 << 12
+_CONDITION, _UNCONDITIONAL = 0xF << 23, 7 << 23
 _BRA, _BRA_U, _BSSY, _BSYNC, _BRX = 0x947, 0x547, 0x945, 0x941, 0x949
 _EXIT, _RET, _JMP, _JMX = 0x94D, 0x950, 0x94A, 0x94C
 
@@ -58,19 +59,20 @@ def find_branches(code: bytes | memoryview, compute_capability: int) -> tuple[Br
         code: a section's bytes; a trailing partial instruction is ignored.
         compute_capability: of the code, such as 90.
     """
-    result = []
+    result: list[Branch] = []
+    add = result.append
     for pc, opcode, low, high in _OPCODES.find(code):
-        kind, target, barrier = _KINDS[opcode], None, None
-        following = pc + INSTRUCTION_BYTES
-        always = low >> 12 & 0xF == _ALWAYS
+        kind, always = _KINDS[opcode], low & _GUARD == _UNGUARDED
         if kind == "branch":
-            target = following + distance(low, compute_capability)
-            always = always and opcode == _BRA and high >> 23 & 0xF == _ALWAYS
+            target = pc + INSTRUCTION_BYTES + distance(low, compute_capability)
+            always = always and opcode == _BRA and high & _CONDITION == _UNCONDITIONAL
+            add(Branch(pc, kind, target, None, always))
+        elif kind == "meet":
+            add(Branch(pc, kind, None, low >> 16 & 0xF, always))
         elif kind == "barrier":
             away = low >> 32
-            target = following + (away - (1 << 32) if away >> 31 else away)
-            barrier = low >> 16 & 0xF
-        elif kind == "meet":
-            barrier = low >> 16 & 0xF
-        result.append(Branch(pc, kind, target, barrier, always))
+            target = pc + INSTRUCTION_BYTES + (away - (1 << 32) if away >> 31 else away)
+            add(Branch(pc, kind, target, low >> 16 & 0xF, always))
+        else:
+            add(Branch(pc, kind, None, None, always))
     return tuple(result)

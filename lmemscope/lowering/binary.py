@@ -67,7 +67,7 @@ class Image:
         cubins: numbers of the architectures that the fat binary has machine code for.
         problem: why the bytes, or what follows in this file, cannot be read; else None.
         unread: what the file may hold that is not read, in words; else None.
-        number: counts what the input holds, in its order.
+        number: place in the input: of the package's member, and of what that holds.
     """
 
     path: str
@@ -77,7 +77,7 @@ class Image:
     cubins: frozenset[int] = frozenset()
     problem: FormatError | None = None
     unread: str | None = None
-    number: int = 0
+    number: tuple[int, int] = (0, 0)
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -135,7 +135,7 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
         stream.seek(0)
         budget = budget_for(size)
         if kind_of_head(head) == "zip":
-            yield _unpacked(read_zip(stream, budget), budget, share)
+            yield _unpacked(read_zip(stream, budget, share=share), budget, share)
             return
         # Mapped, for most bytes of a library are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
@@ -143,17 +143,21 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
 
 
 def _unpacked(files: Iterator[Images], budget: Budget, share: Share) -> Iterator[Image]:
-    number = place = 0
+    member = number = place = 0
     for file in files:
-        yield from _of_file(file, budget, share, number, place)
+        if file.member != member:
+            member, number, place = file.member, 0, 0
+        own = ALL_IMAGES if file.is_alone else share
+        yield from _of_file(file, budget, own, number, place)
         number += len(file.entries) + 1
         place += len(file.fatbins)
         del file  # before the next one is read
 
 
 def _of_file(
-    file: Images, budget: Budget, share: Share, number: int, first: int
+    file: Images, budget: Budget, share: Share, before: int, first: int
 ) -> Iterator[Image]:
+    number = before
     for place, fatbin in enumerate(file.fatbins, first):
         ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
         cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
@@ -166,18 +170,19 @@ def _of_file(
                     if entry.kind == "cubin":
                         reserve(entry, budget)
                 continue
+            where = file.member, number
             try:
                 data = unpack(entry, budget) if entry.kind == "cubin" else b""
-                yield Image(file.path, entry, data, ptx, cubins, number=number)
+                yield Image(file.path, entry, data, ptx, cubins, number=where)
             except FormatError as error:
-                yield Image(file.path, entry, problem=error, number=number)
+                yield Image(file.path, entry, problem=error, number=where)
     if not share.is_first:
         return
-    unread = _unread(file)
+    unread, where = _unread(file), (file.member, number + 1)
     if unread is not None:
-        yield Image(file.path, None, unread=unread, number=number + 1)
+        yield Image(file.path, None, unread=unread, number=where)
     if file.problem is not None:
-        yield Image(file.path, None, problem=file.problem, number=number + 1)
+        yield Image(file.path, None, problem=file.problem, number=where)
 
 
 def _unread(file: Images) -> str | None:

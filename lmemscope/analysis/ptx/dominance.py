@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 Graph = Sequence[Sequence[int]]
@@ -122,6 +122,78 @@ def natural_loops(
                 work += predecessors[node]
         loops.append(NaturalLoop(header, frozenset(members), tuple(back)))
     return tuple(loops)
+
+
+class _DepthFirst:
+    """A depth-first walk of what a root reaches.
+
+    A node's number lies between the numbers of those that it leads to first and the end of its
+    interval, so that one node is an ancestor of another if its interval holds the other's number.
+
+    Attributes:
+        begin: number of each node, in the order in which they are met; negative where none is.
+        end: behind the numbers of what the walk reaches through it.
+        predecessors: of each node, among those that are reached.
+        retreating: edges to an ancestor or to the node itself: where they begin, by where they end.
+    """
+
+    def __init__(self, successors: Graph, root: int) -> None:
+        self.begin, self.end = [-1] * len(successors), [0] * len(successors)
+        self.predecessors: list[list[int]] = [[] for _ in successors]
+        self.retreating: defaultdict[int, list[int]] = defaultdict(list)
+        begin, end, predecessors = self.begin, self.end, self.predecessors
+        node, rest, number = root, iter(successors[root]), 1
+        begin[root] = 0
+        above: list[tuple[int, Iterator[int]]] = []
+        while True:
+            for successor in rest:
+                predecessors[successor].append(node)
+                if begin[successor] < 0:
+                    begin[successor] = number
+                    number += 1
+                    above.append((node, rest))
+                    node, rest = successor, iter(successors[successor])
+                    break
+                if not end[successor]:  # The walk has not left it.
+                    self.retreating[successor].append(node)
+            else:
+                end[node] = number
+                if not above:
+                    return
+                node, rest = above.pop()
+
+    def loop(self, header: int, latches: Sequence[int]) -> NaturalLoop | None:
+        """The loop of some edges back to a header; None where it does not dominate them all.
+
+        What a header dominates is reached through it, and so is all that leads there past it. A
+        node outside that leads to a latch is a way around the header.
+        """
+        first, last = self.begin[header], self.end[header]
+        members, work = {header}, list(latches)
+        while work:
+            node = work.pop()
+            if node not in members:
+                if not first < self.begin[node] < last:
+                    return None
+                members.add(node)
+                work += self.predecessors[node]
+        return NaturalLoop(header, frozenset(members), tuple(sorted(latches)))
+
+
+def loops_reached(successors: Graph, root: int) -> tuple[list[bool], tuple[NaturalLoop, ...]]:
+    """Which nodes a root reaches, and the natural loops among them, as `natural_loops` gives them.
+
+    For who asks nothing else of dominance: one walk, and for each loop a look at its own nodes.
+    """
+    walk, loops = _DepthFirst(successors, root), []
+    for header, latches in sorted(walk.retreating.items()):
+        loop = walk.loop(header, latches)
+        if loop is None:
+            latches = [one for one in latches if walk.loop(header, (one,)) is not None]
+            loop = walk.loop(header, latches) if latches else None
+        if loop is not None:
+            loops.append(loop)
+    return [number >= 0 for number in walk.begin], tuple(loops)
 
 
 def _postorder(successors: Graph, root: int) -> list[int]:

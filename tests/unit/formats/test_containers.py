@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import random
 import zipfile
 from collections.abc import Iterator
 
 import pytest
 
 from lmemscope.formats import containers
-from lmemscope.formats.containers import Images, budget_for, read_images
+from lmemscope.formats.containers import Images, budget_for, read_images, read_zip
 from lmemscope.formats.fatbin import Budget, unpack
+from lmemscope.model import Share
 from tests.support.device_containers import (
     LZ4,
     ZSTD,
@@ -220,3 +222,21 @@ def test_damage_in_a_large_library_is_said(monkeypatch: pytest.MonkeyPatch, cut:
     monkeypatch.setattr(containers, "LARGE", 0)
     read = found(package(("cut.so", library[: end - cut])))
     assert [one.problem.stage for one in read if one.problem is not None] == ["fatbin"]
+
+
+def test_workers_share_what_is_large_and_packed_and_read_the_rest_once() -> None:
+    noise = random.Random(1).randbytes(200_000)
+    data = package(
+        ("p/device.so", host_object((FATBIN, fatbin(entry(cubin(80) + noise, codec=ZSTD))))),
+        ("p/host.so", host_object((FATBIN, fatbin(entry(cubin(90) + bytes(4_000_000)))))),
+        *((f"p/{name}.py", b"import cupy") for name in "abcd"),
+    )
+
+    def read_by(share: Share) -> list[Images]:
+        return list(read_zip(io.BytesIO(data), budget_for(len(data)), share=share))
+
+    one, other = ({read.path: read for read in read_by(Share(n, 2))} for n in range(2))
+    assert one.keys() & other.keys() == {"p/device.so"}
+    assert not one["p/device.so"].is_alone
+    assert all(read.is_alone for read in (one | other).values() if read.path != "p/device.so")
+    assert (one | other).keys() == {read.path for read in read_by(Share())}
