@@ -1,9 +1,9 @@
 """Which of its candidates each stack object of a function is: all of them are decided together.
 
 A variable of the function itself exists once, and is no larger than it is; one of a function that
-is inlined may be several objects. An object that can only be one variable has that before the
-others choose; the best score chooses first among the rest; what lines name in vain, or do not name,
-is what is left over.
+is inlined may be several objects. The assignment is the one whose scores are best together, near
+equals in the order of their declarations. An object that might be a variable that no object is just
+as well has no name. What lines do not name is what is left over, where it is as much.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ class _Assignment:
         self._solve(range(len(self._sizes)))
         for number in [n for n in range(len(self._sizes)) if self._is_tied(n)]:
             self._take(number, None)
-        while any(self._take_silent(n) for n, c in enumerate(self._chosen) if c is None):
-            pass
         while any(self._take_rest(n) for n, c in enumerate(self._chosen) if c is None):
             pass
         return self._chosen
@@ -231,17 +229,6 @@ class _Assignment:
         left = [c for c in fitting if self._is_free(c, number)]
         most = max((c.fit for c in fitting), default=0.0)
         return left if all(c.fit == most for c in left) else []
-
-    def _take_silent(self, number: int) -> bool:
-        """What lines name, but too few of them."""
-        silent = [c for c in self._known[number] if c.is_exact and c.fit == 1.0 and c.mention]
-        left = [c for c in silent if self._is_free(c, number)]
-        if len(left) != 1 or left[0].mention < max(c.mention for c in silent):
-            return False
-        if not left[0].is_aggregate or not left[0].is_reached:
-            return False
-        self._take(number, left[0])
-        return True
 
 
 def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:

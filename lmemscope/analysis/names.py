@@ -3,9 +3,10 @@
 The two compilations lay out different depots, so nothing is joined by offset. What an object and a
 variable must share: the function (through the inline chains of the accesses), the size (up to
 padding), the structure (an index with steps of 4 bytes selects among elements of 4 bytes, and never
-in a scalar), and the lines, where the source mentions the name. All objects of a function are
-joined together (``assignment.py``), for a variable of the function itself exists once. The order of
-declarations decides between equals, and lowers the confidence.
+in a scalar), the numbers (floating-point or integer, ``stored.py``), and the lines, where the
+source mentions the name. All objects of a function are joined together (``assignment.py``), for a
+variable of the function itself exists once. The order of declarations decides between equals, and
+lowers the confidence.
 """
 
 from __future__ import annotations
