@@ -1,15 +1,15 @@
 """Which of its candidates each stack object of a function is: all of them are decided together.
 
 A variable of the function itself exists once, and is no larger than it is; one of a function that
-is inlined may be several objects. An object that can only be one variable has that before the
-others choose; the best score chooses first among the rest; what lines name in vain, or do not name,
-is what is left over.
+is inlined may be several objects. The assignment is the one whose scores are best together, near
+equals in the order of their declarations. An object that might be a variable that no object is just
+as well has no name. What lines do not name is what is left over, where it is as much.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from lmemscope.analysis.candidates import Candidate
 from lmemscope.model import Variable
@@ -18,6 +18,13 @@ _REPETITION = 0.5
 """What a variable that has an object already scores less: copies of inlined ones share alike."""
 _LOSS = 1.0
 """What an object's next candidate may score less, where its first is all that another can be."""
+_ORDER = 0.5
+"""What two objects score less that do not lie in the order of their variables' declarations.
+
+Compilers keep that order, but where several variables have one place in turn.
+"""
+_EQUAL = 0.01
+"""Scores that differ by no more are equal."""
 
 
 def assign(sizes: Sequence[int], known: Sequence[Sequence[Candidate]]) -> list[Candidate | None]:
@@ -44,14 +51,26 @@ class _Assignment:
         ordered = sorted(variables, key=lambda one: (one.order, one.function, one.name))
         self._order = {variable: rank for rank, variable in enumerate(ordered)}
         self._chosen: list[Candidate | None] = [None] * len(sizes)
-        self._taken: dict[Variable, int] = defaultdict(int)
-        self._uses: dict[Variable, int] = defaultdict(int)
+        self._holders: dict[Variable, list[int]] = defaultdict(list)
 
     def decided(self) -> list[Candidate | None]:
-        for number, candidate in list(self._certain()):
-            if self._is_free(candidate, number):
-                self._take(number, candidate)
-        open_ = {n for n, one in enumerate(self._allowed) if one and self._chosen[n] is None}
+        self._solve(range(len(self._sizes)))
+        for number in [n for n in range(len(self._sizes)) if self._is_tied(n)]:
+            self._take(number, None)
+        while any(self._take_rest(n) for n, c in enumerate(self._chosen) if c is None):
+            pass
+        return self._chosen
+
+    def _solve(self, numbers: Collection[int]) -> None:
+        """The best for some objects together: one by one, then exchanged while that is better."""
+        self._fill(numbers)
+        while any(self._improve(number) for number in numbers):
+            pass
+        self._fill(numbers)
+
+    def _fill(self, numbers: Collection[int]) -> None:
+        """Give each object without a variable a free one, the best fits first."""
+        open_ = {n for n in numbers if self._allowed[n] and self._chosen[n] is None}
         while open_:
             best = min(
                 (
@@ -63,132 +82,153 @@ class _Assignment:
                 default=None,
             )
             if best is None:
-                break
+                return
             _, number, _, place = best
             self._take(number, self._allowed[number][place])
             open_.discard(number)
-        _exchange(self._allowed, self._chosen)
-        while any(self._take_left_over(n) for n, c in enumerate(self._chosen) if c is None):
-            pass
-        for number in [n for n, c in enumerate(self._chosen) if c is not None]:
-            if self._has_equal(number):
-                self._chosen[number] = None
-        return self._chosen
 
-    def _has_equal(self, number: int) -> bool:
-        """Whether an object without a name could be another one's variable just as well.
-
-        Then nothing says which of the two it is.
-        """
+    def _improve(self, number: int) -> bool:
+        """Give an object another variable, whose object has another one then, if that is better."""
         mine = self._chosen[number]
-        assert mine is not None
-        return not mine.repeats and any(
-            self._chosen[other] is None
-            and candidate.variable == mine.variable
-            and candidate.part == mine.part
-            and candidate.score >= mine.score
-            for other, candidates in enumerate(self._allowed)
-            if other != number
-            for candidate in candidates
-        )
+        for candidate in self._allowed[number]:
+            if mine is not None and candidate.variable == mine.variable:
+                continue
+            held = [] if candidate.repeats else self._holders[candidate.variable]
+            if self._is_free(candidate, number):
+                if self._change({number: candidate}):
+                    return True
+            elif len(held) == 1:
+                other = held[0]
+                for instead in self._instead(other, candidate.variable, mine):
+                    if self._change({number: candidate, other: instead}):
+                        return True
+        return False
+
+    def _instead(self, number: int, lost: Variable, left: Candidate | None) -> Iterator[Candidate]:
+        """What an object may be that loses its variable: what another leaves, or what is free."""
+        for candidate in self._allowed[number]:
+            is_left = left is not None and candidate.variable == left.variable
+            if candidate.variable != lost and (is_left or self._is_free(candidate, number)):
+                yield candidate
+
+    def _change(self, new: Mapping[int, Candidate]) -> bool:
+        """Change what some objects are, if all of them are better then."""
+        old = {number: self._chosen[number] for number in new}
+        before = self._worth(new)
+        for number, candidate in new.items():
+            self._take(number, candidate)
+        if self._worth(new) > before + _EQUAL:
+            return True
+        for number, former in old.items():
+            self._take(number, former)
+        return False
+
+    def _worth(self, numbers: Collection[int]) -> float:
+        """What speaks for the names of some objects, beside those of all others."""
+        total = 0.0
+        for number in numbers:
+            mine = self._chosen[number]
+            if mine is not None:
+                best = max(c.score for c in self._allowed[number])
+                total += self._score(mine) - best + _LOSS
+                total += _REPETITION * mine.repeats  # its own use is none beside it
+        return total - _ORDER * self._inversions(numbers)
+
+    def _inversions(self, numbers: Collection[int]) -> int:
+        """Pairs of a function's variables that do not lie in the order of their declarations."""
+        count = 0
+        for number in numbers:
+            mine = self._chosen[number]
+            if mine is None or mine.repeats:
+                continue
+            for other, theirs in enumerate(self._chosen):
+                if theirs is None or theirs.repeats or (other in numbers and other <= number):
+                    continue
+                ranks = self._order[mine.variable], self._order[theirs.variable]
+                count += ranks[0] != ranks[1] and (number < other) != (ranks[0] < ranks[1])
+        return count
+
+    def _is_tied(self, number: int) -> bool:
+        """Whether an object might be a variable just as well that no object is.
+
+        That may be so by another's being that one: then nothing says which of them it is.
+        """
+        seen, work = {number}, [number]
+        while work:
+            one = work.pop()
+            mine = self._chosen[one]
+            if mine is None or mine.repeats:
+                continue
+            for candidate in self._allowed[one]:
+                if candidate.variable == mine.variable or candidate.score < mine.score - _EQUAL:
+                    continue
+                holders = self._holders[candidate.variable]
+                if not holders:
+                    return True
+                work += [] if candidate.repeats else [n for n in holders if n not in seen]
+                seen.update(holders)
+        return False
 
     def _score(self, candidate: Candidate) -> float:
-        return candidate.score - _REPETITION * self._uses[candidate.variable] * candidate.repeats
+        uses = len(self._holders[candidate.variable])
+        return candidate.score - _REPETITION * uses * candidate.repeats
 
     def _is_free(self, candidate: Candidate, number: int) -> bool:
-        taken = self._taken[candidate.variable]
+        held = sum(self._sizes[n] for n in self._holders[candidate.variable])
         return (
-            candidate.repeats or not taken or taken + self._sizes[number] <= candidate.variable.size
+            candidate.repeats or not held or held + self._sizes[number] <= candidate.variable.size
         )
 
-    def _take(self, number: int, candidate: Candidate) -> None:
+    def _take(self, number: int, candidate: Candidate | None) -> None:
+        former = self._chosen[number]
+        if former is not None:
+            self._holders[former.variable].remove(number)
         self._chosen[number] = candidate
-        self._taken[candidate.variable] += self._sizes[number]
-        self._uses[candidate.variable] += 1
+        if candidate is not None:
+            self._holders[candidate.variable].append(number)
 
-    def _certain(self) -> Iterator[tuple[int, Candidate]]:
-        """Objects that can be one whole variable alone, which costs the others little."""
-        single = [
-            (number, whole[0])
-            for number, candidates in enumerate(self._allowed)
-            if len({c.variable for c in candidates}) == 1
-            and (whole := [c for c in candidates if c.agrees and not c.part.path])
-            and not whole[0].repeats
-        ]
-        for number, mine in sorted(single, key=lambda one: (-one[1].score, one[0])):
-            if all(
-                _can_do_without(mine, candidates)
-                for other, candidates in enumerate(self._allowed)
-                if other != number
-            ):
-                yield number, mine
-
-    def _take_left_over(self, number: int) -> bool:
-        """What an object is by elimination: all others that it could be are other objects."""
-        return self._take_silent(number) or self._take_last_array(number)
-
-    def _take_last_array(self, number: int) -> bool:
-        """The one array of its size that is left, as behind pointers that are exchanged.
+    def _take_rest(self, number: int) -> bool:
+        """The arrays of one size that are left, as behind pointers, for as many objects.
 
         No copy that a compiler makes of a value is an array, and each array of the function itself
-        exists once: where all but one of them are other objects, it is that one. Where there is but
-        one, some line has to name it.
+        exists once: where all others are other objects, they are these. Some line has to name each
+        of them, or all others have to be of another type.
         """
+        numbers, left = {number}, self._last_arrays(number)
+        variables = {c.variable for c in left}
+        while True:
+            more = {
+                other
+                for other, chosen in enumerate(self._chosen)
+                if chosen is None and any(c.variable in variables for c in self._known[other])
+            }
+            if more <= numbers:
+                break
+            numbers |= more
+            variables |= {c.variable for one in more for c in self._last_arrays(one)}
+        if not variables or len(numbers) != len(variables):
+            return False
+        rest = {one: self._last_arrays(one) for one in numbers}
+        mentioned = {c.variable for of in rest.values() for c in of if c.mention}
+        is_last = len(numbers) == 1 and len(self._arrays(number)) > 1
+        if not all(rest.values()) or not (is_last or variables <= mentioned):
+            return False
+        for one, candidates in rest.items():
+            self._allowed[one] = candidates
+        self._solve(numbers)
+        return True
+
+    def _arrays(self, number: int) -> list[Candidate]:
+        """An object's candidates of its size, if all are arrays of the function itself."""
         fitting = [c for c in self._known[number] if c.is_exact and c.is_reached]
-        if not fitting or not all(c.part.is_array and not c.repeats for c in fitting):
-            return False
+        return fitting if all(c.part.is_array and not c.repeats for c in fitting) else []
+
+    def _last_arrays(self, number: int) -> list[Candidate]:
+        """Those that nothing is yet; none where what something is fits better."""
+        fitting = self._arrays(number)
         left = [c for c in fitting if self._is_free(c, number)]
-        if len(left) != 1 or left[0].fit < max(c.fit for c in fitting):
-            return False
-        if len(fitting) == 1 and not left[0].mention:
-            return False
-        if any(
-            c.variable == left[0].variable
-            for other, chosen in enumerate(self._chosen)
-            if other != number and chosen is None
-            for c in self._known[other]
-        ):
-            return False
-        self._take(number, left[0])
-        return True
-
-    def _take_silent(self, number: int) -> bool:
-        """What lines name, but too few of them."""
-        silent = [c for c in self._known[number] if c.is_exact and c.fit == 1.0 and c.mention]
-        left = [c for c in silent if self._is_free(c, number)]
-        if len(left) != 1 or left[0].mention < max(c.mention for c in silent):
-            return False
-        if not left[0].is_aggregate or not left[0].is_reached:
-            return False
-        self._take(number, left[0])
-        return True
-
-
-def _can_do_without(mine: Candidate, candidates: Sequence[Candidate]) -> bool:
-    """Whether an object scores little more as a variable than as another one."""
-    wanted = [c.score for c in candidates if c.variable == mine.variable]
-    others = [c.score for c in candidates if c.variable != mine.variable]
-    if not wanted or max(wanted) < mine.score - _LOSS:
-        return True
-    return bool(others) and max(others) >= max(wanted) - _LOSS
-
-
-def _exchange(allowed: Sequence[Sequence[Candidate]], chosen: list[Candidate | None]) -> None:
-    """Exchange two objects' variables while that is better for both together."""
-    changed = True
-    while changed:
-        changed = False
-        for first in range(len(chosen)):
-            for second in range(first):
-                mine, theirs = chosen[first], chosen[second]
-                if mine is None or theirs is None or mine.variable == theirs.variable:
-                    continue
-                new = of_variable(allowed[first], theirs), of_variable(allowed[second], mine)
-                if new[0] is None or new[1] is None:
-                    continue
-                if new[0].score + new[1].score > mine.score + theirs.score + 0.001:
-                    chosen[first], chosen[second] = new
-                    changed = True
+        most = max((c.fit for c in fitting), default=0.0)
+        return left if all(c.fit == most for c in left) else []
 
 
 def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.model import Member, Variable
+
+NumberKind = Literal["float", "integer"]
+"""Pointers are integers."""
 
 _UNROLLED = 4
 """Loops are unrolled so often by default: their pointers run that many elements ahead."""
 _DIMENSION = re.compile(r"\[(\d{1,18})\]")
 _POINTER = re.compile(r"\*(?:\s*(?:const|volatile|__restrict__|__restrict|restrict)\b)*$")
+_FLOAT = re.compile(r"(?:(?:const|volatile) )*(?:float|double)")
+_INTEGER = re.compile(
+    r"(?:(?:const|volatile) )*(?:(?:(?:un)?signed|long|short) )*"
+    r"(?:int|char|long|short|bool|unsigned|__int128|u?int\d+_t|size_t)"
+)
+_HALF = 2
+"""Bytes of half precision, which classes hold as an integer."""
 _DIMENSIONS = re.compile(r"(?<!\])(?:\[\d{1,18}\])+$")
 
 
@@ -123,6 +135,76 @@ def fits(parts: Sequence[Part], place: Place) -> bool:
     return bool(around) and any(part.takes(place) for part in around)
 
 
+def number_at(
+    variable: Variable, at: int | None, step: int, width: int
+) -> tuple[int | None, NumberKind] | None:
+    """The kind of number at a byte of a variable, and the byte of an element where that kind is.
+
+    The byte is None where all of the variable is of one kind. None where the type does not tell: in
+    unions, in enumerations, of numbers of another width.
+
+    Args:
+        variable: whose.
+        at, step: the byte, and what an index adds multiples of; None where not known.
+        width: bytes of the number.
+    """
+    kind, size, members = variable.type, variable.size, variable.members
+    numbers = set(_numbers(kind, size, members))
+    if len(numbers) == 1:
+        size, only = numbers.pop()
+        return (None, only) if only is not None and size == width else None
+    element = _element_size(kind, size)
+    if at is None or step % element:
+        return None
+    at = place = at % element
+    while members:
+        size = _element_size(kind, size)
+        place %= size
+        around = [one for one in members if one.offset <= place < one.offset + one.size]
+        if len(around) != 1:
+            return None
+        kind, size, members = around[0].type, around[0].size, around[0].members
+        place -= around[0].offset
+    known = _number_kind(kind)
+    size = _element_size(kind, size)
+    return (at, known) if known is not None and size == width and not place % size else None
+
+
+def has_union(members: Sequence[Member]) -> bool:
+    """Whether members of a type lie in each other's bytes."""
+    return any(
+        one.offset + one.size > other.offset for one, other in pairwise(members) if one.size
+    ) or any(has_union(one.members) for one in members)
+
+
+def _numbers(
+    kind: str, size: int, members: Sequence[Member]
+) -> Iterator[tuple[int, NumberKind | None]]:
+    """Sizes and kinds of the scalars of a type."""
+    if has_union(members):
+        yield size, None
+        return
+    for member in members:
+        for width, number in _numbers(member.type, member.size, member.members):
+            # Classes hold half precision as an integer.
+            yield width, None if width == _HALF else number
+    if not members:
+        yield _element_size(kind, size), _number_kind(kind)
+
+
+def _number_kind(kind: str) -> NumberKind | None:
+    scalar = _DIMENSIONS.sub("", kind)
+    if is_pointer(scalar) or _INTEGER.fullmatch(scalar):
+        return "integer"
+    return "float" if _FLOAT.fullmatch(scalar) else None
+
+
+def _element_size(kind: str, size: int) -> int:
+    for dimension in dimensions(kind):
+        size //= max(dimension, 1)
+    return max(size, 1)
+
+
 def _parts(
     path: str, kind: str, offset: int, size: int, members: Sequence[Member]
 ) -> Iterator[Part]:
@@ -142,6 +224,4 @@ def _units(kind: str, size: int, members: Sequence[Member]) -> Iterator[int]:
         for member in members:
             yield from _units(member.type, member.size, member.members)
         return
-    for count in dimensions(kind):
-        size //= max(count, 1)
-    yield max(size, 1)
+    yield _element_size(kind, size)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lmemscope.analysis.expansion import Expansion
-from lmemscope.analysis.layout import is_pointer, is_reference
+from lmemscope.analysis.layout import has_union, is_pointer, is_reference
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.set_pointers import pointers_made_of, set_pointers
 from lmemscope.formats.argument_lists import argument_lists
@@ -29,6 +29,15 @@ _LONGEST = 32
 """Lines of a call at most."""
 _LONGEST_INITIALISER = 64
 """Lines of a declaration at most."""
+_LONGEST_FUNCTION = 2000
+"""Lines of a function at most, to be searched for casts."""
+_REINTERPRETS = re.compile(
+    r"\b(?:__\w+_as_\w+|__hiloint2double|__double2(?:hi|lo)int|\w*bit_cast|memcpy|union|asm|__asm__"
+    r"|signbit|copysign\w*|frexp\w*|ldexp\w*|i?logb\w*|scalbl?n\w*|nextafter\w*)\b"
+    r"|(?:\(\s*(?:\w+\s+){0,4}[\w:]+\s*\*+\s*(?:__restrict__\s*)?\)|_cast<[^;<>()]*[*&]\s*>\s*\()"
+    r"\s*&?\s*(?P<cast>\w*)"
+)
+"""What takes the bits of a number for those of another kind; the name that a cast is of."""
 _END = re.compile("[;{}]")
 _CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
 _STORES: Mapping[Access | None, bool] = {"store": True, "load": False}
@@ -82,6 +91,7 @@ class Mentions:
         self._explicit: dict[str, Sequence[Variable]] = {}
         self._made_of: dict[Variable, list[str]] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
+        self._reinterpreting: dict[tuple[str, str], bool] = {}
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> AccessLines:
         """The lines behind instructions of a function."""
@@ -353,6 +363,33 @@ class Mentions:
         if key not in self._said:
             self._said[key] = any(contains(text, name) for text in self.levels(frame))
         return self._said[key]
+
+    def takes_bits(self, owner: str, instruction: Instruction) -> bool:
+        """Whether a function on an instruction's lines may take a number for one of another kind.
+
+        What a kernel's own parameters point to is no object of it.
+        """
+        return any(
+            self._takes_bits(frame.function or owner, frame.location, owner)
+            for frame in self.chain(instruction)
+        )
+
+    def _takes_bits(self, function: str, place: SourceLocation, owner: str) -> bool:
+        key = (function, place.file)
+        if key not in self._reinterpreting:
+            held = [v for v in self._by_function.get(function, ()) if v.file == place.file]
+            given = {v.name for v in held if v.is_parameter} if function == owner else set()
+            first = min((one.line for one in held if one.line > 0), default=place.line)
+            last = max(self._scopes.function_end(held), place.line)
+            text = "\n".join(
+                level
+                for number in range(first, min(last, first + _LONGEST_FUNCTION) + 1)
+                for level in self.levels(InlineFrame.at(SourceLocation(place.file, number), None))
+            )
+            self._reinterpreting[key] = any(has_union(one.members) for one in held) or any(
+                found["cast"] not in given for found in _REINTERPRETS.finditer(text)
+            )
+        return self._reinterpreting[key]
 
     def any_says(self, lines: AccessLines, name: str) -> bool:
         """Whether any of the lines, those inside calls too, holds a name as a word."""

@@ -3,9 +3,10 @@
 The two compilations lay out different depots, so nothing is joined by offset. What an object and a
 variable must share: the function (through the inline chains of the accesses), the size (up to
 padding), the structure (an index with steps of 4 bytes selects among elements of 4 bytes, and never
-in a scalar), and the lines, where the source mentions the name. All objects of a function are
-joined together (``assignment.py``), for a variable of the function itself exists once. The order of
-declarations decides between equals, and lowers the confidence.
+in a scalar), the numbers (floating-point or integer, ``stored.py``), and the lines, where the
+source mentions the name. All objects of a function are joined together (``assignment.py``), for a
+variable of the function itself exists once. The order of declarations decides between equals, and
+lowers the confidence.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.ptx.places import Place, Places
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.sharing import Use, sharers
-from lmemscope.analysis.stored import is_stored_as, stored_parameter
+from lmemscope.analysis.stored import Number, Numbers, may_hold, stored_parameter
 from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
@@ -105,6 +106,7 @@ class Names:
         self.scopes = Scopes(sources)
         self._mentions = Mentions(self._by_function, ptx, sources, self.scopes)
         self._places: dict[str, Places] = {}
+        self._numbers: dict[str, Numbers] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_function)
@@ -291,11 +293,7 @@ class Names:
         if classes:
             # It is no number and no pointer; a class may be called by another name.
             variables = [v for v in variables if v.members or class_name(v.type) in classes]
-        variables = [
-            one
-            for one in variables
-            if is_stored_as(one, objects, found) and may_be_taken(one, found)
-        ]
+        variables = [one for one in variables if may_be_taken(one, found)]
         known = calls.named(found, variables)
         among = places.among(found.accesses)
         instructions = objects.body.instructions
@@ -307,7 +305,23 @@ class Names:
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
         sure = own[0] if own is not None and len(own) == 1 else None
-        return candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter, sure)
+        numbers = self._numbers_of(objects, places, found)
+        fits = candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter, sure)
+        return [one for one in fits if may_hold(one.variable, one.part.offset, numbers)]
+
+    def _numbers_of(
+        self, objects: FunctionObjects, places: Places, found: StackObject
+    ) -> list[Number]:
+        """The numbers in an object, as far as the source takes no bits for another kind's."""
+        name = objects.dataflow.function.name
+        numbers = self._numbers.setdefault(name, Numbers(objects))
+        owner = same_function(name)
+        return [
+            number
+            for access in found.accesses
+            for number in numbers.of(access, relative(places.of(access), found))
+            if not any(self._mentions.takes_bits(owner, one) for one in number.shown)
+        ]
 
     def _unclaimed(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lmemscope.model import SourceText, Variable
 
@@ -37,6 +37,10 @@ class Scopes:
     def last(self, variable: Variable) -> int | None:
         """The last line of a variable's scope; None where it cannot be told."""
         return None if variable.is_parameter else self._end(variable)
+
+    def function_end(self, variables: Iterable[Variable]) -> int:
+        """The last line on which one of a function's variables, or its parameters, is known."""
+        return max((self._end(one) or one.line for one in variables), default=0)
 
     def _end(self, variable: Variable) -> int | None:
         key = (variable.file, variable.line, variable.name)

@@ -108,3 +108,27 @@ def test_one_elimination_makes_the_next_possible() -> None:
     both = (32, [one(KINDS, 0.3, 32), one(BOXES, 0.3, 32)])
     wide = (32, [one(WIDE, 0.7)])
     assert decided(both, aliased, wide) == ["boxes", "kinds", "wide"]
+
+
+def test_equals_lie_in_the_order_of_their_declarations() -> None:
+    for low, high in ((0.5, 0.67), (0.67, 0.5)):
+        equal = [(20, [one(KINDS, said), one(BOXES, said)]) for said in (low, high)]
+        assert decided(*equal) == ["kinds", "boxes"]
+
+
+def test_clear_lines_count_more_than_the_order_of_declarations() -> None:
+    first = (20, [one(KINDS, 0.5), one(BOXES, 1.0)])
+    second = (20, [one(KINDS, 1.0), one(BOXES, 0.5)])
+    assert decided(first, second) == ["boxes", "kinds"]
+
+
+def test_what_might_be_a_variable_without_an_object_just_as_well_has_no_name() -> None:
+    more = replace(BOXES, name="more")
+    either = (20, [one(KINDS, 1.0), one(BOXES, 1.0), one(more, 1.0)])
+    assert decided(either, either) == [None, None]
+    assert decided(either, either, either) == ["kinds", "boxes", "more"]
+
+
+def test_as_many_arrays_as_objects_are_left_over_in_their_order() -> None:
+    silent = (20, [one(KINDS, 0.2), one(BOXES, 0.2)])
+    assert decided(silent, silent) == ["kinds", "boxes"]
