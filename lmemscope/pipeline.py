@@ -7,18 +7,23 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
+from msgspec import Struct
+
 from lmemscope.analysis import headers
 from lmemscope.analysis.explanation import explain_facts, needs_names
 from lmemscope.analysis.facts import gather_facts, unknown_spills
 from lmemscope.analysis.launches import unseen, with_launches
 from lmemscope.analysis.layers import parse
 from lmemscope.analysis.local_cost import with_costs
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.subscripts import subscripts_of
 from lmemscope.analysis.work import works_of
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.kernel_names import select
+from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.analysed import Mentioning
 from lmemscope.lowering.debug import debug_variables
-from lmemscope.lowering.debugging import Debugging
+from lmemscope.lowering.debugging import Debugging, has_variables
 from lmemscope.lowering.disassembly import quoted
 from lmemscope.model import (
     CUDA,
@@ -26,22 +31,66 @@ from lmemscope.model import (
     Gap,
     KernelFacts,
     KernelReport,
+    SourceText,
     UnitReport,
+    Variable,
     Wanted,
     kind_of,
     traits_of,
 )
 from lmemscope.rules import find
 from lmemscope.rules.launched import occupancies, shapes_in_sight
+from lmemscope.rules.subscripted import variables_in_sight
 from lmemscope.rules.verdict import judge
 from lmemscope.sources.lines import from_disk, quoted_lines
+
+
+class Prepared(Struct, frozen=True):
+    """What is known of a unit as soon as its PTX is.
+
+    Attributes:
+        sources: the user's files.
+        flow: analyses of the PTX, or None where there is none yet.
+        variables: of the objects in local memory, where the source alone tells them all; None where
+            a debug compilation has to.
+    """
+
+    sources: SourceText
+    flow: ModuleFlow | None = None
+    variables: tuple[Variable, ...] | None = None
+
+
+def prepared(
+    artifacts: Artifacts, wanted: Wanted, read: set[str], mentioning: Mentioning
+) -> Prepared:
+    """What is known of a unit before its machine code is.
+
+    Args:
+        artifacts: what the compilers made of it by now.
+        wanted: what its report is to hold.
+        read: takes the names of the source files that were looked into.
+        mentioning: which other sources of the project hold a word.
+
+    Raises:
+        FormatError: the PTX cannot be read.
+    """
+    unit, ptx = artifacts.unit, artifacts.ptx
+    main = unit.input if kind_of(unit.input) is CUDA else None
+    sources = from_disk(read, main, unit.options, mentioning)
+    if ptx is None or artifacts.source is None or artifacts.variables is not None:
+        return Prepared(sources)
+    if not (wanted.causes and wanted.names and has_variables(ptx)):
+        return Prepared(sources)
+    flow = ModuleFlow(PtxModule(ptx))
+    subscripts = subscripts_of(flow)
+    variables = variables_in_sight(subscripts, sources) if subscripts is not None else None
+    return Prepared(sources, flow, variables)
 
 
 def report_of(
     artifacts: Artifacts,
     wanted: Wanted,
-    read: set[str],
-    mentioning: Mentioning,
+    known: Prepared,
     debugging: Debugging,
     decoded: tuple[Cubin, Collection[str]] | None = None,
 ) -> tuple[UnitReport, str | None]:
@@ -50,17 +99,14 @@ def report_of(
     Args:
         artifacts: what the compilers made of a unit (`lmemscope.lowering.lower`).
         wanted: what the report is to hold.
-        read: takes the names of the source files that were looked into.
-        mentioning: which other sources of the project hold a word.
+        known: as `prepared` makes it.
         debugging: the debug compilation, which may run already.
         decoded: the machine code, where it was looked into before, and the mangled names of the
             kernels that are wanted.
     """
-    debugging.begin(artifacts)
-    unit = artifacts.unit
-    layers = parse(artifacts, os.getcwd(), cubin=decoded[0] if decoded is not None else None)
-    main = unit.input if kind_of(unit.input) is CUDA else None
-    sources = from_disk(read, main, unit.options, mentioning)
+    unit, sources = artifacts.unit, known.sources
+    cubin = decoded[0] if decoded is not None else None
+    layers = parse(artifacts, os.getcwd(), known.flow, cubin)
     names: Collection[str]
     others: tuple[str, ...] = ()
     if decoded is not None:
@@ -75,8 +121,8 @@ def report_of(
     plain = explain_facts(layers, facts, None, sources) if wanted.work else ()
     unnamed: tuple[Gap, ...] = ()
     if wanted.causes:
-        variables = None
-        if wanted.names and needs_names(layers, facts):
+        variables = known.variables
+        if variables is None and wanted.names and needs_names(layers, facts):
             variables, unnamed = debug_variables(artifacts, wanted.cache, debugging)
         facts = explain_facts(layers, facts, variables, sources)
     facts = with_costs(layers, facts)

@@ -469,6 +469,11 @@ def is_closure(variable: Variable) -> bool:
     return variable.type.endswith(_CLOSURE)
 
 
+def is_lambda(function: str) -> bool:
+    """Whether a mangled name is that of a lambda's call operator."""
+    return _LAMBDA.search(function) is not None
+
+
 def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:
     """Where in a chain the function is that declares a variable."""
     return next(
@@ -479,7 +484,7 @@ def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:
 def _lambdas(chain: _Chain, at: int) -> _Chain:
     """The lines of lambdas that the function at a place in a chain calls."""
     first = at
-    while first and _LAMBDA.search(chain[first - 1].function or ""):
+    while first and is_lambda(chain[first - 1].function or ""):
         first -= 1
     return chain[first:at]
 

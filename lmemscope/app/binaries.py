@@ -26,7 +26,7 @@ from lmemscope.lowering.binary import Image, images
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.embedded_ptx import fitting
 from lmemscope.model import NOT_GIVEN, Artifacts, CleanKernel, Share, Unit, UnitReport, Wanted
-from lmemscope.pipeline import report_of
+from lmemscope.pipeline import prepared, report_of
 
 _LARGEST_ASSEMBLED = 4 << 20
 """Bytes of a file whose PTX is assembled for the causes of all kernels. ptxas takes seconds for
@@ -148,8 +148,8 @@ class _Reader:
     ) -> None:
         """Add the reports of some of an image's kernels."""
         never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
-        decoded = cubin, names
-        report, _ = report_of(artifacts, self._wanted, set(), lambda file, word: (), never, decoded)
+        known = prepared(artifacts, self._wanted, set(), lambda file, word: ())
+        report, _ = report_of(artifacts, self._wanted, known, never, (cubin, names))
         report = proposed(report, artifacts.unit, self._wanted, set(), self._projects)
         found.kernels += as_wanted(report, self._wanted).kernels
         found.gaps.update((gap, None) for gap in report.gaps if gap.kind == "note")

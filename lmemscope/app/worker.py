@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -38,6 +39,9 @@ from lmemscope.model import (
     Wanted,
 )
 from lmemscope.sources import includes
+
+if TYPE_CHECKING:
+    from lmemscope.pipeline import Prepared
 
 EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""
@@ -75,9 +79,22 @@ def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
         return _with_digests(known, unit, wanted)
     read: set[str] = set()
     names = wanted.causes and wanted.names and not wanted.kernels
-    with contextlib.closing(Debugging(_pipeline, wants_names=names)) as debugging:
+
+    ready: dict[bytes | None, Prepared] = {}
+
+    def prepare(artifacts: Artifacts) -> Prepared:
+        if artifacts.ptx not in ready:
+            asked = projects.mentioning
+            ready[artifacts.ptx] = _pipeline().prepared(artifacts, wanted, read, asked)
+        return ready[artifacts.ptx]
+
+    debugging = Debugging(
+        _pipeline, lambda made: prepare(made).variables is not None, wants_names=names
+    )
+    with contextlib.closing(debugging):
         artifacts = lowered(unit, wanted, debugging)
-        report, key = _pipeline().report_of(artifacts, wanted, read, projects.mentioning, debugging)
+        debugging.begin(artifacts)
+        report, key = _pipeline().report_of(artifacts, wanted, prepare(artifacts), debugging)
     report = proposed(report, unit, wanted, read, projects)
     # A file that was edited since has another key, and an unkeyed input may follow from more.
     if slot is not None and slot.key == key:
@@ -100,8 +117,8 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
         if isinstance(artifacts, str):
             return replace(shown, state="compiled", reason=artifacts)
         never = Debugging(_pipeline, wants_names=False)
-        projects = Projects()
-        report, _ = _pipeline().report_of(artifacts, wanted, set(), projects.mentioning, never)
+        known = _pipeline().prepared(artifacts, wanted, set(), Projects().mentioning)
+        report, _ = _pipeline().report_of(artifacts, wanted, known, never)
     except LmemscopeError as error:
         # Compiling meets what is wrong with the source or the tools, and says so.
         return replace(shown, state="compiled", reason=error.message)

@@ -92,12 +92,12 @@ class Statement:
     """
 
     def __init__(self, text: str, starts: list[int], first: int) -> None:
-        self._text = without_literals(text)
+        self.text = without_literals(text)
         self._starts, self._first = starts, first
 
     def rewritten(self, rewrite: Callable[[str, int], Iterable[str]]) -> Iterator[Statement]:
         """The same lines with other texts, as a function makes them of the text and its line."""
-        for text in rewrite(self._text, self._first):
+        for text in rewrite(self.text, self._first):
             starts = [0, *(found.end() for found in re.finditer("\n", text))]
             yield Statement(text, starts, self._first)
 
@@ -122,7 +122,7 @@ class Statement:
 
     def sums(self) -> Iterator[tuple[Path, str]]:
         """Of ``p + i``: each name that may be a pointer, with what is added to it."""
-        parts = [part.strip() for part in parts_of(self._text, "+")]
+        parts = [part.strip() for part in parts_of(self.text, "+")]
         for number, part in enumerate(parts if len(parts) > 1 else ()):
             paths = Statement(part, [0], 0).whole
             others = parts[:number] + parts[number + 1 :]
@@ -132,7 +132,7 @@ class Statement:
     def elements(self, *, of_pointer: bool) -> Iterator[Subscript]:
         """The element that an initialiser is: ``a[i]``; of a pointer ``&a[i]``, ``a + i``."""
         for chain in self._chains:
-            before = self._text[: chain.start].strip()
+            before = self.text[: chain.start].strip()
             found = self._subscript(chain) if chain.brackets else None
             if found is not None and before == ("&" if of_pointer else ""):
                 yield found
@@ -142,23 +142,23 @@ class Statement:
 
     def calls(self, name: str) -> Iterator[WrittenCall]:
         """Calls of a function, or of a member function, by its plain name."""
-        for found in re.finditer(rf"(?<!\w){re.escape(name)}\s*", self._text):
+        for found in re.finditer(rf"(?<!\w){re.escape(name)}\s*", self.text):
             at = found.end()
-            if self._text[at : at + 1] == "<":
-                closed = closed_at(self._text, at)
+            if self.text[at : at + 1] == "<":
+                closed = closed_at(self.text, at)
                 at = at if closed is None else closed
-                at += len(self._text[at:]) - len(self._text[at:].lstrip())
-            closed = closed_at(self._text, at) if self._text[at : at + 1] == "(" else None
+                at += len(self.text[at:]) - len(self.text[at:].lstrip())
+            closed = closed_at(self.text, at) if self.text[at : at + 1] == "(" else None
             if closed is not None:
                 arguments = tuple(
                     Statement(part, [0], 0).paths
-                    for part in parts_of(self._text[at + 1 : closed - 1])
+                    for part in parts_of(self.text[at + 1 : closed - 1])
                 )
                 yield WrittenCall(self._receiver(found.start()), arguments)
 
     def _receiver(self, at: int) -> Path | None:
         """What stands before ``.name`` or ``->name``."""
-        before = self._text[:at].rstrip()
+        before = self.text[:at].rstrip()
         if not before.endswith((".", "->")):
             return None
         # Of chains in one another, as in ``nodes[stack.pop()]``, the last that began is meant.
@@ -175,18 +175,18 @@ class Statement:
     @cached_property
     def _chains(self) -> tuple[_Chain, ...]:
         found = []
-        for match in _IDENTIFIER.finditer(self._text):
-            before = self._text[: match.start()].rstrip()
+        for match in _IDENTIFIER.finditer(self.text):
+            before = self.text[: match.start()].rstrip()
             if (
                 before.endswith((".", "->"))
-                or self._text[match.start() - 1 : match.start()].isdigit()
+                or self.text[match.start() - 1 : match.start()].isdigit()
             ):
                 continue
             found.append(self._chain(match.start()))
         return tuple(found)
 
     def _chain(self, start: int) -> _Chain:
-        text = self._text
+        text = self.text
         path: list[str] = []
         brackets: list[tuple[int, int, int]] = []
         at = end = start
@@ -223,7 +223,7 @@ class Statement:
     def _made(
         self, path: Path, start: int, end: int, brackets: tuple[tuple[int, int, int], ...]
     ) -> Subscript:
-        text = self._text
+        text = self.text
         inner = [_joined(with_literals(text[first + 1 : last - 1])) for first, last, _ in brackets]
         shown = inner[0]
         if len(inner) > 1:
@@ -243,12 +243,12 @@ class Statement:
 
     def _declares(self, chain: _Chain) -> bool:
         """Whether a chain is the declaration of an array: a type stands before it."""
-        word = last_word(self._text, chain.start)
+        word = last_word(self.text, chain.start)
         return bool(word) and not (word in _NO_TYPES or word.isdigit())
 
     def _of_expressions(self) -> Iterator[Subscript]:
         """``(expression)[i]``: a subscript of every name in the expression."""
-        text = self._text
+        text = self.text
         for match in re.finditer(r"\)\s*\[", text):
             opened = _opened(text, match.start())
             closed = closed_at(text, match.end() - 1)
@@ -260,7 +260,7 @@ class Statement:
 
     def _of_dereferences(self) -> Iterator[Subscript]:
         """``*(p + i)``."""
-        text = self._text
+        text = self.text
         for match in re.finditer(r"\*\s*\(", text):
             closed = closed_at(text, match.end() - 1)
             word = last_word(text, match.start())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -409,9 +410,8 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource, along: Along | None) -> Artif
         source=source,
         instantiated=asked,
     )
-    if along is not None:
-        along.begin(artifacts)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
+    begin = None if along is None else partial(along.begin, artifacts)
+    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain, meanwhile=begin)
     return replace(
         artifacts,
         ptxas_log=assembled.log,

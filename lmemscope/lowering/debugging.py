@@ -22,17 +22,24 @@ class Debugging:
 
     Args:
         meanwhile: called while a compiler runs.
+        is_told: whether the source itself tells the variables of what has this PTX.
         wants_names: whether variables' names are wanted of all kernels.
     """
 
-    def __init__(self, meanwhile: Meanwhile, *, wants_names: bool) -> None:
-        self.meanwhile = meanwhile
+    def __init__(
+        self,
+        meanwhile: Meanwhile,
+        is_told: Callable[[Artifacts], bool] = lambda artifacts: False,
+        *,
+        wants_names: bool,
+    ) -> None:
+        self.meanwhile, self._is_told = meanwhile, is_told
         self._wants_names = wants_names
         self._child: Child | None = None
         self._program: object = None
 
     def begin(self, artifacts: Artifacts) -> None:
-        """Begin in a process of its own, where the PTX shows that variables are in local memory.
+        """Begin in a process of its own, where PTX has variables that the source does not tell.
 
         Args:
             artifacts: of which the PTX is known, and how it was made.
@@ -40,7 +47,7 @@ class Debugging:
         wanted = self._wants_names and not artifacts.cached and artifacts.source is not None
         if not wanted or not has_variables(artifacts.ptx or b"") or self._is_of(artifacts):
             return
-        if not child.is_single_threaded():
+        if not child.is_single_threaded() or self._is_told(artifacts):
             return  # A fresh interpreter would cost more than it gains.
         from lmemscope.lowering.debug import variables_of
 

@@ -43,6 +43,7 @@ def assemble(
     flags: Sequence[str],
     toolchain: Toolchain = INSTALLED,
     timeout: float | None = None,
+    meanwhile: process.Meanwhile | None = None,
 ) -> PtxasResult:
     """Assemble PTX text.
 
@@ -52,6 +53,7 @@ def assemble(
         flags: as `options_for` builds them.
         toolchain: whose ptxas.
         timeout: seconds that it may take, or None.
+        meanwhile: called while it runs.
 
     Raises:
         CompileError: ptxas refused it; ``log`` is what it printed.
@@ -64,7 +66,7 @@ def assemble(
         source, target = Path(directory, "input.ptx"), Path(directory, "output.cubin")
         source.write_bytes(ptx)
         command_line = [ptxas.path, *flags, str(source), "-o", str(target)]
-        done = process.run(command_line, timeout=timeout)
+        done = process.run(command_line, timeout=timeout, meanwhile=meanwhile)
         log = done.output.replace(str(source), name)
         command = done.command_line.replace(str(source), name).replace(str(target), target.name)
         if done.returncode != 0 or not target.exists():

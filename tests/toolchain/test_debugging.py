@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.app import worker
+from lmemscope.errors import CompileError
 from lmemscope.lowering import debug
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.lower import lower
-from lmemscope.model import Frontend, Unit
-from lmemscope.tools import ptxas
+from lmemscope.model import Artifacts, Frontend, Unit, Variable
 
 pytestmark = pytest.mark.toolchain
 LOCAL = """__global__ void k(float *o, int i) {
@@ -20,7 +21,12 @@ LOCAL = """__global__ void k(float *o, int i) {
   o[0] = window[i & 15];
 }
 """
+POINTED = "const float *p = window + (i & 7); o[0] = p[i & 3]"
 PLAIN = "__global__ void k(float *o, int i) { o[i] = 0; }\n"
+
+
+def refused(artifacts: Artifacts) -> tuple[Variable, ...]:
+    raise CompileError("compile", f"no debug compilation of {artifacts.unit.path}")
 
 
 def unit(directory: Path, text: str, frontend: Frontend) -> Unit:
@@ -44,13 +50,27 @@ def test_the_names_are_those_of_a_later_one(
     assert any(one.name == "window" for one in later)
 
 
-def test_it_begins_before_ptxas_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[bytes | None] = []
-    monkeypatch.setattr(Debugging, "begin", lambda _, artifacts: begun.append(artifacts.ptx))
-    monkeypatch.setattr(ptxas, "assemble", lambda *_: pytest.fail(f"begun: {len(begun)}"))
-    debugging = Debugging(lambda: None, wants_names=True)
-    with pytest.raises(pytest.fail.Exception, match="begun: 1"):
-        lower(unit(tmp_path, LOCAL, "nvcc"), None, debugging)
+def test_it_begins_while_ptxas_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bytes] = []
+    monkeypatch.setattr(Debugging, "begin", lambda _, artifacts: begun.append(artifacts.cubin))
+    lower(unit(tmp_path, LOCAL, "nvcc"), None, Debugging(lambda: None, wants_names=True))
+    assert begun == [b""]
+
+
+@pytest.mark.parametrize("frontend", ["nvrtc", "nvcc"])
+def test_none_begins_where_the_source_tells_the_names(
+    tmp_path: Path, frontend: Frontend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = unit(tmp_path, LOCAL, frontend)
+    by_compiler = replace(source, path=str(tmp_path / "pointed.cu"))
+    Path(by_compiler.path).write_text(LOCAL.replace("o[0] = window[i & 15]", POINTED))
+    monkeypatch.setattr(debug, "variables_of", refused)
+    (kernel,) = worker.analyse_unit(source).kernels
+    assert [(one.name, one.type, one.confidence) for one in kernel.facts.objects] == [
+        ("window", "float[16]", "certain")
+    ]
+    missing = [gap.stage for gap in worker.analyse_unit(by_compiler).gaps]
+    assert "names" in missing
 
 
 def test_none_begins_where_no_variable_is_in_local_memory(tmp_path: Path) -> None:

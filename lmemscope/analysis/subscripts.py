@@ -1,0 +1,120 @@
+"""Objects of which the source itself may tell the names: what subscripts them, and where.
+
+An array of a function's own that is indexed and goes nowhere else is accessed where the source
+subscripts it: `lmemscope.rules.subscripted` reads there which array it is. All else is asked of a
+debug compilation, which takes as long as the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from lmemscope.analysis.causes import object_causes
+from lmemscope.analysis.mentions import same_function
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.formats.ptx import PtxFunction, PtxModule
+from lmemscope.model import Cause, SourceLocation, is_library, traits_of
+
+_TELLING: frozenset[Cause] = frozenset({"dynamic-index", "rolled-loop", "large-array"})
+"""What an array is in memory for that is only subscripted."""
+
+
+class Subscripted(Struct, frozen=True):
+    """An object that one statement or more subscript.
+
+    Attributes:
+        function: whose depot it is in, mangled.
+        inside: the function that has these statements, mangled: the same, or inlined in it.
+        size: bytes, padding included.
+        indexed: where it is accessed by an index that is computed, and whether it is stored there.
+        constant: where it is accessed at constant places.
+    """
+
+    function: str
+    inside: str
+    size: int
+    indexed: frozenset[tuple[SourceLocation, bool]]
+    constant: frozenset[SourceLocation]
+
+
+class Place(Struct, frozen=True):
+    """Where a function is defined.
+
+    Attributes:
+        file: of its first line with code.
+        parameters: how many PTX passes to it.
+    """
+
+    file: str
+    parameters: int
+
+
+class Subscripts(Struct, frozen=True):
+    """The objects of a module that want a name.
+
+    Attributes:
+        objects: each with what subscripts it.
+        functions: those with stack objects, whatever these are, by their mangled names.
+    """
+
+    objects: tuple[Subscripted, ...]
+    functions: Mapping[str, Place]
+
+
+def subscripts_of(flow: ModuleFlow) -> Subscripts | None:
+    """What subscripts the objects of a module; None where one of them is accessed otherwise."""
+    found: dict[tuple[str, int], Subscripted] = {}
+    functions: dict[str, Place] = {}
+    kernels = [one.name for one in flow.ptx.functions if one.kind == "entry"]
+    for kernel in kernels:
+        for name in flow.reached(kernel):
+            function = flow.ptx.function(name)
+            if function is None or not function.survey.declarations:
+                continue
+            objects, place = flow.objects(name), _place(flow.ptx, function)
+            if objects is None or place is None:
+                return None
+            functions[name] = place
+            causes = object_causes(flow, kernel, objects, objects.objects.values())
+            for one in objects.objects.values():
+                cause = causes[one.offset].cause
+                if not traits_of(cause).named:
+                    continue
+                read = _read(flow.ptx, objects, one) if cause in _TELLING else None
+                if read is None:
+                    return None
+                found[name, one.offset] = read
+    return Subscripts(tuple(found.values()), functions)
+
+
+def _place(module: PtxModule, function: PtxFunction) -> Place | None:
+    if function.first_loc is None:
+        return None
+    file = module.files.get(function.first_loc[0])
+    return None if file is None else Place(file, len(function.parameters))
+
+
+def _read(module: PtxModule, objects: FunctionObjects, found: StackObject) -> Subscripted | None:
+    """An object with the places of its subscripts; None where it may be accessed otherwise."""
+    if found.passed_to or found.stored_at or any(len(a.pointees) != 1 for a in found.accesses):
+        return None
+    owner = objects.dataflow.function.name
+    indexed: set[tuple[SourceLocation, bool]] = set()
+    constant: set[SourceLocation] = set()
+    inside: set[str] = set()
+    for access in found.accesses:
+        chain = module.chain(objects.body.instructions[access.index])
+        if not chain or chain[0].line <= 0 or is_library(chain[0].file):
+            return None
+        inside.add(same_function(chain[0].function or owner))
+        place = chain[0].location
+        if access.leaves:
+            indexed.add((place, access.is_store))
+        else:
+            constant.add(place)
+    if len(inside) != 1 or not indexed:
+        return None
+    return Subscripted(owner, inside.pop(), found.size, frozenset(indexed), frozenset(constant))

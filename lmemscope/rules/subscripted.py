@@ -1,0 +1,211 @@
+"""Local arrays that the source names beyond doubt: no debug compilation has to tell them.
+
+An object that is only subscripted is the one array of its size that each statement which indexes it
+subscripts. Everything else on such a statement has to be known to be something else: a parameter
+of a kernel, shared or constant memory, an array of another size. What is not known may be the
+object, and then nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from lmemscope.analysis.candidates import PADDING
+from lmemscope.analysis.expansion import Expansion
+from lmemscope.analysis.mentions import is_lambda, same_function
+from lmemscope.analysis.subscripts import Place, Subscripted, Subscripts
+from lmemscope.formats.demangle import demangle, plain_name
+from lmemscope.formats.sides import contains
+from lmemscope.formats.statements import Statement, Subscript, closed_at, parts_of, statement_at
+from lmemscope.model import SourceLocation, SourceText, Variable
+from lmemscope.rules.constants import number_of
+from lmemscope.rules.declared import bytes_of
+from lmemscope.rules.launch_syntax import parameter_name
+from lmemscope.rules.scopes import Declaration, declarations_of
+
+_ELSEWHERE = re.compile(r"\b__(?:shared|constant|device|managed)__\b")
+"""What is not in a thread's own memory."""
+_DECLARATION = re.compile(
+    r"\s*(?P<type>(?:(?:un)?signed|char|short|int|long|float|double|bool|u?int(?:8|16|32|64)_t|\s)+)"
+)
+_PLAIN = {"unsigned": "unsigned int", "long int": "long", "unsigned long int": "unsigned long"}
+"""Types as a debug compilation spells them."""
+_EXTENT = re.compile(r"\s*\[")
+_END = re.compile(r"\s*(?:[;,=]|\{)")
+_INDIRECT = re.compile(r"->|(?:^|[=(,{?:;&|!+\-/%<>\]\[]|\breturn)\s*\*\s*\w")
+"""What goes through a pointer whatever stands before it."""
+_STARRED = re.compile(r"[)}\w]\s*\*\s*([A-Za-z_]\w*)")
+"""What does if that is one; else it is a product."""
+_BODY = re.compile(r"\s*(?:const\s*)?(?:noexcept\s*)?\{")
+_PARAMETER = re.compile(r"[\w>][\s*&]+(?:__restrict__\s*|const\s*)*[A-Za-z_]\w*\s*(?:$|=|\[)")
+"""A type and a name."""
+_REFERENCE = re.compile("&")
+_POINTER = re.compile(r"\*|\bauto\b")
+_HEAD = 400
+"""Characters in front of a function's parameters."""
+
+
+def variables_in_sight(asked: Subscripts, sources: SourceText) -> tuple[Variable, ...] | None:
+    """The arrays that objects are, and their functions' parameters; None where one is in doubt.
+
+    Args:
+        asked: the objects of a unit that want a name.
+        sources: the user's files.
+    """
+    reader = _Reader(sources)
+    found: dict[Variable, Subscripted] = {}
+    for one in asked.objects:
+        variable = reader.array(one)
+        if variable is None or (variable in found and one.inside == same_function(one.function)):
+            return None
+        found[variable] = one
+    parameters: list[Variable] = []
+    for function, place in asked.functions.items():
+        own = reader.parameters(function, place)
+        if own is None:
+            return None
+        parameters += own
+    return (*parameters, *found)
+
+
+class _Reader:
+    def __init__(self, sources: SourceText) -> None:
+        self._sources, self._expansion = sources, Expansion(sources)
+
+    def array(self, one: Subscripted) -> Variable | None:
+        """The array that an object is; None where anything else may be."""
+        if is_lambda(one.inside):
+            return None  # What it has by its name may be a copy.
+        arrays = {
+            array
+            for place, is_store in one.indexed
+            for array in self._subscripted(place, one.size, is_store=is_store)
+        }
+        only = arrays.pop() if len(arrays) == 1 else None
+        if only is None or not all(self._names(place, only) for place in one.constant):
+            return None
+        array = self._array(only)
+        if array is None:
+            return None
+        kind, size = array
+        line = 1 + self._sources.code(only.file).count("\n", 0, only.at)
+        name = self._sources.code(only.file)[only.at : only.end]
+        return Variable(one.inside, name, kind, size, only.file, line, False, (), only.at)
+
+    def _subscripted(
+        self, place: SourceLocation, size: int, *, is_store: bool
+    ) -> Iterator[Declaration | None]:
+        """What a statement may access by an index that has a size; None among it in doubt."""
+        statement, text = self._statement(place)
+        paths = {one.path for one in statement.subscripts}
+        for replaced in self._expansion.of_text(text, place.file, place.line):
+            if not {one.path for one in Statement(replaced, [0], 0).subscripts} <= paths:
+                yield None
+            text += replaced
+        if _INDIRECT.search(text) is not None:
+            yield None
+        named = ((path[0], _REFERENCE) for path in statement.whole)
+        starred = ((name, _POINTER) for name in _STARRED.findall(text))
+        for name, indirect in dict.fromkeys((*named, *starred)):
+            if any(indirect.search(_own(one)) for one in self._meant(name, place)):
+                yield None
+        wanted = [s for s in statement.subscripts if (s.writes if is_store else s.reads)]
+        if not wanted:
+            yield None
+        for subscript in wanted:
+            yield from self._rivals(subscript, place, size)
+
+    def _rivals(
+        self, subscript: Subscript, place: SourceLocation, size: int
+    ) -> Iterator[Declaration | None]:
+        meant = self._meant(subscript.path[0], place)
+        if len(meant) != 1:
+            yield None
+        elif not self._is_elsewhere(meant[0]):
+            array = self._array(meant[0]) if len(subscript.path) == 1 else None
+            if array is None:
+                yield None
+            elif 0 <= size - array[1] < PADDING:
+                yield meant[0]
+
+    def _statement(self, place: SourceLocation) -> tuple[Statement, str]:
+        def line_of(number: int) -> str:
+            return self._sources.line(place.file, number)
+
+        statement = statement_at(line_of, place.line)
+        return statement, statement.text
+
+    def _meant(self, name: str, place: SourceLocation) -> tuple[Declaration, ...]:
+        return declarations_of(name, self._sources, place)
+
+    def _names(self, place: SourceLocation, array: Declaration) -> bool:
+        """Whether the statement at a place names an array, or declares it."""
+        name = self._sources.code(array.file)[array.at : array.end]
+        _, text = self._statement(place)
+        if place.file != array.file or not contains(text, name):
+            return False
+        line = 1 + self._sources.code(array.file).count("\n", 0, array.at)
+        return line == place.line or self._meant(name, place) == (array,)
+
+    def _is_elsewhere(self, declared: Declaration) -> bool:
+        """Whether what is declared is, or points to, no local memory: a kernel's parameter."""
+        if _ELSEWHERE.search(_own(declared)) is not None:
+            return True
+        opening = declared.scope.opening
+        code = self._sources.code(declared.file)
+        is_parameter = not declared.is_plain and code[opening : opening + 1] == "("
+        before = re.split("[;}]", code[max(0, opening - _HEAD) : opening])[-1]
+        return is_parameter and "__global__" in before and "*" in _own(declared)
+
+    def _array(self, declared: Declaration) -> tuple[str, int] | None:
+        """The type and the bytes of a local array of numbers; None of anything else."""
+        kind = _DECLARATION.fullmatch(declared.statement)
+        if not declared.scope.is_local or not declared.is_plain or kind is None:
+            return None
+        element = " ".join(kind["type"].split())
+        element = _PLAIN.get(element, element)
+        code, at = self._sources.code(declared.file), declared.end
+        extents: list[int] = []
+        place = SourceLocation(declared.file, 1 + code.count("\n", 0, declared.at))
+        while (found := _EXTENT.match(code, at)) is not None:
+            end = closed_at(code, found.end() - 1)
+            written = code[found.end() : end - 1] if end is not None else ""
+            number = number_of(written, self._sources, place)
+            if end is None or number is None:
+                return None
+            extents.append(number)
+            at = end
+        width = bytes_of(element)
+        if not extents or width is None or _END.match(code, at) is None:
+            return None
+        shown = "".join(f"[{one}]" for one in extents)
+        return f"{element}{shown}", width * math.prod(extents)
+
+    def parameters(self, function: str, place: Place) -> list[Variable] | None:
+        """A function's parameters by the one definition of its name; None where it is not seen."""
+        name = plain_name(demangle(function)).rpartition("::")[2]
+        code = self._sources.code(place.file)
+        heads = [
+            (found.start(), code[found.end() : end - 1])
+            for found in re.finditer(rf"\b{re.escape(name)}\s*\(", code)
+            if (end := closed_at(code, found.end() - 1)) is not None
+            and _BODY.match(code, end) is not None
+        ]
+        if len(heads) != 1:
+            return None
+        at, written = heads[0]
+        listed = [one.strip() for one in parts_of(written) if one.strip() not in ("", "void")]
+        if len(listed) != place.parameters or not all(map(_PARAMETER.search, listed)):
+            return None
+        line = 1 + code.count("\n", 0, at)
+        return [
+            Variable(function, parameter_name(one), one, 0, place.file, line, True, (), number)
+            for number, one in enumerate(listed)
+        ]
+
+
+def _own(declared: Declaration) -> str:
+    """What stands before a name for it alone: behind the parameter or variable before it."""
+    return re.split("[,(]", declared.statement)[-1]
