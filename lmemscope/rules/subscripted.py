@@ -27,9 +27,11 @@ from lmemscope.rules.scopes import Declaration, declarations_of
 
 _ELSEWHERE = re.compile(r"\b__(?:shared|constant|device|managed)__\b")
 """What is not in a thread's own memory."""
-_DECLARATION = re.compile(
-    r"\s*(?P<type>(?:(?:un)?signed|char|short|int|long|float|double|bool|u?int(?:8|16|32|64)_t|\s)+)"
+_WORDS = frozenset(
+    "signed unsigned char short int long float double bool int8_t int16_t int32_t int64_t uint8_t"
+    " uint16_t uint32_t uint64_t".split()
 )
+"""What a declaration of numbers begins with, and consists of up to the first name."""
 _PLAIN = {"unsigned": "unsigned int", "long int": "long", "unsigned long int": "unsigned long"}
 """Types as a debug compilation spells them."""
 _EXTENT = re.compile(r"\s*\[")
@@ -161,10 +163,10 @@ class _Reader:
 
     def _array(self, declared: Declaration) -> tuple[str, int] | None:
         """The type and the bytes of a local array of numbers; None of anything else."""
-        kind = _DECLARATION.fullmatch(declared.statement)
-        if not declared.scope.is_local or not declared.is_plain or kind is None:
+        words = declared.statement.split()
+        if not declared.scope.is_local or not declared.is_plain or not _WORDS.issuperset(words):
             return None
-        element = " ".join(kind["type"].split())
+        element = " ".join(words)
         element = _PLAIN.get(element, element)
         code, at = self._sources.code(declared.file), declared.end
         extents: list[int] = []
