@@ -36,7 +36,9 @@ _PLAIN = {"unsigned": "unsigned int", "long int": "long", "unsigned long int": "
 """Types as a debug compilation spells them."""
 _EXTENT = re.compile(r"\s*\[")
 _END = re.compile(r"\s*(?:[;,=]|\{)")
-_INDIRECT = re.compile(r"->|(?:^|[=(,{?:;&|!+\-/%<>\]\[]|\breturn)\s*\*\s*\w")
+_INDIRECT = re.compile(
+    r"->|(?:^|[=(,{?:;&|!+\-/%<>\[]|\breturn)\s*\*\s*[\w(]|\)\s*\*\s*[*(]|\*\s*\*"
+)
 """What goes through a pointer whatever stands before it."""
 _STARRED = re.compile(r"[)}\w]\s*\*\s*([A-Za-z_]\w*)")
 """What does if that is one; else it is a product."""
