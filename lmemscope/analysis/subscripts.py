@@ -18,7 +18,9 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.formats.ptx import PtxFunction, PtxModule
 from lmemscope.model import Cause, SourceLocation, is_library, traits_of
 
-_TELLING: frozenset[Cause] = frozenset({"dynamic-index", "rolled-loop", "large-array"})
+_TELLING: frozenset[Cause] = frozenset(
+    {"dynamic-index", "rolled-loop", "large-array", "const-table"}
+)
 """What an array is in memory for that is only subscripted."""
 
 

@@ -166,6 +166,8 @@ class _Reader:
     def _array(self, declared: Declaration) -> tuple[str, int] | None:
         """The type and the bytes of a local array of numbers; None of anything else."""
         words = declared.statement.split()
+        const = "const " if words[:1] == ["const"] else ""
+        words = words[len(const) > 0 :]
         if not declared.scope.is_local or not declared.is_plain or not _WORDS.issuperset(words):
             return None
         element = " ".join(words)
@@ -185,7 +187,7 @@ class _Reader:
         if not extents or width is None or _END.match(code, at) is None:
             return None
         shown = "".join(f"[{one}]" for one in extents)
-        return f"{element}{shown}", width * math.prod(extents)
+        return f"{const}{element}{shown}", width * math.prod(extents)
 
     def parameters(self, function: str, place: Place) -> list[Variable] | None:
         """A function's parameters by the one definition of its name; None where it is not seen."""

@@ -116,6 +116,11 @@ def test_what_is_something_else_for_sure_is_left_aside(written: str) -> None:
     assert [name for name, _, _ in found] == ["w"]
 
 
+def test_a_table_of_constants_is_told() -> None:
+    text = HEAD + "  const float w[16] = {1, 2}; //=\n  out[n] = w[n & 15]; //<\n}\n"
+    assert seen(text) == [("w", "const float[16]", 2)]
+
+
 def test_two_arrays_in_turn_are_not_told() -> None:
     blocks = [f"  {{ float {name}[16]; out[n] = {name}[n & 15]; }} //<\n" for name in "vw"]
     assert seen(HEAD + "".join(blocks) + "}\n") is None
