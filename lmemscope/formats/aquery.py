@@ -21,8 +21,8 @@ _CONTINUED = " \\"
 _TEXT = re.compile(r"^action '", re.MULTILINE)
 _TEXTPROTO = re.compile(r"^actions \{", re.MULTILINE)
 _ENVIRONMENT = re.compile(r"^  Environment: \[(.*)\]$")
-_ARGUMENT = re.compile(r'^ {2}arguments: "((?:[^"\\]|\\.)*)"$')
-_PAIR = re.compile(r'^ {4}(key|value): "((?:[^"\\]|\\.)*)"$')
+_ARGUMENT = re.compile(r'arguments: "((?:[^"\\]|\\.)*)"')
+_PAIR = re.compile(r'(key|value): "((?:[^"\\]|\\.)*)"')
 _BYTES = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 
@@ -73,24 +73,23 @@ def _of_json(document: Any) -> Iterator[Action]:
 
 
 def _of_textproto(text: str) -> Iterator[Action]:
-    """Bazel prints one field a line, indented by two blanks for each message."""
-    words: list[str] | None = None
+    """Bazel prints one field a line; how it indents them differs from one version to the next."""
+    words: list[str] = []
     variables: dict[str, str] = {}
-    message = key = ""
-    for line in text.split("\n"):
-        if line == "actions {":
-            words, variables = [], {}
+    inside: list[str] = []
+    key = ""
+    for line in map(str.strip, text.split("\n")):
+        if line.endswith("{"):
+            inside.append(line.rstrip(" {"))
+            if inside == ["actions"]:
+                words, variables = [], {}
         elif line == "}":
-            if words:
+            if inside == ["actions"] and words:
                 yield Action(tuple(words), tuple(variables.items()))
-            words = None
-        elif words is None:
-            continue
-        elif line.startswith("  ") and line.endswith(" {"):
-            message = line.strip(" {")
-        elif found := _ARGUMENT.match(line):
+            del inside[-1:]
+        elif inside == ["actions"] and (found := _ARGUMENT.fullmatch(line)):
             words.append(_unescaped(found[1]))
-        elif (found := _PAIR.match(line)) and message == "environment_variables":
+        elif inside == ["actions", "environment_variables"] and (found := _PAIR.fullmatch(line)):
             if found[1] == "key":
                 key = _unescaped(found[2])
                 variables[key] = ""

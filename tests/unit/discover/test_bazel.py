@@ -1,4 +1,4 @@
-"""``bazel aquery`` in place of a build database: text, textproto and jsonproto of Bazel 7 and 8."""
+"""``bazel aquery`` in place of a build database: text, textproto and jsonproto of Bazel 4, 7 and 8."""
 
 from __future__ import annotations
 
@@ -84,6 +84,11 @@ def _textproto() -> str:
     return "".join(parts)
 
 
+def _unindented() -> str:
+    """As Bazel 4 prints it."""
+    return "".join(line.lstrip() + "\n" for line in _textproto().splitlines())
+
+
 def _jsonproto() -> str:
     actions = [
         {
@@ -108,7 +113,12 @@ def _jsonproto() -> str:
     return json.dumps(document, indent=2)
 
 
-FORMS = {"aquery.txt": _text, "gpu.aquery": _textproto, "aquery.json": _jsonproto}
+FORMS = {
+    "aquery.txt": _text,
+    "gpu.aquery": _textproto,
+    "old.aquery": _unindented,
+    "aquery.json": _jsonproto,
+}
 
 
 @pytest.fixture
