@@ -1,4 +1,4 @@
-"""``bazel aquery`` in place of a build database: text, textproto and jsonproto of Bazel 4, 7 and 8."""
+"""``bazel aquery`` for a build database: text, textproto and jsonproto of Bazel 4, 7 and 8."""
 
 from __future__ import annotations
 
