@@ -42,7 +42,7 @@ class Subscripted(Struct, frozen=True):
     constant: frozenset[SourceLocation]
 
 
-class Place(Struct, frozen=True):
+class Definition(Struct, frozen=True):
     """Where a function is defined.
 
     Attributes:
@@ -63,13 +63,13 @@ class Subscripts(Struct, frozen=True):
     """
 
     objects: tuple[Subscripted, ...]
-    functions: Mapping[str, Place]
+    functions: Mapping[str, Definition]
 
 
 def subscripts_of(flow: ModuleFlow) -> Subscripts | None:
     """What subscripts the objects of a module; None where one of them is accessed otherwise."""
     found: dict[tuple[str, int], Subscripted] = {}
-    functions: dict[str, Place] = {}
+    functions: dict[str, Definition] = {}
     kernels = [one.name for one in flow.ptx.functions if one.kind == "entry"]
     for kernel in kernels:
         for name in flow.reached(kernel):
@@ -92,11 +92,11 @@ def subscripts_of(flow: ModuleFlow) -> Subscripts | None:
     return Subscripts(tuple(found.values()), functions)
 
 
-def _place(module: PtxModule, function: PtxFunction) -> Place | None:
+def _place(module: PtxModule, function: PtxFunction) -> Definition | None:
     if function.first_loc is None:
         return None
     file = module.files.get(function.first_loc[0])
-    return None if file is None else Place(file, len(function.parameters))
+    return None if file is None else Definition(file, len(function.parameters))
 
 
 def _read(module: PtxModule, objects: FunctionObjects, found: StackObject) -> Subscripted | None:

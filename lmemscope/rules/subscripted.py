@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from lmemscope.analysis.candidates import PADDING
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.mentions import is_lambda, same_function
-from lmemscope.analysis.subscripts import Place, Subscripted, Subscripts
+from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import Statement, Subscript, closed_at, parts_of, statement_at
@@ -189,7 +189,7 @@ class _Reader:
         shown = "".join(f"[{one}]" for one in extents)
         return f"{const}{element}{shown}", width * math.prod(extents)
 
-    def parameters(self, function: str, place: Place) -> list[Variable] | None:
+    def parameters(self, function: str, place: Definition) -> list[Variable] | None:
         """A function's parameters by the one definition of its name; None where it is not seen."""
         name = plain_name(demangle(function)).rpartition("::")[2]
         code = self._sources.code(place.file)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lmemscope.analysis.subscripts import Place, Subscripted, Subscripts
+from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
 from lmemscope.model import SourceLocation
 from lmemscope.rules.subscripted import variables_in_sight
 from tests.support.builders import source_text
@@ -32,7 +32,7 @@ def seen(
     }
     constant = {SourceLocation(FILE, number) for number in marks["="]}
     one = Subscripted(function, inside, size, frozenset(indexed), frozenset(constant))
-    asked = Subscripts((one,), {function: Place(FILE, 3)})
+    asked = Subscripts((one,), {function: Definition(FILE, 3)})
     found = variables_in_sight(asked, source_text({FILE: text}))
     if found is None:
         return None
@@ -54,7 +54,7 @@ def test_the_only_array_that_the_statements_subscript_is_it() -> None:
 def test_its_functions_parameters_come_with_it() -> None:
     indexed = frozenset({(SourceLocation(FILE, 4), False)})
     one = Subscripted("_Z1kPKfPfi", "_Z1kPKfPfi", 64, indexed, frozenset())
-    asked = Subscripts((one,), {"_Z1kPKfPfi": Place(FILE, 3)})
+    asked = Subscripts((one,), {"_Z1kPKfPfi": Definition(FILE, 3)})
     found = variables_in_sight(asked, source_text({FILE: PLAIN}))
     assert found is not None
     assert [v.name for v in found if v.is_parameter] == ["in", "out", "n"]
