@@ -60,7 +60,7 @@ _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
 _MARKING, _MOST_MARKS = (12, 6), 8192
 """The first toolkit whose ptxas marks spills, and how many marks a record has no room for."""
-_RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)")
+_RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d{1,9}\.\d{1,9}\.\d{1,9})")
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 

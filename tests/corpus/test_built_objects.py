@@ -303,6 +303,16 @@ def test_objects_of_machine_code_alone(directory: Path, nvcc: Path) -> None:
         assert of_machine[0] == of_machine[1]
         assert one["ptx"] in (None, others[key]["ptx"])
     assert "4 without PTX" in project.lmemscope("scan", "build").out
+    alone, count = (
+        done.kernel("count")
+        for done in (
+            project.lmemscope("scan", "build", "--no-causes", "--format", "json"),
+            compiled,
+        )
+    )
+    assert (alone["ptx"], alone["lines"]) == (None, [])
+    for name in ("registers", "stack_frame", "sass", "sites", "spill_stores", "spill_loads"):
+        assert alone[name] == count[name], name
     for forbidden in ("promoted", "dynamic-index"):
         answers = [
             project.lmemscope("check", "build", "--forbid", forbidden, *more).code
