@@ -70,7 +70,8 @@ def scan(
         lto: whether to link also with link-time optimisation, and compare.
         build_database: whether a project's ``compile_commands.json`` says how its files are
             compiled.
-        objects: whether the facts of units without local memory are read from the build's objects.
+        objects: whether facts are read from the build's objects: of units without local memory, and
+            without ``causes`` of all.
         trust_build: whether to take options of builds that may run a program, load a library or
             write a file.
         cache: whether to keep what the compilers made for the next call.

@@ -28,6 +28,7 @@ from lmemscope.model import (
     Failure,
     Gap,
     GapKind,
+    KernelFacts,
     Link,
     Report,
     Tool,
@@ -240,8 +241,7 @@ def _of_objects(reports: Sequence[UnitReport]) -> Iterator[str]:
     read = sum(found.state == "current" for _, found in built)
     if read:
         said = f"facts of {read} of {count(len(built), 'unit')} were read from the build's objects"
-        bare = sum(_is_without_ptx(report) for report in reports)
-        yield f"{said}, {bare} without PTX, which shows what ptxas promoted" if bare else said
+        yield ", ".join((said, *_not_in_objects(reports)))
     for state, said in _SAID.items():
         names: dict[str, dict[str, None]] = {}
         for name, found in built:
@@ -251,10 +251,19 @@ def _of_objects(reports: Sequence[UnitReport]) -> Iterator[str]:
             yield f"{said}: {reason}: {listed(list(alike), _NAMED)}"
 
 
-def _is_without_ptx(report: UnitReport) -> bool:
-    """Whether it is of an object that holds machine code alone."""
-    is_read = report.built is not None and report.built.state == "current"
-    return is_read and any(one.ptx is None for one in report.kernels)
+def _not_in_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
+    """How many of the objects that were read lack what tells more than the facts."""
+    read = [one for one in reports if one.built is not None and one.built.state == "current"]
+    bare = sum(any(kernel.ptx is None for kernel in one.kernels) for one in read)
+    if bare:
+        yield f"{bare} without PTX, which shows what ptxas promoted"
+    unlined = sum(any(map(_is_without_lines, one.kernels)) for one in read)
+    if unlined:
+        yield f"{unlined} without the lines of local memory, which --no-objects shows"
+
+
+def _is_without_lines(kernel: KernelFacts) -> bool:
+    return not kernel.lines and kernel.sass is not None and bool(kernel.sass.count)
 
 
 def _told(left_out: Iterable[str | Gap]) -> Iterator[str]:

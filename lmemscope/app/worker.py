@@ -113,7 +113,8 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
         from lmemscope.lowering.built import artifacts_of_object
     report: UnitReport
     try:
-        artifacts = artifacts_of_object(unit, unit.built.path)
+        facts_only = not wanted.causes
+        artifacts = artifacts_of_object(unit, unit.built.path, facts_only=facts_only)
         if isinstance(artifacts, str):
             return replace(shown, state="compiled", reason=artifacts)
         never = Debugging(_pipeline, wants_names=False)
@@ -122,7 +123,8 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
     except LmemscopeError as error:
         # Compiling meets what is wrong with the source or the tools, and says so.
         return replace(shown, state="compiled", reason=error.message)
-    if any(one.verdict.kind != "clean" or one.findings for one in report.kernels):
+    told = () if facts_only else [one.verdict.kind != "clean" for one in report.kernels]
+    if any(told) or any(one.findings for one in report.kernels):
         return replace(shown, state="compiled", reason="findings without local memory")
     return replace(report, built=shown)
 

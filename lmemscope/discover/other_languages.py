@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from lmemscope.files import read_input
 from lmemscope.model import Gap, count, kind_of, listed
+from lmemscope.routes import binary_kind
 from lmemscope.sources.jit_packages import compiler_of, instead
 from lmemscope.sources.python_words import may_hold_kernels
 
@@ -45,7 +46,8 @@ def language_of(path: str) -> str | None:
     other = _OTHER_ENDINGS.get(ending)
     kind = kind_of(path)
     if kind is None and _LIKE_CUDA.search(os.path.basename(path)) is not None:
-        return f"a name that ends in {ending!r}"
+        # CMake calls an object k.cu.o.
+        return f"a name that ends in {ending!r}" if binary_kind(path) is None else None
     if other is None and (kind is None or kind.reads != "imports"):
         return None
     try:

@@ -400,14 +400,21 @@ def _tar(
                         continue
                     below, kind = _below(path, member.name), kind_of_head(start)
                     if kind is not None:
-                        data = memoryview(start + file.read())
-                        yield from read_images(data, budget, below, depth + 1)
+                        yield from read_images(_rest(file, start), budget, below, depth + 1)
                     elif _is_text(below):
-                        yield Images(below, text=memoryview(start + file.read()))
+                        yield Images(below, text=_rest(file, start))
                     elif _is_told(below):
                         yield Images(below, packed=True)
     except (FormatError, tarfile.TarError, zstandard.ZstdError, *_ZIP_ERRORS) as error:
         yield Images(path, (), _problem("tar", error))
+
+
+def _rest(file: IO[bytes], start: bytes) -> memoryview:
+    """All bytes of a file, whose size nobody vouches for, in memory that grows with them."""
+    data = bytearray(start)
+    while chunk := file.read(_CHUNK):
+        data += chunk
+    return memoryview(data)
 
 
 def _metered(read: Callable[[int], bytes], budget: Budget) -> Callable[[int], bytes]:

@@ -58,7 +58,9 @@ _FIRST_SM, _FIRST_WIDE_SM = 50, 70
 """Architectures: the first that is read, and the first with instructions of 16 bytes."""
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
-_RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)")
+_MARKING, _MOST_MARKS = (12, 6), 8192
+"""The first toolkit whose ptxas marks spills, and how many marks a record has no room for."""
+_RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d{1,9}\.\d{1,9}\.\d{1,9})")
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
@@ -104,6 +106,7 @@ class CubinFunction(Struct, frozen=True):
         max_threads: threads of a block at most, by ``__launch_bounds__``; None without, and where
             the cubin names more than any block has.
         shared: bytes of static shared memory of a kernel; None where a linker lays it out.
+        is_marked: whether ptxas has marked every spill in its section.
     """
 
     name: str
@@ -122,6 +125,7 @@ class CubinFunction(Struct, frozen=True):
     stack_alignment: int | None = None
     max_threads: int | None = None
     shared: int | None = None
+    is_marked: bool = False
 
     @property
     def all_sites(self) -> tuple[Site, ...]:
@@ -202,6 +206,11 @@ class Cubin:
             and not self._has_sites(self.elf.content(record.section))
             and not self._read_spills(record.name)
         )
+
+    @cached_property
+    def _marks_spills(self) -> bool:
+        version = release(self.elf) if self._is_wide else None
+        return version is not None and tuple(map(int, version.split("."))) >= _MARKING
 
     def _has_sites(self, code: memoryview) -> bool:
         if self._is_wide:
@@ -358,6 +367,7 @@ class Cubin:
             stack_alignment=next(
                 (n for pc, n in alignments.items() if not _claims(bodies, pc)), None
             ),
+            is_marked=self._marks_spills and len(spills | {s.pc for s in sites}) < _MOST_MARKS,
         )
 
     def _read_global_info(self) -> dict[int, dict[int, int]]:

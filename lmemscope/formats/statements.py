@@ -334,12 +334,18 @@ def _opened(text: str, at: int) -> int | None:
     return None
 
 
-def parts_of(text: str, separator: str = ",") -> Iterator[str]:
-    """What stands between commas, or other separators, outside of brackets."""
+def parts_of(text: str, separator: str = ",", whole: tuple[int, int] = (0, 0)) -> Iterator[str]:
+    """What stands between commas, or other separators, outside of brackets.
+
+    Args:
+        text: to take apart.
+        separator: a character.
+        whole: offsets between which it does not separate, as in a template's arguments.
+    """
     depth = start = 0
     for index, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")
-        if char == separator and depth == 0:
+        if char == separator and depth == 0 and not whole[0] <= index < whole[1]:
             yield text[start:index]
             start = index + 1
     yield text[start:]

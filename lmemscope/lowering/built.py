@@ -8,13 +8,14 @@ but what PTX declares, which is not known then.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from lmemscope.formats.cubin import Cubin, release
 from lmemscope.lowering.binary import images
 from lmemscope.lowering.compile_cuda import gaps_of, lacking, read_source
-from lmemscope.model import Artifacts, Unit
+from lmemscope.model import Artifacts, Gap, Unit, listed
 from lmemscope.tools import nvcc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -24,12 +25,14 @@ _OURS = frozenset(("-ptx", "-lineinfo", "-v"))
 """Options that ask for what an object does not hold."""
 
 
-def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
-    """What a build has made of a unit without local memory; else why the unit is compiled.
+def artifacts_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> Artifacts | str:
+    """What a build has made of a unit; else why the unit is compiled.
 
     Args:
         unit: CUDA C++.
         path: of the object.
+        facts_only: whether nobody asks for causes, names and lines of local memory, which take a
+            compilation.
 
     Raises:
         LmemscopeError: the object or the source cannot be read, or a tool is missing.
@@ -37,10 +40,11 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
     cubin, text = _of_architecture(unit, path)
     if cubin is None:
         return f"it holds no machine code for {unit.arch}"
-    if not all(map(cubin.is_clean, cubin.records.values())):
-        return "local memory"
-    if text is not None and b".local" in text:
-        return "local memory in its PTX"
+    if not facts_only:
+        if not all(map(cubin.is_clean, cubin.records.values())):
+            return "local memory"
+        if text is not None and b".local" in text:
+            return "local memory in its PTX"
     tools = Toolchain(unit.toolkit).of_nvcc()
     made_by = (tools.tool("nvcc"), tools.tool("ptxas"))
     version = release(cubin.elf)
@@ -49,7 +53,8 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
         return f"{made} made it, and {made_by[1].version} compiles here"
     source_text, source = read_source(unit)
     asked = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
-    missing = (*asked, *lacking(source, cubin.records))
+    unmade = lacking(source, cubin.records)
+    missing = asked if facts_only else (*asked, *unmade)
     if missing:
         return f"whether it holds {missing[0]} depends on how it is compiled"
     flags = (
@@ -64,10 +69,18 @@ def artifacts_of_object(unit: Unit, path: str) -> Artifacts | str:
         ptxas_log=None,
         cubin=bytes(cubin.elf.data),
         tools=made_by,
-        gaps=(),
+        gaps=_unmade(unmade),
         source=source,
     )
-    return replace(artifacts, gaps=gaps_of(unit, source_text, source, artifacts))
+    gaps = gaps_of(unit, source_text, source, artifacts)
+    return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
+
+
+def _unmade(names: Sequence[str]) -> tuple[Gap, ...]:
+    """That a build makes nothing of kernels that its source defines, as under an ``#ifdef``."""
+    if not names:
+        return ()
+    return (Gap("kernels", f"not in the build's object: {listed(list(names))}", "note"),)
 
 
 def _of_architecture(unit: Unit, path: str) -> tuple[Cubin | None, bytes | None]:

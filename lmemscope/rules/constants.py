@@ -204,6 +204,8 @@ def _of_macro(value: str, place: SourceLocation) -> Meaning:
 
 def _macros(name: str, sources: SourceText, file: str, place: SourceLocation) -> list[Meaning]:
     """The definitions of a macro that may be in force at a line, or at the end of a header."""
+    if name not in sources.words(file):
+        return []  # Most names are macros of no file, and headers have thousands of lines.
     stated = re.compile(
         rf"\s*#\s*(?:(?P<if>if)|(?P<endif>endif\b)|(?P<taken>undef)\s+{name}\b"
         rf"|define\s+{name}\s+(?P<value>.+))|.*\bpop_macro\b.*"

@@ -240,7 +240,8 @@ class _Reader:
         else:
             call = called_with(text, mention.start())
             if call is not None:
-                result = self._of_call(file, call.name, call.begin, call.position, depth)
+                own = mention.span("inner")
+                result = self._of_call(file, call.name, call.begin, call.position, depth, own)
         if instance is None:
             return result
         written = (
@@ -270,13 +271,19 @@ class _Reader:
         are_all = all(one.start() in launched for one in mentions)
         return replace(self.of(name, file, depth - 1, span), are_all=are_all)
 
-    def _of_call(self, file: str, name: str, begin: int, position: int, depth: int) -> Launches:
-        """The launches by a function or macro that gets a kernel as an argument."""
+    def _of_call(
+        self, file: str, name: str, begin: int, position: int, depth: int, template: tuple[int, int]
+    ) -> Launches:
+        """The launches by a function or macro that gets a kernel as an argument.
+
+        Its own template arguments stand at ``template``, between two offsets.
+        """
         text = self._sources.code(file)
         end = closed_at(text, begin)
         if end is None:
             return _UNKNOWN
-        given = [*parts_of(text[begin + 1 : end - 1])]
+        whole = template[0] - begin - 1, template[1] - begin - 1
+        given = [*parts_of(text[begin + 1 : end - 1], whole=whole)]
         shape = shape_of_call(name, given, position)
         if shape is not None:
             place = self._place(file, begin)

@@ -53,6 +53,8 @@ _INDEXED = re.compile(r"\[\s*+[A-Za-z_][^\[\]]*+\]")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _HEAD = re.compile(r"\b(?:for|while)\s*\([^{}]*\)\s*$|\bdo\s*$")
 """What stands before a loop's brace."""
+_STATEMENTS = frozenset({"if", "constexpr", "for", "while", "switch", "catch"})
+"""Words before parentheses and a brace that name no function."""
 _CASES = 64
 """Combinations of values that an expression is computed for."""
 _PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
@@ -136,6 +138,7 @@ class _Project:
         self._own = frozenset(map(os.path.abspath, files))
         self._known: dict[tuple[str, SourceLocation], tuple[int, ...]] = {}
         self._sizes: dict[str, tuple[int, ...]] = {}
+        self._constant: dict[tuple[object, ...], int | None] = {}
         self._found: dict[tuple[str, str | None], tuple[tuple[str, re.Match[str]], ...]] = {}
 
     @property
@@ -210,7 +213,7 @@ class _Project:
         if _MOST.search(written):
             yield LARGEST_BLOCK
             return
-        known = threads_of(written, self._sources, place, arguments)
+        known = self._threads(written, place, arguments)
         if known is not None:
             yield known
             return
@@ -246,6 +249,13 @@ class _Project:
             computed = number_of(text, self._sources, place)
             if computed is not None:
                 yield computed
+
+    def _threads(self, written: str, place: SourceLocation, given: Mapping[str, int]) -> int | None:
+        """What an expression is itself; each call of a function is met on many ways."""
+        key = (written, place, *given.items())
+        if key not in self._constant:
+            self._constant[key] = threads_of(written, self._sources, place, given)
+        return self._constant[key]
 
     def _given(self, name: str, place: SourceLocation, hops: int) -> tuple[int, ...]:
         """What a name is given before a line: in declarations, assignments and calls."""
@@ -325,7 +335,11 @@ class _Project:
             rf"\((?P<before>(?:[^;{{}}()]|\([^;{{}}()]*\))*)(?<!\w){name}\s*"
             r"(?:=\s*(?P<value>[^,(){};]*))?(?:,(?:[^;{}()]|\([^;{}()]*\))*)?\)\s*(?:const\b\s*|mutable\b\s*)?(?::[^;{}]*)?\{"
         )
-        handed = self._matches(name, parameter, file)
+        handed = [
+            (at, one)
+            for at, one in self._matches(name, parameter, file)
+            if one["function"] not in _STATEMENTS
+        ]
         ends = self._stepped(name, above[declared[-1] :] if declared else (), hops)
         if ends is not None and not ends:
             return  # It is more than what it begins with, and nobody knows how much.

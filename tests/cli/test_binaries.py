@@ -25,22 +25,10 @@ from tests.support.device_containers import (
     host_object,
     package,
 )
-from tests.support.program import ROOT, run_program
+from tests.support.program import run_program
+from tests.support.seeded import SEEDS, cubin, library, units
 
 ELF, ZIP = b"\x7fELF\x02\x01\x01" + bytes(57), b"PK\x03\x04" + bytes(60)
-SEEDS = ROOT / "tests" / "fuzz" / "seeds"
-
-
-def cubin(name: str, sm: int = 90) -> bytes:
-    """A cubin of a kernel with local memory; for another architecture only its header differs."""
-    data = bytearray((SEEDS / f"{name}.cubin").read_bytes())
-    data[49] = sm
-    return bytes(data)
-
-
-def library(*names: str, archs: tuple[int, ...] = (80, 90)) -> bytes:
-    images = (entry(cubin(name, sm), sm, codec=ZSTD) for name in names for sm in archs)
-    return host_object((".text", bytes(32)), (".nv_fatbin", fatbin(*images)))
 
 
 def scanned(*arguments: str, cwd: Path) -> dict[str, object]:
@@ -48,12 +36,6 @@ def scanned(*arguments: str, cwd: Path) -> dict[str, object]:
     assert done.code == 0, done.err
     document: dict[str, object] = json.loads(done.out)
     return document
-
-
-def units(document: dict[str, object]) -> list[tuple[str, str, list[str]]]:
-    found = document["units"]
-    assert isinstance(found, list)
-    return [(u["input"], u["arch"], [k["demangled"] for k in u["kernels"]]) for u in found]
 
 
 @pytest.fixture

@@ -197,6 +197,52 @@ def test_rows_findings_and_gaps_are_those_of_a_compilation(project: Project) -> 
     assert all(tools[name] == tool for name, tool in read.document["toolchain"].items())
 
 
+def test_facts_alone_are_read_from_every_object(project: Project) -> None:
+    """Local memory too: only its lines take a compilation, and they are said to be missing."""
+    read, compiled = (
+        project.lmemscope("scan", "build", "--no-causes", "--format", "json", *more)
+        for more in ((), ("--no-objects",))
+    )
+    states = {name_of(unit): unit["built"]["state"] for unit in read.document["units"]}
+    assert states == dict.fromkeys(BUILT, "current") | {"add.cu[linked]": "compiled"}
+    names = (
+        "stack_frame registers spill_stores spill_loads cumulative_stack stack_known launch_bounds "
+        "sass sites ptx shared location occupancy"
+    ).split()
+    rows, others = (
+        {
+            (unit["input"], one["name"]): {name: one[name] for name in names}
+            for unit in done.document["units"]
+            for one in unit["kernels"]
+        }
+        for done in (read, compiled)
+    )
+    assert rows == others
+    assert any(row["sass"]["ldl"] for row in rows.values())
+    (said,) = (one for one in read.document["notes"] if "were read" in one)
+    assert said.startswith("facts of 5 of 6 units")
+    assert "1 without the lines of local memory" in said
+
+
+def test_a_kernel_that_the_build_leaves_out_is_named(project: Project) -> None:
+    source = project.root / "src" / "two words.cu"
+    text = source.read_text()
+    try:
+        source.write_text(
+            text + "#ifdef NEVER\n__global__ void unused(int *p) { *p = 1; }\n#endif\n"
+        )
+        project.make()
+        done = project.lmemscope("scan", "build", "--no-causes", "--format", "json")
+        (unit,) = (one for one in done.document["units"] if name_of(one) == "two words.cu")
+        assert unit["built"]["state"] == "current"
+        assert [gap["reason"] for gap in unit["gaps"]] == ["not in the build's object: unused"]
+        # Whether NVRTC would make it, only NVRTC knows.
+        assert project.states()["two words.cu"] == "compiled"
+    finally:
+        source.write_text(text)
+        project.make()
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -257,6 +303,16 @@ def test_objects_of_machine_code_alone(directory: Path, nvcc: Path) -> None:
         assert of_machine[0] == of_machine[1]
         assert one["ptx"] in (None, others[key]["ptx"])
     assert "4 without PTX" in project.lmemscope("scan", "build").out
+    alone, count = (
+        done.kernel("count")
+        for done in (
+            project.lmemscope("scan", "build", "--no-causes", "--format", "json"),
+            compiled,
+        )
+    )
+    assert (alone["ptx"], alone["lines"]) == (None, [])
+    for name in ("registers", "stack_frame", "sass", "sites", "spill_stores", "spill_loads"):
+        assert alone[name] == count[name], name
     for forbidden in ("promoted", "dynamic-index"):
         answers = [
             project.lmemscope("check", "build", "--forbid", forbidden, *more).code

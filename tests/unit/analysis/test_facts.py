@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.analysis.facts import gather_facts
+from lmemscope.analysis.facts import gather_facts, unknown_spills
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.model import Disagreement, KernelFacts, PtxasFacts, SassSites, SiteClass, SiteSplit
 from tests.support.builders import depot, facts, layers, ldl, program, ptxas_report, stl
@@ -54,6 +54,29 @@ def test_spills_are_compared_with_ptxas(
 
 def test_sites_of_unknown_origin_leave_spills_uncompared() -> None:
     assert gathered(*SPILL, ldl(None), log=ptxas_report(0, 0)).disagreements == ()
+
+
+def test_what_a_kernel_that_marks_its_spills_does_not_mark_is_its_own() -> None:
+    code = (*SPILL, ldl(None, width=16))
+    known, unknown = (gathered(*code, is_marked=is_marked) for is_marked in (True, False))
+    assert known.own_sites == SiteSplit(
+        SiteClass(1, 1, 8, 4), SiteClass(1, 0, 16, 0), SiteClass(0, 0, 0, 0)
+    )
+    assert (known.spill_stores, known.spill_loads) == (4, 8)
+    assert unknown.own_sites is not None
+    assert unknown.own_sites.unknown.count == 1
+    assert (unknown.spill_stores, unknown.spill_loads) == (None, None)
+
+
+def test_a_function_may_save_its_callers_registers_without_a_mark() -> None:
+    marked = [ldl(None, marked=True)]
+    for callee, spills in ((marked, 12), ([*marked, stl(None)], None)):
+        fact = gathered(*SPILL, callees={"leaf": callee}, is_marked=True)
+        assert (fact.spill_loads, fact.all_spill_loads) == (8, spills)
+        gap = unknown_spills(layers(None, *SPILL, callees={"leaf": callee}), [fact])
+        assert [one.kind for one in gap] == ([] if spills else ["evidence"])
+    alone = gathered(stl(None), kind="function", is_marked=True)
+    assert alone.spill_stores is None
 
 
 def test_what_one_source_does_not_say_is_no_disagreement() -> None:

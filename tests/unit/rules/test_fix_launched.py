@@ -141,6 +141,12 @@ def test_only_what_a_file_does_not_give_a_name_is_looked_for_in_others() -> None
     assert largest(a=KERNEL, b="void f() { own<<<1, n>>>(p); }", c="int n = 512;") == 512
 
 
+@pytest.mark.parametrize("word", ["if", "if constexpr", "while", "switch"])
+def test_a_condition_gives_its_names_nothing(word: str) -> None:
+    launch = f"void f(bool n) {{ {word} (n) {{ own<<<1, n>>>(p); }} }}"
+    assert largest(a=KERNEL, b=launch, c=f"void g() {{ {word} (512) {{ }} }}") is None
+
+
 def test_a_name_that_is_given_itself_ends() -> None:
     assert largest(a=KERNEL, b="void f(int n) { n = n; own<<<4, n>>>(p); f(n); }") is None
 

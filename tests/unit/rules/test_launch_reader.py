@@ -53,7 +53,16 @@ def text_of(host: str) -> SourceText:
             "cuLaunchKernel(q, 1, 1, 1, 16, 20, 1, 0, 0, a, 0); }",
             {320},
         ),
+        (
+            "void f() { cudaLaunchKernel(own<1, true>, dim3(1), dim3(416), a, 0, 0); }",
+            {416},
+        ),
         # A function, a template or a macro that is given the kernel.
+        (
+            "template <class K> void go(K k, int b, int *p) { k<<<1, b>>>(p, 1); }\n"
+            "void f() { go(own<1, true>, 224, p); }",
+            {224},
+        ),
         (
             "template <class K> void go(K k, int n, int b, int *p) { k<<<1, b>>>(p, n); }\n"
             "void f(int n) { go(own, n, n > 100 ? 512 : 64, p); go(other, n, 1024, p); }",
