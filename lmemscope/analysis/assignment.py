@@ -234,9 +234,6 @@ class _Assignment:
 def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
-    if any(c.is_exact and c.fit and c.is_reached for c in named):
-        # Other variables share its place; the one that is indexed is why it is in memory.
-        named = [c for c in named if c.is_reached]
     if any(c.is_exact and c.fit and not c.is_librarys_scalar for c in named):
         # What a library passes on is where its user's variable is.
         named = [c for c in named if not c.is_librarys_scalar]
@@ -249,6 +246,4 @@ def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
         # Code may go through an array by other elements than its own: ((char *)words)[i]. But what
         # is no array may only point to the one that it indexes.
         return exact
-    # Where the compiler moved most accesses to other lines, the few that are left count.
-    silent = [c for c in silent if c.mention] or silent
     return silent if len(silent) == 1 else []
