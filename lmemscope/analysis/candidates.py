@@ -63,7 +63,6 @@ class Candidate:
         fit: share of the accesses that its type has a place for.
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
-        is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
         is_copied: whether it is the parameter that the object is filled from, or is constructed
             where it is declared.
         is_subscripted: whether a run-time subscript of it stands where an index is computed.
@@ -76,7 +75,6 @@ class Candidate:
     fit: float
     repeats: bool
     coverage: float = 1.0
-    is_reached: bool = True
     is_copied: bool = False
     is_subscripted: bool = False
 
@@ -171,7 +169,6 @@ def candidates_of(
             _fit(parts, parts[0], shape),
             repeats,
             mentions.coverage(owner, lines, variable) if repeats else 1.0,
-            not indexed.chains or mentions.reaches(owner, indexed, variable),
             variable == sure or (copied == variable.name and variable.is_parameter and not repeats),
             shape.is_indexed and is_subscripted_on(owner, indexed, variable, mentions),
         )
