@@ -15,11 +15,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lmemscope.analysis.depots import Depots
+from lmemscope.analysis.depots import Depots, PlacedAccess
 from lmemscope.analysis.frame import Placement
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_generic_access, may_become
-from lmemscope.analysis.stack_arguments import Argument, passed_on_line, stack_arguments
+from lmemscope.analysis.stack_arguments import passed_on_line, stack_arguments
 from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
@@ -67,7 +67,7 @@ class Origins:
         self._told: dict[tuple[str, int], Origin] = {}
         self._accesses: dict[tuple[int, bool], int | None] = {}
         self._depots: dict[tuple[str, int], Depots] = {}
-        self._arguments: dict[tuple[str, int], dict[int, Argument]] = {}
+        self._arguments: dict[tuple[str, int], dict[int, PlacedAccess]] = {}
         self._callers: dict[tuple[str, int], frozenset[int]] = {}
         self._saves: dict[tuple[str, int], dict[_Bytes, frozenset[int]]] = {}
 
@@ -183,7 +183,7 @@ class Origins:
 
     def _passed(
         self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction
-    ) -> dict[int, Argument]:
+    ) -> dict[int, PlacedAccess]:
         """Sites of a body that pass arguments on the stack."""
         key = (kernel.section, body.start)
         if key not in self._arguments:

@@ -60,7 +60,7 @@ def type_taken(call: Call, position: int) -> str | None:
     if opened is None:
         return None
     inside = spelled[opened + 1 : -1]
-    parameters = [_plain(one) for one in parts_of(inside)] if inside.strip() else []
+    parameters = [_plain(one) for one in parts_of(inside, angles=True)] if inside.strip() else []
     hidden = len(call.arguments) - len(parameters)
     if not 0 <= hidden <= 2 or position >= len(call.arguments):
         return None

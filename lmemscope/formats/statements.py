@@ -334,11 +334,12 @@ def _opened(text: str, at: int) -> int | None:
     return None
 
 
-def parts_of(text: str, separator: str = ",") -> Iterator[str]:
-    """What stands between commas, or other separators, outside of brackets."""
+def parts_of(text: str, separator: str = ",", *, angles: bool = False) -> Iterator[str]:
+    """What stands between commas, or other separators, outside of brackets; ``<`` may be one."""
+    opening, closing = ("<([{", ">)]}") if angles else ("([{", ")]}")
     depth = start = 0
     for index, char in enumerate(text):
-        depth += (char in "([{") - (char in ")]}")
+        depth += (char in opening) - (char in closing)
         if char == separator and depth == 0:
             yield text[start:index]
             start = index + 1
