@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
+from lmemscope.analysis.layout import Part, fits, is_array, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.formats.statements import Statement, Subscript
@@ -40,6 +40,11 @@ class Shape:
     def is_indexed(self) -> bool:
         """Whether any access has an index."""
         return any(place.step for place in self.places)
+
+    def slack(self, size: int) -> int:
+        """Bytes of it behind so many, but for `spare`; negative where it is smaller."""
+        behind = self.size - size
+        return behind - min(max(behind, 0), self.spare)
 
     def ends_behind(self, size: int) -> bool:
         """Whether most constant places in it are behind so many bytes: that is no padding.
@@ -142,24 +147,18 @@ def candidates_of(
     for variable in variables:
         if not variable.size or is_reference(variable.type) or variable.name == "this":
             continue
-        spare = min(max(shape.size - variable.size, 0), shape.spare)
-        slack = shape.size - variable.size - spare
+        slack = shape.slack(variable.size)
         if slack >= PADDING or (slack > shape.padding and not shape.places):
             continue
         mention = mentions.share(owner, lines, variable)
         if mention < ENOUGH and variable == only:
             # Compilers move loads at constant places to the line of whatever comes first.
             mention = ENOUGH
+        parts = parts_of(variable)
         if mention < ENOUGH and slack < 0 and not variable.members:
             continue  # neither named nor of the size
-        parts = parts_of(variable)
-        if (
-            shape.is_indexed
-            and not parts[0].is_array
-            and not variable.members
-            and (mention < ENOUGH or not mentions.takes_address(owner, lines, variable))
-        ):
-            continue  # only ((char *)&value)[i] selects among the bytes of a scalar
+        if shape.is_indexed and not _has_elements(owner, lines, variable, mentions, mention):
+            continue
         repeats = variable.function != owner
         whole = Candidate(
             variable,
@@ -195,6 +194,15 @@ def _only_indexed(
         and mentions.share(owner, indexed, variable) == 1.0
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _has_elements(
+    owner: str, lines: AccessLines, variable: Variable, mentions: Mentions, mention: float
+) -> bool:
+    """Whether an index may select in a variable: in a scalar only as ``((char *)&value)[i]``."""
+    if variable.members or is_array(variable.type):
+        return True
+    return mention >= ENOUGH and mentions.takes_address(owner, lines, variable)
 
 
 def _members(
