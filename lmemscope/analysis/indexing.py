@@ -115,7 +115,7 @@ class IndexReader:
         found: StackObject,
         named: ObjectName | None,
         called: LocalNames,
-        executed: Collection[int] | None = None,
+        executed: Collection[int] = (),
     ) -> IndexFacts | None:
         """How an object is indexed at run time, or None where it is not.
 
@@ -129,20 +129,11 @@ class IndexReader:
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
-        # What chooses between addresses is no index, nor is what a compiler copies the whole by.
-        every = [
-            a
-            for a in found.accesses
-            if a.leaves
-            and not objects.is_chosen(a.index)
-            and not objects.is_between_places(a.index)
-            and not is_copying(objects, a)
-        ]
+        every = _indexing(objects, found)
         own = computed(every)
         # A choice between constant places costs something beside an index where it is executed.
-        lines = executed or ()
         instructions = objects.body.instructions
-        beside = [a for a in every if a.is_choice and instructions[a.index].line in lines]
+        beside = [a for a in every if a.is_choice and instructions[a.index].line in executed]
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
@@ -156,7 +147,7 @@ class IndexReader:
             loop = self._loop_line(objects, header)
             written_out = objects.dataflow.written_out(header)
         expression = primary.expression if primary is not None else None
-        if expression is not None and loop is not None and named is not None:
+        if expression is not None and loop is not None:
             expression = self._of_loop(expression, loop, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
         # Once loops are written out compilers take it apart; other indices stay.
@@ -178,9 +169,11 @@ class IndexReader:
             trip_sources=tuple(sorted(trips, key=str)),
         )
 
-    def _of_loop(self, expression: str, loop: SourceLocation, named: ObjectName) -> str | None:
+    def _of_loop(
+        self, expression: str, loop: SourceLocation, named: ObjectName | None
+    ) -> str | None:
         names, spelling = self._names, self._spelling
-        if names is None or spelling is None:
+        if names is None or spelling is None or named is None:
             return expression
         return counted(expression, loop, named, names, spelling, self._sources)
 
@@ -410,6 +403,18 @@ def _names_of(
         if found:
             return found
     return [called.variables.get(leaf.offset)]
+
+
+def _indexing(objects: FunctionObjects, found: StackObject) -> list[PtxAccess]:
+    """Accesses with an index, but for choices between addresses and copies of the whole."""
+    return [
+        access
+        for access in found.accesses
+        if access.leaves
+        and not objects.is_chosen(access.index)
+        and not objects.is_between_places(access.index)
+        and not is_copying(objects, access)
+    ]
 
 
 def _decisive(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
