@@ -66,7 +66,6 @@ class _Assignment:
         self._fill(numbers)
         while any(self._improve(number) for number in numbers):
             pass
-        self._fill(numbers)
 
     def _fill(self, numbers: Collection[int]) -> None:
         """Give each object without a variable a free one, the best fits first."""
@@ -220,7 +219,7 @@ class _Assignment:
 
     def _arrays(self, number: int) -> list[Candidate]:
         """An object's candidates of its size, if all are arrays of the function itself."""
-        fitting = [c for c in self._known[number] if c.is_exact and c.is_reached]
+        fitting = [c for c in self._known[number] if c.is_exact]
         return fitting if all(c.part.is_array and not c.repeats for c in fitting) else []
 
     def _last_arrays(self, number: int) -> list[Candidate]:
@@ -234,12 +233,8 @@ class _Assignment:
 def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
-    if any(c.is_exact and c.fit and c.is_reached for c in named):
-        # Other variables share its place; the one that is indexed is why it is in memory.
-        named = [c for c in named if c.is_reached]
-    if any(c.is_exact and c.fit and not c.is_librarys_scalar for c in named):
-        # What a library passes on is where its user's variable is.
-        named = [c for c in named if not c.is_librarys_scalar]
+    # What a library passes on is where its user's variable is.
+    named = [c for c in named if not c.is_librarys_scalar] or named
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
     exact = [c for c in named if c.is_exact]
@@ -249,6 +244,4 @@ def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
         # Code may go through an array by other elements than its own: ((char *)words)[i]. But what
         # is no array may only point to the one that it indexes.
         return exact
-    # Where the compiler moved most accesses to other lines, the few that are left count.
-    silent = [c for c in silent if c.mention] or silent
     return silent if len(silent) == 1 else []

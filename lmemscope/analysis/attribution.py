@@ -17,7 +17,7 @@ from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
 from lmemscope.analysis.names import Names
-from lmemscope.analysis.origin import Origin
+from lmemscope.analysis.origin import Origin, access_of
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.run_time_stack import run_time_sizes
@@ -296,11 +296,10 @@ def _is_kept(found: _Explained, body: CubinFunction, origin: Origin) -> bool:
 
 def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
     """The PTX access that passes a value on the stack; its subject is whose argument or result."""
-    assert origin.function is not None
+    found = access_of(flow, origin)
+    assert found is not None
     assert origin.instruction is not None
-    dataflow = flow.dataflow(origin.function)
-    assert dataflow is not None
-    access = dataflow.body.instructions[origin.instruction]
+    dataflow, access = found
     own = {name for name, _, _ in dataflow.function.parameters}
     whose: str | None = None
     if "param" not in access.modifiers:

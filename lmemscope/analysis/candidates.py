@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
+from lmemscope.analysis.layout import Part, fits, is_array, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.formats.statements import Statement, Subscript
@@ -41,6 +41,11 @@ class Shape:
         """Whether any access has an index."""
         return any(place.step for place in self.places)
 
+    def slack(self, size: int) -> int:
+        """Bytes of it behind so many, but for `spare`; negative where it is smaller."""
+        behind = self.size - size
+        return behind - min(max(behind, 0), self.spare)
+
     def ends_behind(self, size: int) -> bool:
         """Whether most constant places in it are behind so many bytes: that is no padding.
 
@@ -63,10 +68,8 @@ class Candidate:
         fit: share of the accesses that its type has a place for.
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
-        is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
         is_copied: whether it is the parameter that the object is filled from, or is constructed
             where it is declared.
-        is_begun: whether it is stored to on the line of its declaration.
         is_subscripted: whether a run-time subscript of it stands where an index is computed.
     """
 
@@ -77,9 +80,7 @@ class Candidate:
     fit: float
     repeats: bool
     coverage: float = 1.0
-    is_reached: bool = True
     is_copied: bool = False
-    is_begun: bool = False
     is_subscripted: bool = False
 
     @property
@@ -110,10 +111,10 @@ class Candidate:
     @property
     def score(self) -> float:
         """Orders candidates: lines count most, then types, then sizes."""
-        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * (self.is_copied or self.is_begun)
+        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * self.is_copied
         score += 3.0 * self.is_exact + 3.5 * self.is_aggregate + self.coverage
         score += 0.75 * self.is_subscripted
-        return score - 0.01 * abs(self.slack) - 0.02 * bool(self.part.path)
+        return score - 0.01 * abs(self.slack)
 
 
 def candidates_of(
@@ -141,71 +142,85 @@ def candidates_of(
         copied: the name of the parameter that it is filled from.
         sure: the variable at whose declaration it is constructed.
     """
-    result = []
-    is_indexed = shape.is_indexed
-    indexes = [
-        variable
-        for variable in (variables if is_indexed else ())
-        if 0 <= shape.size - variable.size < PADDING
-        and mentions.share(owner, indexed, variable) == 1.0
-    ]
+    result: list[Candidate] = []
+    only = _only_indexed(owner, shape, indexed, variables, mentions)
     for variable in variables:
         if not variable.size or is_reference(variable.type) or variable.name == "this":
             continue
-        slack = shape.size - variable.size
-        spare = min(max(slack, 0), shape.spare)
-        slack -= spare
+        slack = shape.slack(variable.size)
         if slack >= PADDING or (slack > shape.padding and not shape.places):
             continue
         mention = mentions.share(owner, lines, variable)
-        if mention < ENOUGH and indexes == [variable]:
+        if mention < ENOUGH and variable == only:
             # Compilers move loads at constant places to the line of whatever comes first.
             mention = ENOUGH
-        is_copied = copied == variable.name and variable.is_parameter and variable.function == owner
-        is_copied = is_copied or variable == sure
+        parts = parts_of(variable)
         if mention < ENOUGH and slack < 0 and not variable.members:
             continue  # neither named nor of the size
-        parts = parts_of(variable)
-        if is_indexed and not parts[0].is_array and not variable.members:
-            # Only ((char *)&value)[i] selects among the bytes of a scalar.
-            if mention < ENOUGH:
-                continue
-            if not mentions.takes_address(owner, lines, variable):
-                continue
+        if shape.is_indexed and not _has_elements(owner, lines, variable, mentions, mention):
+            continue
         repeats = variable.function != owner
-        coverage = mentions.coverage(owner, lines, variable) if repeats else 1.0
-        is_subscripted = is_indexed and is_subscripted_on(owner, indexed, variable, mentions)
-        is_begun = is_begun_on(owner, lines, variable)
-        is_reached = not indexed.chains or mentions.reaches(owner, indexed, variable)
-        for part in parts:
-            left = shape.size - spare - part.size
-            # The compiler splits a record into its members, and keeps some in registers.
-            if part.path and not (0 <= left < PADDING and slack < 0):
-                continue
-            if left > 0 and shape.ends_behind(part.size):
-                continue
-            fit = _fit([p for p in parts if p.path.startswith(part.path)], part, shape)
-            if is_indexed and left < 0 and not part.path and not part.is_array:
-                continue
-            said = mention
-            if part.path and not mentions.any_says(lines, part.path.rpartition(".")[2]):
-                said *= _UNSAID
-            result.append(
-                Candidate(
-                    variable,
-                    part,
-                    left,
-                    said,
-                    fit,
-                    repeats,
-                    coverage,
-                    is_reached,
-                    is_copied,
-                    is_begun,
-                    is_subscripted,
-                )
-            )
+        whole = Candidate(
+            variable,
+            parts[0],
+            slack,
+            mention,
+            _fit(parts, parts[0], shape),
+            repeats,
+            mentions.coverage(owner, lines, variable) if repeats else 1.0,
+            variable == sure or (copied == variable.name and variable.is_parameter and not repeats),
+            shape.is_indexed and is_subscripted_on(owner, indexed, variable, mentions),
+        )
+        may_be_whole = slack >= 0 or parts[0].is_array or not shape.is_indexed
+        if may_be_whole and not (slack > 0 and shape.ends_behind(variable.size)):
+            result.append(whole)
+        if slack < 0:
+            result += _members(whole, parts[1:], shape, lines, mentions)
     return result
+
+
+def _only_indexed(
+    owner: str,
+    shape: Shape,
+    indexed: AccessLines,
+    variables: Sequence[Variable],
+    mentions: Mentions,
+) -> Variable | None:
+    """The only variable of an indexed object's size that all lines with an index name."""
+    found = [
+        variable
+        for variable in (variables if shape.is_indexed else ())
+        if 0 <= shape.size - variable.size < PADDING
+        and mentions.share(owner, indexed, variable) == 1.0
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _has_elements(
+    owner: str, lines: AccessLines, variable: Variable, mentions: Mentions, mention: float
+) -> bool:
+    """Whether an index may select in a variable: in a scalar only as ``((char *)&value)[i]``."""
+    if variable.members or is_array(variable.type):
+        return True
+    return mention >= ENOUGH and mentions.takes_address(owner, lines, variable)
+
+
+def _members(
+    whole: Candidate, parts: Sequence[Part], shape: Shape, lines: AccessLines, mentions: Mentions
+) -> Iterator[Candidate]:
+    """The parts of a record as large as an object: compilers keep the others in registers."""
+    for part in parts:
+        left = shape.size - part.size
+        if not 0 <= left < PADDING or (left and shape.ends_behind(part.size)):
+            continue
+        is_said = mentions.any_says(lines, part.path.rpartition(".")[2])
+        yield replace(
+            whole,
+            part=part,
+            slack=left,
+            mention=whole.mention * (1.0 if is_said else _UNSAID),
+            fit=_fit([p for p in parts if p.path.startswith(part.path)], part, shape),
+        )
 
 
 def is_subscripted_on(

@@ -19,7 +19,7 @@ from lmemscope.formats.sites import Site
 
 @dataclass(frozen=True, slots=True)
 class PlacedAccess:
-    """A PTX access that a site can have come from, by its address.
+    """A PTX instruction that a site can have come from, by its address or as a call's argument.
 
     Attributes:
         function: mangled name of the PTX function.

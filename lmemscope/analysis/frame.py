@@ -128,21 +128,7 @@ def frame_map(
     for number, found in ordered:
         if found.function in starts:
             _place(owners, number, found, starts[found.function])
-    by_pc = {site.pc: site for site in function.all_sites}
-    made: dict[Cause, _Owner] = {}
-    for access in accesses:
-        site = by_pc[access.pc]
-        if access.object is not None or site.base != STACK_POINTER:
-            continue
-        owner = traits_of(access.cause).owner
-        if access.function != function.name and owner != "spill slots":
-            continue  # a callee that moves the stack pointer has a frame of its own
-        saved = made.get(access.cause)
-        if saved is None:
-            saved = made[access.cause] = _Owner(owner, access.cause, None)
-        for at in range(site.displacement, min(site.displacement + site.width, frame)):
-            if at >= 0 and owners[at] is None:
-                owners[at] = saved
+    _give_slots(owners, function, accesses)
     _pad(owners, starts, _depot_ends(objects), placements)
     returned = _place_results(owners, results)
     # The one depot that no site places has what is left, where that is as large as it.
@@ -159,6 +145,30 @@ def frame_map(
     if {name for name, _ in unplaced} <= {callee.name for callee in function.callees}:
         _place_unread(owners, returned, alignment)
     return _with_reserve(_ranges(owners, alignment, objects), reserve)
+
+
+def _give_slots(
+    owners: list[_Owner | None], function: CubinFunction, accesses: Sequence[LocalAccess]
+) -> None:
+    """Give what ptxas accesses for itself its bytes, where nothing has them yet."""
+    by_pc = {site.pc: site for site in function.all_sites}
+    made: dict[Cause, _Owner] = {}
+    for access in accesses:
+        site = by_pc[access.pc]
+        if access.object is not None or site.base != STACK_POINTER:
+            continue
+        owner = traits_of(access.cause).owner
+        if access.function != function.name and owner != "spill slots":
+            continue  # a callee that moves the stack pointer has a frame of its own
+        saved = made.setdefault(access.cause, _Owner(owner, access.cause, None))
+        _give(owners, range(site.displacement, site.displacement + site.width), saved)
+
+
+def _give(owners: list[_Owner | None], bytes_: range, owner: _Owner) -> None:
+    """Give bytes of the frame to an owner, where nothing has them yet."""
+    for at in range(max(bytes_.start, 0), min(bytes_.stop, len(owners))):
+        if owners[at] is None:
+            owners[at] = owner
 
 
 def _aligned(frame: int, function: CubinFunction) -> tuple[int, int]:
@@ -183,10 +193,8 @@ def _with_reserve(ranges: tuple[FrameRange, ...], reserve: int) -> tuple[FrameRa
 
 def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: int) -> None:
     """Give an object its bytes, where nothing has them yet."""
-    mine = _Owner("object", found.cause, number)
-    for at in range(start + found.offset, min(start + found.offset + found.span, len(owners))):
-        if at >= 0 and owners[at] is None:
-            owners[at] = mine
+    first = start + found.offset
+    _give(owners, range(first, first + found.span), _Owner("object", found.cause, number))
 
 
 def _pad(

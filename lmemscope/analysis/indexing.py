@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import counted, running
+from lmemscope.analysis.counted import running
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
@@ -115,7 +115,7 @@ class IndexReader:
         found: StackObject,
         named: ObjectName | None,
         called: LocalNames,
-        executed: Collection[int] | None = None,
+        executed: Collection[int] = (),
     ) -> IndexFacts | None:
         """How an object is indexed at run time, or None where it is not.
 
@@ -129,20 +129,11 @@ class IndexReader:
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
-        # What chooses between addresses is no index, nor is what a compiler copies the whole by.
-        every = [
-            a
-            for a in found.accesses
-            if a.leaves
-            and not objects.is_chosen(a.index)
-            and not objects.is_between_places(a.index)
-            and not is_copying(objects, a)
-        ]
+        every = _indexing(objects, found)
         own = computed(every)
         # A choice between constant places costs something beside an index where it is executed.
-        lines = executed or ()
         instructions = objects.body.instructions
-        beside = [a for a in every if a.is_choice and instructions[a.index].line in lines]
+        beside = [a for a in every if a.is_choice and instructions[a.index].line in executed]
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
@@ -155,9 +146,6 @@ class IndexReader:
             header = min(leaf.header for leaf in _leaves([primary.access]))
             loop = self._loop_line(objects, header)
             written_out = objects.dataflow.written_out(header)
-        expression = primary.expression if primary is not None else None
-        if expression is not None and loop is not None and named is not None:
-            expression = self._of_loop(expression, loop, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
         # Once loops are written out compilers take it apart; other indices stay.
         stays = any(leaf.is_dynamic for leaf in leaves)
@@ -167,7 +155,7 @@ class IndexReader:
         uniformity = worst(access.uniformity for access in alike or deciding)
         least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
-            expression=expression,
+            expression=primary.expression if primary is not None else None,
             sources=tuple(sorted(sources | trips, key=str)),
             uniformity=uniformity,
             loop=loop,
@@ -177,12 +165,6 @@ class IndexReader:
             written_out=written_out,
             trip_sources=tuple(sorted(trips, key=str)),
         )
-
-    def _of_loop(self, expression: str, loop: SourceLocation, named: ObjectName) -> str | None:
-        names, spelling = self._names, self._spelling
-        if names is None or spelling is None:
-            return expression
-        return counted(expression, loop, named, names, spelling, self._sources)
 
     def _alternating(
         self,
@@ -410,6 +392,18 @@ def _names_of(
         if found:
             return found
     return [called.variables.get(leaf.offset)]
+
+
+def _indexing(objects: FunctionObjects, found: StackObject) -> list[PtxAccess]:
+    """Accesses with an index, but for choices between addresses and copies of the whole."""
+    return [
+        access
+        for access in found.accesses
+        if access.leaves
+        and not objects.is_chosen(access.index)
+        and not objects.is_between_places(access.index)
+        and not is_copying(objects, access)
+    ]
 
 
 def _decisive(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:

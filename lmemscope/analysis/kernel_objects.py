@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.analysis.causes import ProvenCause, cause_of_turn, object_causes
@@ -26,6 +27,7 @@ from lmemscope.model import (
     Evidence,
     EvidenceKind,
     LocalObject,
+    SourceLocation,
     SourceText,
     is_library,
     traits_of,
@@ -104,10 +106,10 @@ def find_objects(
     flow = layers.flow
     if flow is None:
         return result
-    reader, lines = IndexReader(layers, names, sources), layers.lines
-    handing = Handing(layers, names)
     reached = (layers.origins.of(kernel, site).ptx_line for site in kernel.all_sites)
-    executed = {line for line in reached if line is not None}
+    executed = frozenset(line for line in reached if line is not None)
+    reader, handing = IndexReader(layers, names, sources), Handing(layers, names)
+    finder = _Finder(layers, flow, names, sources, kernel.name, executed, reader, handing)
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
     callees = sorted(inside - {kernel.name})
@@ -120,52 +122,86 @@ def find_objects(
         objects, causes, listed = _listed(flow, names, kernel.name, name)
         if flow.confine(name, _confined(objects, listed)):
             objects, causes, listed = _listed(flow, names, kernel.name, name)
-        called_from = lines.calling(kernel.name, name)
+        called_from = layers.lines.calling(kernel.name, name)
         called = _called(listed)
         for named, members in listed:
             cause = _commonest([causes[offset] for offset in named.pieces])
             cause = _among_its_own(cause, objects, named)
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
-                proven = cause
-                if named.turns:
-                    own = cause_of_turn(flow, kernel.name, objects, member.found)
-                    proven = _among_its_own(own, objects, replace(named, found=member.found))
-                proven = _with_holder(proven, objects, member.found, called)
-                behind = _behind_test(proven, lines, objects, member.found)
-                if behind is not None:
-                    # Handed to a library by reference: its lines do not tell which variable it is.
-                    member, proven = replace(member, name=None, extent=None), behind
-                if proven.cause == "volatile":
-                    member, proven = _of_volatile(member, proven, sources, layers, objects)
-                index = reader.read(
-                    kernel.name, objects, member.found, member.name, called, executed
-                )
-                escape = handing.escape(
-                    kernel.name, objects, member.found, member.name, proven.evidence
-                )
-                if proven.cause == "unattributed":
-                    kept = None
-                    if names is not None and member.name is not None:
-                        kept = kept_address(lines, names, sources, member.found, member.name)
-                    kept = kept or compared_address(lines, sources, objects, member.found)
-                    proven, escape = kept or (proven, escape)
-                if proven.cause == "unattributed" and named.turns:
-                    # Its own uses keep nothing in memory: which are whose is not known for sure.
-                    member, proven = replace(member, name=None, extent=None), cause
-                made = replace(
-                    _local_object(layers, name, member, proven),
-                    index=index,
-                    called_from=called_from,
-                    escape=escape,
-                    handed_at=handing.handed_at(objects, member.found),
-                )
+                made = finder.object_of(objects, named, member, cause, called)
                 alone = member.found.accesses if len(members) > 1 else []
                 if member.extent == "rest":
                     # What goes through the whole is no member's own.
                     alone = [one for one in alone if one.offset is not None]
-                result.add(made, keys, ((name, one.index) for one in alone))
+                own = ((name, one.index) for one in alone)
+                result.add(replace(made, called_from=called_from), keys, own)
     return result
+
+
+class _Finder(Struct, frozen=True):
+    """Objects of what one kernel reaches.
+
+    Attributes:
+        layers, names, sources: as of `find_objects`.
+        flow: the layers'.
+        kernel: mangled name.
+        executed: PTX lines of the accesses that the machine code still has.
+        reader, handing: for the indices and escapes of the unit's objects.
+    """
+
+    layers: Layers
+    flow: ModuleFlow
+    names: Names | None
+    sources: SourceText
+    kernel: str
+    executed: frozenset[int]
+    reader: IndexReader
+    handing: Handing
+
+    def object_of(
+        self,
+        objects: FunctionObjects,
+        named: NamedObject,
+        member: Member,
+        cause: ProvenCause,
+        called: LocalNames,
+    ) -> LocalObject:
+        """A member of what has a name, with the cause that is its own, its index and its escape."""
+        proven = cause
+        if named.turns:
+            own = cause_of_turn(self.flow, self.kernel, objects, member.found)
+            proven = _among_its_own(own, objects, replace(named, found=member.found))
+        proven = _with_holder(proven, objects, member.found, called)
+        behind = _behind_test(proven, self.layers.lines, objects, member.found)
+        if behind is not None:
+            # Handed to a library by reference: its lines do not tell which variable it is.
+            member, proven = replace(member, name=None, extent=None), behind
+        if proven.cause == "volatile":
+            member, proven = _of_volatile(member, proven, self.sources, self.layers, objects)
+        where = (self.kernel, objects, member.found, member.name)
+        index = self.reader.read(*where, called, self.executed)
+        escape = self.handing.escape(*where, proven.evidence)
+        if proven.cause == "unattributed":
+            proven, escape = self._kept(objects, member) or (proven, escape)
+        if proven.cause == "unattributed" and named.turns:
+            # Its own uses keep nothing in memory: which are whose is not known for sure.
+            member, proven = replace(member, name=None, extent=None), cause
+        return replace(
+            _local_object(self.layers, objects.dataflow.function.name, member, proven),
+            index=index,
+            escape=escape,
+            handed_at=self.handing.handed_at(objects, member.found),
+        )
+
+    def _kept(
+        self, objects: FunctionObjects, member: Member
+    ) -> tuple[ProvenCause, SourceLocation] | None:
+        """What the source says of the address of what nothing in PTX keeps in memory."""
+        lines, kept = self.layers.lines, None
+        if self.names is not None and member.name is not None:
+            kept = kept_address(lines, self.names, self.sources, member.found, member.name)
+        return kept or compared_address(lines, self.sources, objects, member.found)
 
 
 def _listed(

@@ -21,7 +21,7 @@ _POINTER = re.compile(r"\*(?:\s*(?:const|volatile|__restrict__|__restrict|restri
 _FLOAT = re.compile(r"(?:(?:const|volatile) )*(?:float|double)")
 _INTEGER = re.compile(
     r"(?:(?:const|volatile) )*(?:(?:(?:un)?signed|long|short) )*"
-    r"(?:int|char|long|short|bool|unsigned|__int128|u?int\d+_t|size_t)"
+    r"(?:int|char|long|short|bool|unsigned|__int128|u?int\d+_t|size_t|uint|ushort|uchar)"
 )
 _HALF = 2
 """Bytes of half precision, which classes hold as an integer."""
@@ -165,7 +165,7 @@ def number_at(
             return None
         kind, size, members = around[0].type, around[0].size, around[0].members
         place -= around[0].offset
-    known = _number_kind(kind)
+    known = number_kind(kind)
     size = _element_size(kind, size)
     return (at, known) if known is not None and size == width and not place % size else None
 
@@ -189,10 +189,11 @@ def _numbers(
             # Classes hold half precision as an integer.
             yield width, None if width == _HALF else number
     if not members:
-        yield _element_size(kind, size), _number_kind(kind)
+        yield _element_size(kind, size), number_kind(kind)
 
 
-def _number_kind(kind: str) -> NumberKind | None:
+def number_kind(kind: str) -> NumberKind | None:
+    """Whether a scalar type, or an array of it, is of integers, pointers, or of floats."""
     scalar = _DIMENSIONS.sub("", kind)
     if is_pointer(scalar) or _INTEGER.fullmatch(scalar):
         return "integer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from lmemscope.analysis.origin import Origin, Origins
+from lmemscope.analysis.origin import Origin, Origins, access_of, on_line_of
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.components import reached
 from lmemscope.formats.cubin import Cubin, CubinFunction
@@ -93,33 +93,24 @@ class Lines:
 
     def _without_line(self, kernel: CubinFunction, site: Site) -> Chain | None:
         """What is around an access of the program's own that has no line; None where it has."""
-        origin = self._origins.of(kernel, site)
-        flow = self._flow
-        if flow is None or origin.function is None or origin.instruction is None:
+        found = access_of(self._flow, self._origins.of(kernel, site))
+        if found is None or found[1].loc is None or found[1].loc.line > 0:
             return None
-        dataflow = flow.dataflow(origin.function)
-        instruction = dataflow.body.instructions[origin.instruction] if dataflow else None
-        if instruction is None or instruction.loc is None or instruction.loc.line > 0:
-            return None
-        return self.of_instruction(instruction)[1:]
+        return self.of_instruction(found[1])[1:]
 
     def _of_parameter(self, origin: Origin) -> Chain | None:
         """Where a function begins, of what takes a parameter off the stack; None of anything else.
 
         Compilers give that the line of whatever statement comes before it.
         """
-        flow = self._flow
-        if origin.kind != "argument" or flow is None or origin.function is None:
+        found = access_of(self._flow, origin) if origin.kind == "argument" else None
+        if found is None:
             return None
-        dataflow = flow.dataflow(origin.function)
-        if dataflow is None or origin.instruction is None:
-            return None
-        instructions = dataflow.body.instructions
-        taking = instructions[origin.instruction]
+        dataflow, taking = found
         own = {name for name, _, _ in dataflow.function.parameters}
         if taking.isa.access != "load" or taking.address is None or taking.address.base not in own:
             return None
-        return self.of_instruction(instructions[0]) or None
+        return self.of_instruction(dataflow.body.instructions[0]) or None
 
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""
@@ -155,13 +146,7 @@ class Lines:
         where a function is inlined once more, the same number continues the row before it. It may
         also leave out calls behind a line number 0, or give them the file of what is called.
         """
-        flow = self._flow
-        if flow is None or origin.function is None or origin.ptx_line is None:
-            return chain
-        dataflow = flow.dataflow(origin.function)
-        if dataflow is None:
-            return chain
-        for index in dataflow.by_line.get(origin.ptx_line, ()):
+        for dataflow, index in on_line_of(self._flow, origin):
             told = self.of_instruction(dataflow.body.instructions[index])
             if told and told[0].location.line == chain[0].location.line:
                 return told

@@ -144,16 +144,6 @@ class Mentions:
             inside += count * (_position(owner, chain, variable) is not None)
         return inside / total if total else 0.0
 
-    def reaches(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
-        """Whether a variable is known on some line."""
-        for chain, _, _ in lines.chains:
-            at = _position(owner, chain, variable)
-            if at is not None:
-                place = chain[at].location
-                if self._scopes.holds(variable, place.file, place.line):
-                    return True
-        return False
-
     def in_scope(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
         """Whether an instruction's line is one on which a variable is known."""
         chain = self.chain(instruction)

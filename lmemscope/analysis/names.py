@@ -405,10 +405,8 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         other.variable != best.variable
         and 0 <= other.slack <= best.slack
         and other.fit == 1.0
-        and other.is_aggregate == best.is_aggregate
+        and other.is_aggregate
         and other.mention > best.mention * _RIVALRY
-        and other.is_reached >= best.is_reached
-        and not other.is_librarys_scalar
         and not (best.is_copied and other.variable.is_parameter)
     )
 
@@ -422,4 +420,4 @@ def _is_better(chosen: Candidate | None, best: Candidate, candidates: Sequence[C
     mine = of_variable(candidates, best)
     if mine is not None and chosen.is_copied and not mine.is_copied:
         return True
-    return mine is None or chosen.score > mine.score + 1.0
+    return mine is None or chosen.score > mine.score

@@ -11,18 +11,21 @@ nothing can be told.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lmemscope.analysis.depots import Depots
+from lmemscope.analysis.depots import Depots, PlacedAccess
 from lmemscope.analysis.frame import Placement
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_generic_access, may_become
-from lmemscope.analysis.stack_arguments import Argument, passed_on_line, stack_arguments
+from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.stack_arguments import passed_on_line, stack_arguments
 from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
+from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sites import STACK_POINTER, Site
 
 OriginKind = Literal["spill", "save", "argument", "object", "unknown"]
@@ -53,6 +56,23 @@ class Origin(Struct, frozen=True):
     by_place: bool = False
 
 
+def access_of(flow: ModuleFlow | None, origin: Origin) -> tuple[Dataflow, Instruction] | None:
+    """The PTX access that a site comes from, and its function; None where it is not known."""
+    if flow is None or origin.function is None or origin.instruction is None:
+        return None
+    dataflow = flow.dataflow(origin.function)
+    assert dataflow is not None
+    return dataflow, dataflow.body.instructions[origin.instruction]
+
+
+def on_line_of(flow: ModuleFlow | None, origin: Origin) -> Iterator[tuple[Dataflow, int]]:
+    """The PTX instructions on a site's line, and their function."""
+    if flow is not None and origin.function is not None and origin.ptx_line is not None:
+        dataflow = flow.dataflow(origin.function)
+        if dataflow is not None:
+            yield from ((dataflow, index) for index in dataflow.by_line.get(origin.ptx_line, ()))
+
+
 class Origins:
     """Origins of a cubin's sites.
 
@@ -67,7 +87,7 @@ class Origins:
         self._told: dict[tuple[str, int], Origin] = {}
         self._accesses: dict[tuple[int, bool], int | None] = {}
         self._depots: dict[tuple[str, int], Depots] = {}
-        self._arguments: dict[tuple[str, int], dict[int, Argument]] = {}
+        self._arguments: dict[tuple[str, int], dict[int, PlacedAccess]] = {}
         self._callers: dict[tuple[str, int], frozenset[int]] = {}
         self._saves: dict[tuple[str, int], dict[_Bytes, frozenset[int]]] = {}
 
@@ -183,7 +203,7 @@ class Origins:
 
     def _passed(
         self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction
-    ) -> dict[int, Argument]:
+    ) -> dict[int, PlacedAccess]:
         """Sites of a body that pass arguments on the stack."""
         key = (kernel.section, body.start)
         if key not in self._arguments:

@@ -23,8 +23,8 @@ def join_pieces(
 ) -> list[Joined]:
     """Neighbours that can only together be a variable, as one object.
 
-    Pieces of one variable follow each other in the depot. Either some access may reach two of
-    them, or no other variable is named on the lines of both.
+    Pieces of one variable follow each other in the depot, and no other variable is named on the
+    lines of both.
     """
     result: list[Joined] = []
     begun: list[int] = []
@@ -34,10 +34,9 @@ def join_pieces(
         if begun:
             last = listed[begun[-1]]
             size = found.offset + _reached(found) - listed[begun[0]].offset
-            common = {v for v in shared & mine if size <= v.size}
+            common = shared & mine
             touching = last.offset + last.size == found.offset
-            alone = len(shared & mine) == 1
-            if touching and common and (alone or _one_access(last, found)):
+            if touching and len(common) == 1 and all(size <= one.size for one in common):
                 begun.append(number)
                 shared = common
                 continue
@@ -64,11 +63,6 @@ def _reached(found: StackObject) -> int:
     """Bytes up to the last one that is accessed at a constant place: what is behind is padding."""
     places = (one.offset - found.offset + one.width for one in found.accesses if one.offset)
     return max((end for end in places if 0 < end <= found.size), default=found.size)
-
-
-def _one_access(first: StackObject, second: StackObject) -> bool:
-    mine = {access.index for access in first.accesses}
-    return any(access.index in mine for access in second.accesses)
 
 
 def _joined(pieces: Sequence[StackObject]) -> Joined:

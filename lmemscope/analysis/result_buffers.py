@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lmemscope.analysis.frame import ResultBuffer
-from lmemscope.analysis.origin import Origin
+from lmemscope.analysis.origin import Origin, access_of
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.transfers import access_width
 from lmemscope.formats.cubin import CubinFunction
@@ -90,13 +90,11 @@ def _declared(flow: ModuleFlow, result: str, line: int) -> tuple[int, int] | Non
 
 def _read(flow: ModuleFlow, origin: Origin) -> tuple[tuple[str, int], int, int] | None:
     """The call whose result an ``ld.param`` reads, and which bytes: the first, and how many."""
-    if origin.kind != "argument" or origin.by_place or origin.function is None:
+    found = access_of(flow, origin) if origin.kind == "argument" and not origin.by_place else None
+    if found is None or origin.instruction is None:
         return None
-    dataflow = flow.dataflow(origin.function)
-    if dataflow is None or origin.instruction is None:
-        return None
-    instruction = dataflow.body.instructions[origin.instruction]
+    dataflow, instruction = found
     address, call = instruction.address, dataflow.flow.result_of(origin.instruction)
     if address is None or call is None:
         return None
-    return (origin.function, call.index), address.offset, access_width(instruction)
+    return (dataflow.function.name, call.index), address.offset, access_width(instruction)

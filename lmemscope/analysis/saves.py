@@ -9,7 +9,7 @@ stores more than these hold and does not mark it, it spills.
 from __future__ import annotations
 
 from lmemscope.analysis.causes import REGISTER_FILE_BYTES, ProvenCause
-from lmemscope.analysis.origin import Origin
+from lmemscope.analysis.origin import Origin, on_line_of
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import original_name
@@ -114,10 +114,7 @@ def _of_function(flow: ModuleFlow, kernel: str, name: str) -> tuple[Cause, Evide
 
 def _call_on_line(flow: ModuleFlow, origin: Origin) -> str | None:
     """The opcode of a call on the site's line, or of an instruction that hands its values over."""
-    dataflow = flow.dataflow(origin.function) if origin.function is not None else None
-    if dataflow is None or origin.ptx_line is None:
-        return None
-    for index in dataflow.by_line.get(origin.ptx_line, ()):
+    for dataflow, index in on_line_of(flow, origin):
         instruction = dataflow.body.instructions[index]
         if instruction.isa.control in ("call", "return") or "param" in instruction.modifiers:
             return instruction.opcode

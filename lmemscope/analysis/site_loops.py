@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.machine_loops import MachineLoops, machine_loops
-from lmemscope.analysis.origin import Origin
+from lmemscope.analysis.origin import Origin, on_line_of
 from lmemscope.analysis.ptx.dominance import NaturalLoop
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import InlinedLine
@@ -96,14 +96,9 @@ class SiteLoops:
 
     def _in_ptx(self, origin: Origin) -> Depth:
         """The loops around an access's PTX line, where the code does not tell."""
-        flow = self._layers.flow
-        if flow is None or origin.function is None or origin.ptx_line is None:
-            return Depth(None)
-        dataflow = flow.dataflow(origin.function)
-        if dataflow is None:
-            return Depth(None)
-        indices = dataflow.by_line.get(origin.ptx_line, ())
-        return Depth(max(map(dataflow.flow.depth, indices), default=None))
+        found = on_line_of(self._layers.flow, origin)
+        depths = (dataflow.flow.depth(index) for dataflow, index in found)
+        return Depth(max(depths, default=None))
 
     def _is_library(
         self, loops: MachineLoops, loop: NaturalLoop, chain: Sequence[InlineFrame]

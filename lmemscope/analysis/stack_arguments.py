@@ -14,29 +14,14 @@ place of a large result, which the caller gives, is in one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from lmemscope.analysis.depots import PlacedAccess
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.ptx_isa import row_of, space_of
 from lmemscope.formats.sites import STACK_POINTER, Site
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An access of PTX that passes a value on the stack.
-
-    Attributes:
-        function: mangled name of the PTX function.
-        instruction: index in it.
-        line: in the PTX text.
-    """
-
-    function: str
-    instruction: int
-    line: int
-
-
-def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Argument | None:
+def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> PlacedAccess | None:
     """The ``st.param``, or ``ld.param``, on a PTX line that the stack can be behind."""
     wanted = "store" if is_store else "load"
 
@@ -57,13 +42,13 @@ def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Ar
             # A kernel's parameter may be read through its address, in a register.
             if function.kind == "entry" and address.base.startswith("%"):
                 continue
-            return Argument(name, index, line)
+            return PlacedAccess(name, index, line)
     return None
 
 
 def stack_arguments(
-    saves: Iterable[Site], sites: Iterable[Site], lines: Mapping[int, Argument]
-) -> dict[int, Argument]:
+    saves: Iterable[Site], sites: Iterable[Site], lines: Mapping[int, PlacedAccess]
+) -> dict[int, PlacedAccess]:
     """Which of a body's sites pass arguments, by offset in the code.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.analysis.layout import is_pointer
+from lmemscope.analysis.layout import is_pointer, number_kind
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.formats.demangle import demangle
@@ -17,10 +17,7 @@ from lmemscope.formats.statements import parts_of
 from lmemscope.model import Variable
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__)\b")
-_NUMBER = re.compile(
-    r"bool|float|double|__half|half|(?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)"
-    r"|(?:short|long|long long) (?:unsigned )?int|unsigned|u?int\d+_t|size_t|uint|ushort|uchar"
-)
+_HALVES = ("__half", "half")
 _BYTES = frozenset({"void", "char", "signed char", "unsigned char", "std::byte"})
 """What a pointer to any object is often handed over as."""
 _OBJECT = "class"
@@ -38,13 +35,17 @@ def may_be_taken(variable: Variable, found: StackObject) -> bool:
     """
     kind = _plain(variable.type)
     held = is_pointer(variable.type)
-    if variable.members or "[" in kind or not (held or _NUMBER.fullmatch(kind)):
+    if variable.members or "[" in kind or not _is_number(kind):
         return True
     taken = [one for call, position in found.passed_to if (one := type_taken(call, position))]
     return not taken or any(
-        one in _BYTES or (one.endswith("*") if held else _NUMBER.fullmatch(one) is not None)
-        for one in taken
+        one in _BYTES or (is_pointer(one) == held and _is_number(one)) for one in taken
     )
+
+
+def _is_number(kind: str) -> bool:
+    """Whether a type is a number's or a pointer's."""
+    return number_kind(kind) is not None or kind in _HALVES
 
 
 def _plain(kind: str) -> str:
@@ -60,7 +61,7 @@ def type_taken(call: Call, position: int) -> str | None:
     if opened is None:
         return None
     inside = spelled[opened + 1 : -1]
-    parameters = [_plain(one) for one in parts_of(inside)] if inside.strip() else []
+    parameters = [_plain(one) for one in parts_of(inside, angles=True)] if inside.strip() else []
     hidden = len(call.arguments) - len(parameters)
     if not 0 <= hidden <= 2 or position >= len(call.arguments):
         return None

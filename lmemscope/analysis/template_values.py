@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
 
 _HEADER = re.compile(r"\btemplate\s*<")
@@ -62,7 +63,8 @@ class TemplateValues:
             text = " ".join(lines)
             inside, end = _bracketed(text, match.end() - 1)
             before = re.split("[;{]", text[end:])[0]
-            return list(_listed(inside)) if re.search(rf"\b{re.escape(name)}\b", before) else []
+            is_ours = re.search(rf"\b{re.escape(name)}\b", before) is not None
+            return list(parts_of(inside, angles=True)) if is_ours else []
         return []
 
 
@@ -75,7 +77,7 @@ def _instance(short: str) -> tuple[str, tuple[str, ...]]:
         depth += (short[at] == ">") - (short[at] == "<")
         if depth == 0:
             name = short[:at].rpartition("::")[2].rpartition(" ")[2]
-            return name, tuple(_listed(short[at + 1 : -1]))
+            return name, tuple(one.strip() for one in parts_of(short[at + 1 : -1], angles=True))
     return "", ()
 
 
@@ -86,14 +88,3 @@ def _bracketed(text: str, at: int) -> tuple[str, int]:
         if depth == 0:
             return text[at + 1 : index], index + 1
     return "", len(text)
-
-
-def _listed(text: str) -> Iterator[str]:
-    """What stands between the commas outside of brackets."""
-    depth = start = 0
-    for index, char in enumerate(text):
-        depth += (char in "<([{") - (char in ">)]}")
-        if char == "," and depth == 0:
-            yield text[start:index].strip()
-            start = index + 1
-    yield text[start:].strip()

@@ -334,17 +334,21 @@ def _opened(text: str, at: int) -> int | None:
     return None
 
 
-def parts_of(text: str, separator: str = ",", whole: tuple[int, int] = (0, 0)) -> Iterator[str]:
+def parts_of(
+    text: str, separator: str = ",", whole: tuple[int, int] = (0, 0), *, angles: bool = False
+) -> Iterator[str]:
     """What stands between commas, or other separators, outside of brackets.
 
     Args:
         text: to take apart.
         separator: a character.
         whole: offsets between which it does not separate, as in a template's arguments.
+        angles: whether ``<`` is a bracket: in declarations, which compare nothing.
     """
+    opening, closing = ("<([{", ">)]}") if angles else ("([{", ")]}")
     depth = start = 0
     for index, char in enumerate(text):
-        depth += (char in "([{") - (char in ")]}")
+        depth += (char in opening) - (char in closing)
         if char == separator and depth == 0 and not whole[0] <= index < whole[1]:
             yield text[start:index]
             start = index + 1

@@ -202,7 +202,8 @@ class _Reader:
         if len(heads) != 1:
             return None
         at, written = heads[0]
-        listed = [one.strip() for one in parts_of(written) if one.strip() not in ("", "void")]
+        listed = [one.strip() for one in parts_of(written, angles=True)]
+        listed = [one for one in listed if one not in ("", "void")]
         if len(listed) != place.parameters or not all(map(_PARAMETER.search, listed)):
             return None
         line = 1 + code.count("\n", 0, at)

@@ -40,6 +40,12 @@ extern "C" __global__ void returned_other(const float2 *pp, float *out, float bx
   float2 d = make_float2(e.x - bx, e.y - by);
   out[threadIdx.x] = vmax(d, scale(e, bx)).x + d.y + e.x;
 }
+__device__ __forceinline__ const float2 &same(const float2 &a) { return a; }
+extern "C" __global__ void returned_reference(const float2 *pp, float *out, float bx, float by) {
+  float2 d = make_float2(pp[threadIdx.x].x - bx, pp[threadIdx.x].y - by);
+  float2 e = make_float2(bx, by * 2);
+  out[threadIdx.x] = vmax(d, same(e)).x + d.y;
+}
 extern "C" __global__ void result_of_call(const float2 *pp, float *out, float bx, float by) {
   float2 e = pp[threadIdx.x];
   float2 m = vmax(e, vabs(e));
@@ -67,6 +73,7 @@ NAMED = {
     "returned": {"d"},
     "returned_first": {"d"},
     "returned_other": {"d"},
+    "returned_reference": {"d", "e"},
     "result_of_call": {"e"},
     "two": {"c", "d"},
     "temporaries_only": set(),

@@ -30,13 +30,11 @@ def immediate_dominators(successors: Graph, root: int) -> dict[int, int]:
 
     Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm.
     """
-    order = _postorder(successors, root)
-    order.reverse()
+    walk = _DepthFirst(successors, root)
+    reached = (node for node, number in enumerate(walk.begin) if number >= 0)
+    order = sorted(reached, key=lambda node: (-walk.end[node], walk.begin[node]))
     position = {node: index for index, node in enumerate(order)}
-    predecessors: dict[int, list[int]] = {node: [] for node in order}
-    for node in order:
-        for successor in successors[node]:
-            predecessors[successor].append(node)
+    predecessors = walk.predecessors
     dominators = {root: root}
     changed = True
     while changed:
@@ -92,36 +90,6 @@ def frontiers(successors: Graph, dominators: Mapping[int, int]) -> dict[int, set
                     break
                 runner = dominators[runner]
     return result
-
-
-def natural_loops(
-    successors: Graph, dominated: Mapping[int, tuple[int, int]]
-) -> tuple[NaturalLoop, ...]:
-    """The natural loops of what the root reaches, by header; those of one header are one loop.
-
-    Args:
-        successors: of each node.
-        dominated: the intervals that `spans` gives.
-    """
-    predecessors: dict[int, list[int]] = defaultdict(list)
-    latches: dict[int, list[int]] = defaultdict(list)
-    for node in sorted(dominated):
-        inner = dominated[node]
-        for successor in successors[node]:
-            predecessors[successor].append(node)
-            outer = dominated[successor]
-            if outer[0] <= inner[0] and inner[1] <= outer[1]:
-                latches[successor].append(node)
-    loops = []
-    for header, back in sorted(latches.items()):
-        members, work = {header}, list(back)
-        while work:
-            node = work.pop()
-            if node not in members:
-                members.add(node)
-                work += predecessors[node]
-        loops.append(NaturalLoop(header, frozenset(members), tuple(back)))
-    return tuple(loops)
 
 
 class _DepthFirst:
@@ -181,9 +149,9 @@ class _DepthFirst:
 
 
 def loops_reached(successors: Graph, root: int) -> tuple[list[bool], tuple[NaturalLoop, ...]]:
-    """Which nodes a root reaches, and the natural loops among them, as `natural_loops` gives them.
+    """Which nodes a root reaches, and the natural loops among them, by header.
 
-    For who asks nothing else of dominance: one walk, and for each loop a look at its own nodes.
+    Loops of one header are one loop. One walk, and for each loop a look at its own nodes.
     """
     walk, loops = _DepthFirst(successors, root), []
     for header, latches in sorted(walk.retreating.items()):
@@ -194,20 +162,3 @@ def loops_reached(successors: Graph, root: int) -> tuple[list[bool], tuple[Natur
         if loop is not None:
             loops.append(loop)
     return [number >= 0 for number in walk.begin], tuple(loops)
-
-
-def _postorder(successors: Graph, root: int) -> list[int]:
-    order: list[int] = []
-    seen = {root}
-    stack = [(root, iter(successors[root]))]
-    while stack:
-        node, rest = stack[-1]
-        for successor in rest:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(successors[successor])))
-                break
-        else:
-            order.append(node)
-            stack.pop()
-    return order

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lmemscope.analysis.ptx.components import reached
-from lmemscope.analysis.ptx.dominance import immediate_dominators, natural_loops, spans
+from lmemscope.analysis.ptx.dominance import immediate_dominators, loops_reached, spans
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
 
@@ -128,6 +128,9 @@ class ControlFlow:
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """Natural loops; those with one header are one loop."""
+        if not self.blocks:
+            return ()
+        _, found = loops_reached([block.successors for block in self.blocks], 0)
         return tuple(
             Loop(
                 self.blocks[loop.header].start,
@@ -138,7 +141,7 @@ class ControlFlow:
                 ),
                 tuple(self.blocks[number].end - 1 for number in loop.latches),
             )
-            for loop in natural_loops([block.successors for block in self.blocks], self._spans)
+            for loop in found
         )
 
     @cached_property

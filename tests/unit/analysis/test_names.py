@@ -168,6 +168,11 @@ def test_a_variable_of_the_kernel_itself_exists_once() -> None:
     assert found[64][1] != "certain"
 
 
+def test_what_two_objects_fit_as_well_is_no_certain_name_of_either() -> None:
+    found = named(128, {0: 2, 64: 3}, "\nx = bins[i];\nx = bins[i];\n", ARRAY)
+    assert found == {0: ("bins", "likely")}
+
+
 @pytest.mark.parametrize(
     ("line", "name"), [("f(body, normal);", "normal"), ("f(body.scale, normal);", "scale")]
 )

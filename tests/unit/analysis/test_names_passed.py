@@ -418,6 +418,7 @@ ret;"""
         ("_ZN6VectorplEf", 0, ("side",)),
         ("_ZNK6VectorplEf", 0, ("side",)),
         ("_Z3addRK6Vector", 0, ("side",)),
+        ("_Z4stepRK4PairIifEi", 0, ("side",)),
         ("_Z4stepRKdi", 0, ("side", "t", "n")),
         ("_Z4stepPPdi", 0, ("side", "p")),
         ("_Z4readPvi", 0, ("side", "t", "n", "p")),
