@@ -128,7 +128,7 @@ def judge(
         settings=settings,
         typed=asked.typed,
         allow_incomplete=asked.allow_incomplete,
-        unchanged=since.unchanged if since is not None else (),
+        since=since,
         new_since=asked.new_since,
     )
     if since is None:

@@ -105,6 +105,11 @@ def reading(report: Report, header: str) -> Report:
     return replace(report, units=tuple(units))
 
 
+def unrun(name: str) -> Gap:
+    """A Python file whose kernels only running it would show."""
+    return Gap("run", f"{name} holds kernels that only running it compiles", "uninstantiated", name)
+
+
 P = PullRequest
 UNRUN = Gap("run", "n.py holds kernels that only running it would compile", "uninstantiated")
 ALLOWING = {
@@ -390,6 +395,12 @@ PULL_REQUESTS = (
     P("edits what nobody saw before either", 0,
       project(a=(judged("k"),), gaps=(UNRUN,)), project(a=(judged("k"),), gaps=(UNRUN,)),
       review=("not checked, as at main: [run] n.py holds kernels",)),
+    P("moves what nobody saw before either", 0, project(a=(judged("k"),), gaps=(unrun("m.py"),)),
+      project(a=(judged("k"),), gaps=(unrun("n.py"),)),
+      review=("not checked, as at main: m.py: [run] m.py holds kernels",)),
+    P("copies what nobody saw before either", 3,
+      project(a=(judged("k"),), gaps=(unrun("n.py"), unrun("m.py"))),
+      project(a=(judged("k"),), gaps=(unrun("n.py"),)), review=("m.py holds kernels",)),
     P("adds a file that is left out", 0, CLEAN,
       base={"lmemscope.toml": 'exclude = ["vendor/*"]\n'}, head={"vendor/fast.cu": TEXT},
       review=("vendor/fast.cu is not that of the merge base with main, and include or exclude",)),
