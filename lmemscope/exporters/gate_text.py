@@ -9,7 +9,7 @@ from typing import LiteralString
 from lmemscope.analysis.groups import template_name
 from lmemscope.config.kinds import shown as toml
 from lmemscope.exporters.accounts import edited, left_out, looked_at
-from lmemscope.exporters.alike import alike, others
+from lmemscope.exporters.alike import alike, archs, others, title
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
@@ -88,15 +88,15 @@ def described(
     rest: Sequence[GateFailure] = (),
 ) -> list[Part]:
     """What failed, why, where, and what removes it, in lines; and where else the same failed."""
-    also = f" and {len(rest)} more" if rest else ""
-    place = f"({failure.input}, {failure.arch})"
-    head = f"{failure.kind}: {failure.kernel}{also} {place}: {failure.found}"
+    group = (failure, *rest)
+    place = f"({failure.input}, {archs(group)})"
+    head = f"{failure.kind}: {title(group)} {place}: {failure.found}"
     made: list[Part] = [styled(head, "1;31", on=color)]
     made += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
     finding = failure.finding
     if failure.location is not None:
         made.append(f"  where:    {failure.location.file}:{failure.location.line}")
-    named = others((failure, *rest))
+    named = others(group)
     if named is not None:
         made += _led("  also:     ", named, width)
     if finding is not None:

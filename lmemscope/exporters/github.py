@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lmemscope.exporters import gate_text
 from lmemscope.exporters.accounts import edited, left_out
-from lmemscope.exporters.alike import alike, others
+from lmemscope.exporters.alike import alike, archs, others, title
 from lmemscope.exporters.escape_github import command
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice
@@ -40,9 +40,8 @@ def render_annotations(result: GateResult) -> str:
 
 
 def _annotation(group: Sequence[GateFailure]) -> str:
-    failure, *rest = group
-    also = f" and {len(rest)} more" if rest else ""
-    title = f"{failure.kind}: {failure.kernel} ({failure.arch}){also}"
+    failure = group[0]
+    head = f"{failure.kind}: {title(group)} ({archs(group)})"
     text = f"expected {failure.expected}, found {failure.found}"
     named = others(group)
     text += f", also in {named}" if named is not None else ""
@@ -53,4 +52,4 @@ def _annotation(group: Sequence[GateFailure]) -> str:
             text += f". {advice(first, failure.route)}"
     place = failure.location
     file, line = (None, None) if place is None else (place.file, place.line)
-    return command("error", text, file=file, line=line, title=title)
+    return command("error", text, file=file, line=line, title=head)
