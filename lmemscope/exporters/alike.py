@@ -64,12 +64,11 @@ def _size(failure: GateFailure) -> int:
 
 def _key(failure: GateFailure) -> object:
     finding, place = failure.finding, failure.location
-    own = (failure.kind, failure.route)
+    own: tuple[str, ...] = (failure.kind, failure.route)
     if failure.kind not in ("new", "worse"):
-        # One number for a template's instances; an expectation is in one place.
-        file = failure.input if place is None else os.path.normpath(place.file)
-        return *own, failure.expected, template_name(failure.kernel), file
+        own = (*own, failure.expected)  # What is new has other bytes in each instance.
     if finding is None or place is None:
-        return *own, failure.input, failure.arch, failure.symbol
+        # Registers, for one: instances of a template have each their number.
+        return *own, template_name(failure.kernel), failure.input
     where = os.path.normpath(place.file), place.line
     return *own, where, finding.rule, finding.object, finding.cause

@@ -65,18 +65,22 @@ def exceeding(kernel: str, figure: int, **changes: Any) -> GateFailure:
     return failed(kernel, figure=figure, **{**said, **changes})
 
 
+REGISTERS = {"expected": "max-registers 32 for *", "found": "registers 40", "finding": None}
+
+
 def test_a_limit_that_instances_of_a_template_exceed_is_told_once_with_the_most() -> None:
     instances = [
         exceeding(f"k<{n}>", n, arch=arch) for n in (16, 64) for arch in ("sm_80", "sm_90")
     ]
     others = [
-        exceeding("other", 16),
-        exceeding("k<16>", 40, expected="max-registers 32 for *", found="registers 40"),
+        exceeding("other", 16, location=SourceLocation("a.cu", 20)),
+        *(exceeding(name, 40, **REGISTERS) for name in ("k<16>", "z", "k<64>")),
     ]
     lines = shown(*instances, *others)
     heads = [line for line in lines if line.startswith("limit: ")]
     assert heads == [
         "limit: k<64> and 1 more (a.cu, sm_80, sm_90): frame 64",
         "limit: other (a.cu, sm_90): frame 16",
-        "limit: k<16> (a.cu, sm_90): registers 40",
+        "limit: k<16> and 1 more (a.cu, sm_90): registers 40",
+        "limit: z (a.cu, sm_90): registers 40",
     ]
