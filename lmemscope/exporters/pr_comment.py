@@ -48,9 +48,8 @@ _EMPTY = constant("")
 
 def checked(found: Checked, how: Presentation) -> str:
     """The gate's answer; failures that differ only in their architecture are one row."""
-    del how
     result = found.result
-    groups = _grouped(result.failures)
+    groups = _grouped(_located(one, how) for one in result.failures)
     failed = count(len(result.failures), "failure") if result.failures else verdict_text(result)
     lines = [
         _MARK,
@@ -77,9 +76,9 @@ def checked(found: Checked, how: Presentation) -> str:
 
 def difference(found: Difference, how: Presentation) -> str:
     """Two reports compared: what is worse or new before what is better or gone."""
-    del how
-    bad = _alike(one for one in found.kernels if one.change in ("added", "worse", "changed"))
-    good = _alike(one for one in found.kernels if one.change in ("better", "removed"))
+    kernels = [replace(one, input=how.located(one.input)) for one in found.kernels]
+    bad = _alike(one for one in kernels if one.change in ("added", "worse", "changed"))
+    good = _alike(one for one in kernels if one.change in ("better", "removed"))
     worse, better = (number_of_kernels(chain.from_iterable(groups)) for groups in (bad, good))
     title = f"{count(worse, 'kernel')} new, worse or changed; {better} better or gone"
     lines = [_MARK, line(constant("### Local memory: "), title), _EMPTY]
@@ -96,6 +95,14 @@ def difference(found: Difference, how: Presentation) -> str:
     tools = (f"{one.name} {one.before or '?'} → {one.after or '?'}" for one in found.toolchain)
     lines += _listed("other tools", tools)
     return cut(document(lines))
+
+
+def _located(failure: GateFailure, how: Presentation) -> GateFailure:
+    """A failure with its files as the repository calls them."""
+    place = failure.location
+    if place is not None:
+        place = replace(place, file=how.located(place.file))
+    return replace(failure, input=how.located(failure.input), location=place)
 
 
 def _grouped(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
