@@ -324,7 +324,7 @@ PULL_REQUESTS = (
     P("adds a source that no build compiles", 0, CLEAN,
       base={".gitignore": "compile_commands.json", "compile_commands.json": "[]"},
       head={"extra.cu": TEXT},
-      review=("extra.cu is not that of the merge base with main, and the build does not compile",)),
+      review=("extra.cu is new since the merge base with main, and the build does not compile",)),
     # Comments in sources.
     P("allows what it adds", 0, said_in(ALLOW + TEXT, DIRTY), base={"a.cu": TEXT},
       head={"a.cu": ALLOW + TEXT},
@@ -373,7 +373,7 @@ PULL_REQUESTS = (
     P("makes the configuration stricter", 0, CLEAN, base=TOLERANT,
       head={"lmemscope.toml": "tolerance = 0\n"}, unsaid=("weaker",)),
     P("commits a build database", 0, CLEAN, head={"compile_commands.json": "[]\n"},
-      review=("compile_commands.json, which says how files are compiled, is not that of",)),
+      review=("compile_commands.json, which says how files are compiled, is new since the",)),
     # Limits.
     P("exceeds a limit as before", 0, project(a=(with_figures(judged("k"), frame=80),)),
       project(a=(with_figures(judged("k"), frame=80),)), flags={"max_registers": 8},
@@ -403,7 +403,7 @@ PULL_REQUESTS = (
       project(a=(judged("k"),), gaps=(unrun("n.py"),)), review=("m.py holds kernels",)),
     P("adds a file that is left out", 0, CLEAN,
       base={"lmemscope.toml": 'exclude = ["vendor/*"]\n'}, head={"vendor/fast.cu": TEXT},
-      review=("vendor/fast.cu is not that of the merge base with main, and include or exclude",)),
+      review=("vendor/fast.cu is new since the merge base with main, and include or exclude",)),
 )  # fmt: skip
 
 
