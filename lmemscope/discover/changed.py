@@ -262,9 +262,22 @@ class Whys:
         if is_built_otherwise or any(self._of_response(path) for path in found.responses):
             return False
         kind = kind_of(found.path) or CUDA
-        if kind.is_header and self._revision.why(found.path) is None:
-            return self._of_closure(found) != ""  # Launches elsewhere are no change of a header.
-        return self.of(found) != ""
+        own = self._revision.why(found.path)
+        # Launches elsewhere are no change of a header.
+        of_header = own is None and kind.is_header
+        why = self._of_closure(found) if of_header else self.of(found)
+        reads = self.reads(found) if kind.is_cuda else self._read_by_python(found)
+        return "" not in (why, *map(self._revision.why, reads))
+
+    def _read_by_python(self, found: Found) -> tuple[str, ...]:
+        """The files that a Python file is known to import, or to read."""
+        if (kind_of(found.path) or CUDA).reads != "imports":
+            return ()
+        try:
+            read = read_file(found.path, found.file).files
+        except InputError:
+            read = ()
+        return (*local_modules(found.path), *filter(os.path.lexists, read))
 
     @property
     def build_file(self) -> str | None:
