@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
 from lmemscope.analysis.groups import template_name
-from lmemscope.config.kinds import shown as toml
 from lmemscope.exporters.accounts import edited, left_out, looked_at
 from lmemscope.exporters.alike import alike, archs, others, title
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
@@ -146,8 +146,9 @@ def _accepted(
     yield from _led("  accept:   ", f"in {file}{each}{trust}:", width)
     lead = "tool.lmemscope." if os.path.basename(file) == "pyproject.toml" else ""
     yield f"{_INNER}[[{lead}allowances]]"
-    yield f"{_INNER}kernel = {toml(_glob(failure))}"
-    yield f"{_INNER}cause = {toml(finding.cause)}"
+    # Every string of JSON is one of TOML.
+    yield f"{_INNER}kernel = {json.dumps(_glob(failure), ensure_ascii=False)}"
+    yield f'{_INNER}cause = "{finding.cause}"'
     if size is not None:
         yield f"{_INNER}bytes = {size}"
     yield f'{_INNER}reason = "…"'

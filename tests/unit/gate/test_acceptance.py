@@ -95,8 +95,16 @@ def test_a_comment_that_is_offered_accepts_and_another_does_not(
     assert (compare(told, Policy(), None).verdict == "passed") is takes
 
 
-def test_the_allowance_that_is_shown_accepts() -> None:
-    name = "cub::detail::box<float>::run<(int)32, int [4]>"
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cub::detail::box<float>::run<(int)32, int [4]>",
+        f"{'long::' * 40}run<int>",
+        "plain",
+        'odd"name\\',
+    ],
+)
+def test_the_allowance_that_is_shown_accepts(name: str) -> None:
     report = project(a=(found(name),))
     result = compare(report, Policy(), None)
     failures = tuple(replace(one, takes_comment=False) for one in result.failures)
