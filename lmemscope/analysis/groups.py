@@ -228,23 +228,32 @@ def only_clean(report: Report) -> tuple[UnitReport, ...]:
     )
 
 
-@functools.lru_cache(maxsize=1 << 16)
 def template_name(demangled: str) -> str:
     """A kernel's short name without template arguments, those of its scopes included.
 
     ``void ns::box<float>::run<(int)32>(float*)`` gives ``ns::box::run``.
     """
+    return _taken_apart(demangled)[0]
+
+
+def template_arguments(demangled: str) -> str:
+    """What `template_name` leaves out: ``<float><(int)32>``; empty for what is no template."""
+    return _taken_apart(demangled)[1]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _taken_apart(demangled: str) -> tuple[str, str]:
     short = short_name(demangled)
     kept: list[str] = []
+    arguments: list[str] = []
     depth = 0
     for char in short:
         depth += char == "<"
-        if depth == 0:
-            kept.append(char)
+        (arguments if depth else kept).append(char)
         depth -= char == ">" and depth > 0
     # A comparison among the arguments unbalances the brackets; the first one is certain.
     name = "".join(kept) if depth == 0 else short.partition("<")[0]
-    return name or short
+    return (name, "".join(arguments)) if name else (short, "")
 
 
 def _key(row: Row) -> tuple[str, str, VerdictName, frozenset[tuple[Cause, str | None]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,12 @@ from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 from lmemscope.gate import baseline, matching
 from lmemscope.gate.compare import compare
+from lmemscope.gate.evidence import lasting
 from lmemscope.model import (
     Account,
     Baseline,
     BaselineEntry,
+    GapKind,
     GateFailure,
     GateResult,
     InputId,
@@ -141,9 +143,18 @@ def known_at(
     Raises:
         LmemscopeError: as `report_at`.
     """
-    files = (os.path.abspath(unit.file) for unit in report.units)
-    both = frozenset((*files, *revision.deleted))
+    files = {InputId.parse(name).file for name in _inputs(report)}
+    both = frozenset((*map(os.path.abspath, files), *revision.deleted))
     return report_at(revision.commit, paths, session, session.settings, both, new)
+
+
+def _unread(report: Report) -> list[tuple[str, GapKind]]:
+    """Files that no unit stands for, and what the gate makes of that."""
+    return [
+        (gap.input, gap.kind)
+        for gap in report.gaps
+        if gap.input is not None and gap.stage != "walk"
+    ]
 
 
 def joined(known: Baseline | None, before: Report, tolerance: int) -> Baseline:
@@ -179,13 +190,18 @@ _NAMED = 20
 
 
 def without_old(
-    result: GateResult, report: Report, before: Report, policy: Policy, name: str
+    result: GateResult,
+    report: Report,
+    before: Report,
+    policy: Policy,
+    name: str,
+    untouched: Callable[[Collection[str]], frozenset[str]],
 ) -> GateResult:
     """An answer without what was so in an earlier revision already.
 
     Findings were compared by the baseline. Numbers that a limit or an expectation names fail only
     where they have grown, and evidence that was missing for the same reason is said, unless an
-    input could not be analysed at all.
+    input that may have changed could not be analysed at all.
 
     Args:
         result: of today.
@@ -193,23 +209,12 @@ def without_old(
         before: report of the earlier revision.
         policy: of today, which judges both.
         name: of the revision.
+        untouched: those of some files, as the user typed them, that have not changed since.
     """
     was = compare(before, policy, None)
     failures = _grown(result.failures, was.failures, report, before)
     old = len(result.failures) - len(failures)
-    fails_now = {
-        unit.input
-        for unit in report.units
-        if unit.failure is not None and unit.failure.kind != "uninstantiated"
-    }
-    left = Counter(was.missing)
-    missing: list[MissingEvidence] = []
-    unseen: list[MissingEvidence] = []
-    for piece in result.missing:
-        # Nobody sees what a branch adds to an input that was not analysed before either.
-        is_old = left[piece] > 0 and piece.input not in fails_now
-        left[piece] -= is_old
-        (unseen if is_old else missing).append(piece)
+    missing, unseen = _missing_anew(result.missing, was.missing, report, before, untouched)
     failed = _failed(before) - _failed(report)
     notes = [
         f"{each} could not be analysed as it was at {name}: all local memory in it counts as new"
@@ -232,6 +237,53 @@ def without_old(
             *(Account("change", "", "left-out", sentence) for sentence in said),
         ),
     )
+
+
+def _missing_anew(
+    pieces: Iterable[MissingEvidence],
+    were: Iterable[MissingEvidence],
+    report: Report,
+    before: Report,
+    untouched: Callable[[Collection[str]], frozenset[str]],
+) -> tuple[list[MissingEvidence], list[MissingEvidence]]:
+    """Missing evidence that was not missing before, and that which was, for the same reason.
+
+    Nobody sees what a branch adds to an input that was not analysed before either.
+    """
+    failed = {
+        unit.input
+        for unit in report.units
+        if unit.failure is not None and unit.failure.kind != "uninstantiated"
+    } | {name for name, kind in _unread(report) if kind == "evidence"}
+    files = {name: InputId.parse(name).file for name in failed}
+    known = _inputs(before)
+    same = untouched(frozenset(files.values())) if files else frozenset()
+    changed = {name for name, file in files.items() if file not in same}
+    had, has = list(were), list(pieces)
+    left = Counter(map(lasting, had))
+    # What a file lacked that is gone, one that is new may lack: it was moved.
+    gone = {one.input for one in had} - _inputs(report)
+    moved = Counter(_anywhere(one) for one in had if one.input in gone)
+    new: list[MissingEvidence] = []
+    old: list[MissingEvidence] = []
+    for piece in has:
+        is_same = left[lasting(piece)] > 0
+        is_moved = not is_same and moved[_anywhere(piece)] > 0 and piece.input not in known
+        left[lasting(piece)] -= is_same
+        moved[_anywhere(piece)] -= is_moved
+        is_old = (is_same or is_moved) and piece.input not in changed
+        (old if is_old else new).append(piece)
+    return new, old
+
+
+def _anywhere(piece: MissingEvidence) -> tuple[str, str]:
+    """Missing evidence of an input whatever the input is called."""
+    name, stage, reason = lasting(piece)
+    return stage, reason.replace(name, "") if name else reason
+
+
+def _inputs(report: Report) -> set[str]:
+    return {*(unit.input for unit in report.units), *(name for name, _ in _unread(report))}
 
 
 def _newly_allowed(result: GateResult, before: Report, name: str) -> Iterator[str]:

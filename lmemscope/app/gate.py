@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lmemscope import __version__
 from lmemscope.app import own_acceptance, under_review
+from lmemscope.app.acceptance import acceptance_of, with_comments
 from lmemscope.app.baseline_file import BaselineFile, unused, without_architectures
 from lmemscope.app.failing_advice import with_advice
 from lmemscope.app.gate_configuration import say_of
@@ -128,7 +129,7 @@ def judge(
         settings=settings,
         typed=asked.typed,
         allow_incomplete=asked.allow_incomplete,
-        unchanged=since.unchanged if since is not None else (),
+        since=since,
         new_since=asked.new_since,
     )
     if since is None:
@@ -137,6 +138,7 @@ def judge(
         result = _since(judging, session, file, known, since, asked)
     if settings.causes and not settings.proposals:
         report, result = with_advice(report, result, analysed, session)
+    result = with_comments(result, analysed)
     where = (f"the baseline is {file.path}",) if file is not None and file.found else ()
     hints = unused(paths, file) if configuration.baseline is None else ()
     failures, archs = result.failures, settings.archs
@@ -144,7 +146,8 @@ def judge(
     result = replace(result, notes=(*where, *hints, *unknown, *result.notes))
     update, ratchet = known is not None and asked.update, known is not None and asked.ratchet
     written = Written(update=update, ratchet=ratchet)
-    checked = Checked(report, result, written, asked.new_since)
+    how = acceptance_of(paths, settings, configuration, file, result, asked.typed)
+    checked = Checked(report, result, written, asked.new_since, how)
     if known is None or not (update or ratchet):
         return checked, None
     changed_ = baseline.without(known, result.gone) if update else known

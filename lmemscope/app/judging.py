@@ -15,6 +15,7 @@ from lmemscope.gate.compare import compare
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration, Settings
+    from lmemscope.discover.changed import Selection
     from lmemscope.model import Baseline, BaselineEntry, GateResult, Report
 
 
@@ -29,7 +30,7 @@ class Judging:
         settings: how it was compiled.
         typed: the options on the command line, by name.
         allow_incomplete: pass although evidence is missing.
-        unchanged: files that were not looked at, for they have not changed.
+        since: what was looked at, for it may have changed since a revision, or None: all was.
         new_since: name of the earlier revision that is known too, or None.
     """
 
@@ -39,7 +40,7 @@ class Judging:
     settings: Settings
     typed: Mapping[str, Any]
     allow_incomplete: bool
-    unchanged: Sequence[str] = ()
+    since: Selection | None = None
     new_since: str | None = None
 
     def answer(self, known: Baseline | None, before: Report | None = None) -> GateResult:
@@ -49,7 +50,7 @@ class Judging:
             known: a baseline with the report's paths, or None.
             before: report of an earlier revision, which is known too, or None.
         """
-        given = self.configuration
+        given, since = self.configuration, self.since
         both = known if before is None else earlier.joined(known, before, given.tolerance)
         result = compare(
             self.report,
@@ -67,16 +68,18 @@ class Judging:
                 archs_typed="arch" in self.typed,
             ),
             kernels=self.settings.kernels,
-            unchanged=self.unchanged,
+            unchanged=since.unchanged if since is not None else (),
             known_in="the baseline" if before is None else self.new_since or "",
         )
-        if before is None:
+        if before is None or since is None:
             return result
         # What was gone there already has not gone since.
         had = {_identity(one) for one in baseline.from_report(before).findings}
         gone = tuple(one for one in result.gone if _identity(one) in had)
         result = replace(result, gone=gone)
-        return earlier.without_old(result, self.report, before, given.policy, self.new_since or "")
+        name = self.new_since or ""
+        untouched = since.untouched
+        return earlier.without_old(result, self.report, before, given.policy, name, untouched)
 
 
 def _identity(entry: BaselineEntry) -> BaselineEntry:

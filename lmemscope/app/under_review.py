@@ -86,7 +86,7 @@ def edits(
     admit = Globs.of(settings).admit
     for path in sorted(revision.changed):
         name = os.path.relpath(path, revision.top)
-        differs = f"is not that of {revision.name}"
+        differs = _differs(path, revision)
         if os.path.basename(path) == DEFAULT_BASELINE and path in revision.deleted:
             yield _edit(f"{name}, the baseline of {revision.name}, is gone")
         elif is_database(path):
@@ -97,6 +97,13 @@ def edits(
             yield _edit(f"{name} {differs}, and include or exclude leaves it out")
         elif path in unbuilt:
             yield _edit(f"{name} {differs}, and the build does not compile it")
+
+
+def _differs(path: str, revision: Revision) -> str:
+    if path in revision.deleted:
+        return f"is gone since {revision.name}"
+    verb = "is not that of" if path in revision.known else "is new since"
+    return f"{verb} {revision.name}"
 
 
 def _edit(text: str) -> Account:

@@ -87,7 +87,9 @@ class Sink:
         Raises:
             OutputError: as `write`.
         """
-        how = {"color": self.color, "width": self.width, **how}
+        from lmemscope.discover.checkouts import in_repository
+
+        how = {"color": self.color, "width": self.width, "located": in_repository, **how}
         self.write(render(document, self.format_name, **how))
 
     def write(self, content: str | bytes) -> None:

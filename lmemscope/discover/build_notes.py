@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from lmemscope.discover.build_database import Compiler
 from lmemscope.discover.checkouts import upwards
+from lmemscope.discover.locate import Search, is_below, shown_path
 from lmemscope.files import open_regular
 from lmemscope.model import CompileOptions, Gap, Tool, UnitReport, kind_of, listed
 from lmemscope.sources.includes import closure
@@ -62,17 +63,33 @@ def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """A sentence for each project whose sources lack headers that its build would find.
 
     Args:
-        missing: absolute path of each source that no build speaks of, and the header it lacks.
+        missing: absolute path of each source that is compiled without a build's options, and the
+            header it lacks.
     """
-    projects: dict[tuple[str, str], dict[str, None]] = {}
+    search = Search()
+    projects: dict[str, dict[str, None]] = {}
     for path, header in missing:
         project = configure_command(os.path.dirname(path))
         if project is not None:
-            projects.setdefault(project, {})[header] = None
+            projects.setdefault(_what_to_do(path, project, search), {})[header] = None
     return tuple(
-        f"headers were not found ({listed(list(headers))}), and no build says where they are; "
-        f"{written_by(*project)}"
-        for project, headers in projects.items()
+        f"headers were not found ({listed(list(headers))}), and {what}"
+        for what, headers in projects.items()
+    )
+
+
+def _what_to_do(path: str, project: tuple[str, str], search: Search) -> str:
+    """What is missing of a project's build for one of its sources, and how to make it."""
+    own = (one for one in search.above(path) if is_below(one, project[0]) and search.sources(one))
+    database = next(own, None)
+    if database is None:
+        return f"no build says where they are; {written_by(*project)}"
+    name = shown_path(database)
+    if search.spellings(database, path):
+        return f"{name}, which says where they are, is left aside"
+    return (
+        f"{name} does not compile {shown_path(path)}: add it to the build and configure again, "
+        "or name the directories with -I"
     )
 
 

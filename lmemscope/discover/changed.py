@@ -8,7 +8,7 @@ decides about all of them, such as the configuration, changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -85,6 +85,8 @@ class Selection:
     unchanged: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     build: str | None = None
+    _whys: Whys | None = None
+    _chosen: tuple[Found, ...] = ()
 
     def narrow(self, discovery: Discovery) -> Narrowed:
         """The inputs that may have changed.
@@ -94,7 +96,8 @@ class Selection:
         """
         inputs = [found for found in discovery.inputs if found.path != STANDARD_INPUT]
         whys = Whys(self.revision, self.settings, inputs)
-        everything = (*self.grounds.all, *whys.of_all())
+        of_all = whys.of_all()
+        everything = (*self.grounds.all, *of_all)
         names = self.grounds.inputs
         known_otherwise = {
             one.path for one in inputs if any(is_part_of(n, {one.path}) for n in names)
@@ -115,6 +118,7 @@ class Selection:
             for found in discovery.inputs
             if found.path == STANDARD_INPUT or found.path in looked
         )
+        self._whys, self._chosen = (None if of_all else whys), chosen
         left = dict.fromkeys(found.file for found in inputs if found.path not in looked)
         self.unchanged = tuple(left)
         headers_differ = any(self.revision.why(path) is not None for path in discovery.headers)
@@ -129,6 +133,21 @@ class Selection:
         unchanged = (found for found in inputs if found.path not in looked)
         elsewhere = frozenset(path for found in unchanged for path in whys.reads(found))
         return Narrowed(chosen, elsewhere)
+
+    def untouched(self, files: Collection[str]) -> frozenset[str]:
+        """Those of some files that are looked at though no change of them is known.
+
+        Nor is one of what they read, or of how they are built.
+
+        Args:
+            files: as shown to the user.
+        """
+        whys = self._whys
+        if whys is None:
+            return frozenset()
+        own = [found for found in self._chosen if found.file in files]
+        touched = {found.file for found in own if not whys.is_untouched(found)}
+        return frozenset(found.file for found in own) - touched
 
 
 def since(
@@ -236,6 +255,29 @@ class Whys:
         if kind.is_header and self._launches_differ:
             return ""
         return self._of_closure(found)
+
+    def is_untouched(self, found: Found) -> bool:
+        """Whether no change is known of an input, of what it reads and of how it is built."""
+        is_built_otherwise = found.options is not None and bool(self._build)
+        if is_built_otherwise or any(self._of_response(path) for path in found.responses):
+            return False
+        kind = kind_of(found.path) or CUDA
+        own = self._revision.why(found.path)
+        # Launches elsewhere are no change of a header.
+        of_header = own is None and kind.is_header
+        why = self._of_closure(found) if of_header else self.of(found)
+        reads = self.reads(found) if kind.is_cuda else self._read_by_python(found)
+        return "" not in (why, *map(self._revision.why, reads))
+
+    def _read_by_python(self, found: Found) -> tuple[str, ...]:
+        """The files that a Python file is known to import, or to read."""
+        if (kind_of(found.path) or CUDA).reads != "imports":
+            return ()
+        try:
+            read = read_file(found.path, found.file).files
+        except InputError:
+            read = ()
+        return (*local_modules(found.path), *filter(os.path.lexists, read))
 
     @property
     def build_file(self) -> str | None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from lmemscope.discover.locate import is_below
+from lmemscope.model import STANDARD_INPUT, InputId
 
 _FOREIGN = re.compile(
     r"third[-_]?party|3rd[-_]?party|_?deps|dependencies|extern(?:als?)?|vendor(?:ed)?|submodules?"
@@ -30,6 +31,18 @@ def upwards(directory: str) -> Iterator[str]:
         if above == directory or is_top(directory):
             return
         directory = above
+
+
+def in_repository(path: str) -> str:
+    """A file or an input as its repository calls it, by which servers of git place it.
+
+    One that is not there, or in no checkout, keeps its name.
+    """
+    own = os.path.abspath(path)
+    if path == STANDARD_INPUT or not os.path.lexists(InputId.parse(own).file):
+        return path
+    top = next(filter(is_top, upwards(os.path.dirname(own))), None)
+    return path if top is None else os.path.relpath(own, top)
 
 
 def is_own(path: str, directory: str) -> bool:

@@ -1,7 +1,8 @@
 """Failures of the gate that one change of the source makes: each is told once.
 
 A variable of a template, or of a function that several kernels inline, fails in each instance, file
-and architecture. It has one place, one rule and one remedy.
+and architecture. It has one place, one rule and one remedy. So does a limit that instances of a
+template exceed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from lmemscope.analysis.groups import template_name
+from lmemscope.analysis.ranking import arch_order
 from lmemscope.exporters import layout
 from lmemscope.model import GateFailure
 
@@ -16,37 +19,56 @@ _NAMED = 3
 
 
 def alike(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
-    """Failures by what is wrong and where, in order; in each, that of the most bytes first."""
+    """Failures by what is wrong and where, in order; in each, the largest first."""
     groups: dict[object, list[GateFailure]] = {}
-    for number, failure in enumerate(failures):
-        groups.setdefault(_key(failure, number), []).append(failure)
-    return [sorted(group, key=_bytes, reverse=True) for group in groups.values()]
+    for failure in failures:
+        groups.setdefault(_key(failure), []).append(failure)
+    return [sorted(group, key=_size, reverse=True) for group in groups.values()]
+
+
+def title(group: Sequence[GateFailure]) -> str:
+    """The first kernel of a group, and how many others there are in all files."""
+    more = len(_kernels(group)) - 1
+    return f"{group[0].kernel} and {more} more" if more else group[0].kernel
+
+
+def archs(group: Sequence[GateFailure]) -> str:
+    """The architectures of a group, in a sentence."""
+    return ", ".join(sorted({failure.arch for failure in group}, key=arch_order))
 
 
 def others(group: Sequence[GateFailure]) -> str | None:
     """The kernels of a group but for its first, in words; None where there is one."""
-    first, *rest = group
-    named = dict.fromkeys(_named(failure, first) for failure in rest)
-    return layout.few(list(named), _NAMED) if named else None
+    first, *rest = _kernels(group)
+    named = [_named(one, first) for one in rest]
+    return layout.few(named, _NAMED) if named else None
 
 
-def _named(failure: GateFailure, first: GateFailure) -> str:
-    """A kernel's name, with the architecture and file where they are not the first's."""
-    unlike = [
-        own
-        for own, firsts in ((failure.input, first.input), (failure.arch, first.arch))
-        if own != firsts
-    ]
-    return failure.kernel + (f" ({', '.join(unlike)})" if unlike else "")
+def _kernels(group: Sequence[GateFailure]) -> list[tuple[str, str]]:
+    """Kernels and their files, each once for all architectures."""
+    return [*dict.fromkeys((failure.kernel, failure.input) for failure in group)]
 
 
-def _bytes(failure: GateFailure) -> int:
+def _named(one: tuple[str, str], first: tuple[str, str]) -> str:
+    kernel, file = one
+    if file == first[1]:
+        return kernel
+    return f"the same in {file}" if kernel == first[0] else f"{kernel} ({file})"
+
+
+def _size(failure: GateFailure) -> int:
+    if failure.figure is not None:
+        return failure.figure
     return failure.finding.bytes if failure.finding is not None else 0
 
 
-def _key(failure: GateFailure, number: int) -> object:
+def _key(failure: GateFailure) -> object:
     finding, place = failure.finding, failure.location
-    if finding is None or place is None or failure.kind not in ("new", "worse"):
-        return number
+    own: tuple[str, ...] = (failure.kind, failure.route)
+    if failure.kind not in ("new", "worse"):
+        own = (*own, failure.expected)  # What is new has other bytes in each instance.
+    if finding is None or place is None:
+        # Registers, for one: instances of a template have each their number.
+        return *own, template_name(failure.kernel), failure.input
     where = os.path.normpath(place.file), place.line
-    return failure.kind, failure.route, where, finding.rule, finding.object, finding.cause
+    return *own, where, finding.rule, finding.object, finding.cause

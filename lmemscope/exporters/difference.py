@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lmemscope.exporters import escape_json, escape_terminal
 from lmemscope.exporters.difference_groups import rows
@@ -60,14 +60,19 @@ def _text(found: Sequence[KernelDifference]) -> list[Part]:
     return lines if others is None else [*lines, others]
 
 
-def _counted(found: Sequence[KernelDifference]) -> str:
+def number_of_kernels(found: Iterable[KernelDifference]) -> int:
     """How many kernels differ, each counted once on however many architectures."""
     each = Counter((one.input, one.kernel, one.arch) for one in found)
     # Overloads have one name.
     most: Counter[tuple[str, str]] = Counter()
     for (path, kernel, _), times in each.items():
         most[path, kernel] = max(most[path, kernel], times)
-    kernels = most.total()
+    return most.total()
+
+
+def _counted(found: Sequence[KernelDifference]) -> str:
+    """How many kernels differ, and on how many architectures, in words."""
+    kernels = number_of_kernels(found)
     archs = len({one.arch for one in found})
     on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
     return f"{count(kernels, 'kernel')} differ{'s' if kernels == 1 else ''}{on}"

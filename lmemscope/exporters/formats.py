@@ -28,6 +28,10 @@ def explain_file(path: str, pattern: str) -> str:
     return f"lmemscope explain {shlex.quote(f'{path}::{pattern}')}"
 
 
+def _as_named(path: str) -> str:
+    return path
+
+
 @dataclass(frozen=True, slots=True)
 class Presentation:
     """How a document is to be shown; a format takes of it what it has a use for.
@@ -42,6 +46,7 @@ class Presentation:
             already.
         explaining: the command that explains the kernels of an input that a pattern means, or None
             where there is none.
+        located: what a server that shows the repository's files calls one of them.
     """
 
     color: bool = False
@@ -51,6 +56,7 @@ class Presentation:
     unsafe: bool = False
     view: View = WHOLE
     explaining: Explaining = explain_file
+    located: Callable[[str], str] = _as_named
 
 
 Document = Report | Checked | Difference | FixReport | Measurement | TuneReport

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
+from lmemscope.analysis.groups import template_name
 from lmemscope.exporters.accounts import edited, left_out, looked_at
-from lmemscope.exporters.alike import alike, others
+from lmemscope.exporters.alike import alike, archs, others, title
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
+from lmemscope.formats.demangle import demangle
+from lmemscope.formats.kernel_names import spellings
 from lmemscope.model import Checked, GateFailure, GateResult, count, is_library
 
 _WIDTH = 100
@@ -22,7 +27,8 @@ def render(checked: Checked, how: Presentation) -> str:
     made: list[Part] = []
     for failure, *rest in alike(result.failures):
         made += described(failure, width, color=color, rest=rest)
-        made += [*_led("  accept:   ", _acceptance(failure, checked.new_since), width), ""]
+        made += [*_accepted(failure, rest, checked, width), ""]
+    made += _accepted_by_baseline(checked)
     if result.missing:
         lead = "note" if result.complete else styled("error", "1;31", on=color)
         made.append(line(lead, ": evidence that the gate needs is missing:"))
@@ -82,15 +88,15 @@ def described(
     rest: Sequence[GateFailure] = (),
 ) -> list[Part]:
     """What failed, why, where, and what removes it, in lines; and where else the same failed."""
-    also = f" and {len(rest)} more" if rest else ""
-    place = f"({failure.input}, {failure.arch})"
-    head = f"{failure.kind}: {failure.kernel}{also} {place}: {failure.found}"
+    group = (failure, *rest)
+    place = f"({failure.input}, {archs(group)})"
+    head = f"{failure.kind}: {title(group)} {place}: {failure.found}"
     made: list[Part] = [styled(head, "1;31", on=color)]
     made += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
     finding = failure.finding
     if failure.location is not None:
         made.append(f"  where:    {failure.location.file}:{failure.location.line}")
-    named = others((failure, *rest))
+    named = others(group)
     if named is not None:
         made += _led("  also:     ", named, width)
     if finding is not None:
@@ -108,16 +114,64 @@ def _led(lead: LiteralString, text: str, width: int) -> Sequence[Part]:
     return wrapped(text, width, lead, " " * len(lead))
 
 
-def _acceptance(failure: GateFailure, new_since: str | None) -> str:
-    """What accepts a failure; a change cannot by its own baseline, nor by its configuration."""
+_INNER = "              "
+
+
+def _accepted(
+    failure: GateFailure, rest: Sequence[GateFailure], checked: Checked, width: int
+) -> Iterator[Part]:
+    """What accepts a failure and those like it: a comment, where one can, else the configuration.
+
+    A change cannot by its own configuration.
+    """
     finding = failure.finding
     if failure.kind == "limit":
-        return "raise the limit, in the configuration or on the command line"
+        said = "raise the limit, in the configuration or on the command line"
+        yield from _led("  accept:   ", said, width)
+        return
     if failure.kind == "expectation" or finding is None:
-        return "change the expectation in the source"
+        yield from _led("  accept:   ", "change the expectation in the source", width)
+        return
+    size = finding.bytes if failure.is_bounded else None
+    kernels = {template_name(one.kernel) for one in (failure, *rest)}
+    if all(map(_takes_comment, (failure, *rest))):
+        sized = f" {size}" if size is not None else ""
+        where = "the kernel" if len(kernels) == 1 else f"each of the {len(kernels)} kernels"
+        said = f'// lmemscope: allow {finding.cause}{sized} "reason" above {where}'
+        yield from _led("  accept:   ", said, width)
+        return
+    file = checked.acceptance.configuration
+    each = f", and so for each of the {len(kernels)} kernels" if len(kernels) > 1 else ""
+    trust = "" if checked.new_since is None else ", which takes --trust-configuration"
+    yield from _led("  accept:   ", f"in {file}{each}{trust}:", width)
+    lead = "tool.lmemscope." if os.path.basename(file) == "pyproject.toml" else ""
+    yield f"{_INNER}[[{lead}allowances]]"
+    # Every string of JSON is one of TOML.
+    yield f"{_INNER}kernel = {json.dumps(_glob(failure), ensure_ascii=False)}"
+    yield f'{_INNER}cause = "{finding.cause}"'
+    if size is not None:
+        yield f"{_INNER}bytes = {size}"
+    yield f'{_INNER}reason = "…"'
+
+
+def _takes_comment(failure: GateFailure) -> bool:
+    if failure.takes_comment is not None:
+        return failure.takes_comment
     place = failure.location
-    baseline = "" if new_since is not None else ", or lmemscope baseline"
-    if failure.route not in ("nvrtc", "nvcc") or (place is not None and is_library(place.file)):
-        return f"[[allowances]] in the configuration{baseline}"
-    size = f" {finding.bytes}" if failure.is_bounded else ""
-    return f'// lmemscope: allow {finding.cause}{size} "reason" above the kernel{baseline}'
+    is_own = place is None or not is_library(place.file)
+    return failure.route in ("nvrtc", "nvcc") and is_own
+
+
+def _glob(failure: GateFailure) -> str:
+    """What an allowance calls a kernel: its template, if that is one of the kernel's names."""
+    names = spellings(failure.symbol, demangle(failure.symbol))
+    return next((one for one in (template_name(failure.kernel),) if one in names), failure.symbol)
+
+
+def _accepted_by_baseline(checked: Checked) -> Iterator[Part]:
+    """The command that makes all new findings known; a change cannot by its own baseline."""
+    command = checked.acceptance.baseline
+    is_new = any(one.kind in ("new", "worse") for one in checked.result.failures)
+    if is_new and command is not None and checked.new_since is None:
+        yield f"To accept all new and worse findings: {command}"
+        yield ""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from lmemscope.exporters import proven
 from lmemscope.exporters.accounts import edited, left_out, looked_at
-from lmemscope.exporters.difference import unlike
+from lmemscope.exporters.difference import number_of_kernels, unlike
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     block,
@@ -48,9 +48,8 @@ _EMPTY = constant("")
 
 def checked(found: Checked, how: Presentation) -> str:
     """The gate's answer; failures that differ only in their architecture are one row."""
-    del how
     result = found.result
-    groups = _grouped(result.failures)
+    groups = _grouped(_located(one, how) for one in result.failures)
     failed = count(len(result.failures), "failure") if result.failures else verdict_text(result)
     lines = [
         _MARK,
@@ -77,10 +76,11 @@ def checked(found: Checked, how: Presentation) -> str:
 
 def difference(found: Difference, how: Presentation) -> str:
     """Two reports compared: what is worse or new before what is better or gone."""
-    del how
-    bad = _alike(one for one in found.kernels if one.change in ("added", "worse", "changed"))
-    good = _alike(one for one in found.kernels if one.change in ("better", "removed"))
-    title = f"{count(len(bad), 'kernel')} new, worse or changed; {len(good)} better or gone"
+    kernels = [replace(one, input=how.located(one.input)) for one in found.kernels]
+    bad = _alike(one for one in kernels if one.change in ("added", "worse", "changed"))
+    good = _alike(one for one in kernels if one.change in ("better", "removed"))
+    worse, better = (number_of_kernels(chain.from_iterable(groups)) for groups in (bad, good))
+    title = f"{count(worse, 'kernel')} new, worse or changed; {better} better or gone"
     lines = [_MARK, line(constant("### Local memory: "), title), _EMPTY]
     lines += _open("Not compared", unlike(found))
     heads = ("", "kernel", "figures", "causes", "on")
@@ -91,19 +91,31 @@ def difference(found: Difference, how: Presentation) -> str:
         lines += _listed("why", whys)
     if good:
         rows = table(heads, map(_changed, good[:_SHOWN]))
-        lines += _fold(f"{len(good)} better or gone", [*rows, _EMPTY, *_left(good)])
+        lines += _fold(f"{better} better or gone", [*rows, _EMPTY, *_left(good)])
     tools = (f"{one.name} {one.before or '?'} → {one.after or '?'}" for one in found.toolchain)
     lines += _listed("other tools", tools)
     return cut(document(lines))
 
 
+def _located(failure: GateFailure, how: Presentation) -> GateFailure:
+    """A failure with its files as the repository calls them."""
+    place = failure.location
+    if place is not None:
+        place = replace(place, file=how.located(place.file))
+    return replace(failure, input=how.located(failure.input), location=place)
+
+
 def _grouped(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
-    """Failures by all that a row says of them but the architecture."""
+    """Failures by all that a row says of them but the architecture.
+
+    A header's kernel is the same in every file that includes it.
+    """
     groups: dict[tuple[str, ...], list[GateFailure]] = {}
     for one in failures:
         finding = one.finding
         own = (finding.cause, finding.object or "") if finding is not None else ()
-        key = (one.kind, one.input, one.symbol, one.found, one.expected, *own)
+        place = _place(one.location) or one.input
+        key = (one.kind, place, one.kernel, one.symbol, one.found, one.expected, *own)
         groups.setdefault(key, []).append(one)
     return list(groups.values())
 
@@ -117,8 +129,18 @@ def _row(group: Sequence[GateFailure]) -> tuple[Markdown, ...]:
         line(constant("**"), first.kind, constant("**")),
         code(first.kernel),
         found,
-        code(_place(first.location) or first.input),
+        _where(group),
         text(", ".join(sorted({one.arch for one in group}))),
+    )
+
+
+def _where(group: Sequence[GateFailure]) -> Markdown:
+    """The line to look at, and the files that have it, where there are several."""
+    first = group[0]
+    place = code(_place(first.location) or first.input)
+    more = len({one.input for one in group}) - 1
+    return (
+        line(place, constant("<br>in "), code(first.input), f" and {more} more") if more else place
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmemscope.exporters import escape_json
@@ -40,29 +40,36 @@ _GATE_RULES: dict[str, dict[str, Any]] = {
         ("expectation", "A kernel does not meet an expectation in the source."),
     )
 }
+_Placed = Callable[[str], str]
+"""From a file's name to its URI."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*", re.ASCII)
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
 def render(shown: Report | Checked, how: Presentation) -> str:
     """The log; with a gate's result, what is known or allowed carries a suppression."""
-    del how
+
+    def placed(path: str) -> str:
+        return uri(how.located(path))
+
     report, result = (shown.report, shown.result) if isinstance(shown, Checked) else (shown, None)
     answers = _Answers(result) if result is not None else None
     results = []
     for unit, kernel in rows(report):
         lines = quoted(unit)
         for finding in kernel.findings:
-            one = _result(unit, kernel.facts.demangled, finding, lines)
+            one = _result(unit, kernel.facts.demangled, finding, lines, placed)
             if answers is not None:
                 answers.mark(one, unit.input, unit.arch, kernel.facts.name, finding)
             results.append(one)
     if result is not None:
-        results += [_exceeded(one) for one in result.failures if one.kind in _GATE_RULES]
-        notifications = _notifications(result)
+        results += [_exceeded(one, placed) for one in result.failures if one.kind in _GATE_RULES]
+        notifications = _notifications(result, placed)
     else:
         notifications = [
-            _notification("error", f"[{unit.failure.stage}] {unit.failure.message}", unit.input)
+            _notification(
+                "error", f"[{unit.failure.stage}] {unit.failure.message}", unit.input, placed
+            )
             for unit in report.units
             if unit.failure is not None
         ]
@@ -120,6 +127,7 @@ def _result(
     kernel: str,
     finding: Finding,
     lines: Mapping[SourceLocation, str],
+    placed: _Placed,
 ) -> dict[str, Any]:
     arch, place = unit.arch, finding.location or SourceLocation(unit.input, 1)
     document: dict[str, Any] = {
@@ -131,7 +139,7 @@ def _result(
         ),
         "locations": [
             {
-                "physicalLocation": _physical(place, lines),
+                "physicalLocation": _physical(place, lines, placed),
                 "logicalLocations": [_logical(kernel)],
             }
         ],
@@ -139,10 +147,10 @@ def _result(
         "properties": {"bytes": finding.bytes, "confidence": finding.confidence, "arch": arch},
     }
     if finding.fix is not None:
-        document["fixes"] = fixes(finding.fix, message, uri)
+        document["fixes"] = fixes(finding.fix, message, placed)
     if finding.related:
         document["relatedLocations"] = [
-            {"id": number, "physicalLocation": _physical(related, lines)}
+            {"id": number, "physicalLocation": _physical(related, lines, placed)}
             for number, related in enumerate(finding.related, start=1)
         ]
     return document
@@ -180,7 +188,7 @@ class _Answers:
         document |= {"level": "error"} if minded else {"kind": "informational", "level": "none"}
 
 
-def _exceeded(failure: GateFailure) -> dict[str, Any]:
+def _exceeded(failure: GateFailure, placed: _Placed) -> dict[str, Any]:
     """A result for a limit or an expectation."""
     place = failure.location or SourceLocation(failure.input, 1)
     text = f"{failure.kernel} ({failure.arch}): {failure.found}; expected {failure.expected}"
@@ -192,7 +200,7 @@ def _exceeded(failure: GateFailure) -> dict[str, Any]:
         "message": message(text),
         "locations": [
             {
-                "physicalLocation": _physical(place, {}),
+                "physicalLocation": _physical(place, {}, placed),
                 "logicalLocations": [_logical(failure.kernel)],
             }
         ],
@@ -203,18 +211,22 @@ def _exceeded(failure: GateFailure) -> dict[str, Any]:
     }
 
 
-def _notifications(result: GateResult) -> list[dict[str, Any]]:
+def _notifications(result: GateResult, placed: _Placed) -> list[dict[str, Any]]:
     """Missing evidence, edits of the gate, and what was left out."""
     level = "warning" if result.complete else "error"
-    missing = [_notification(level, piece.text, piece.input) for piece in result.missing]
-    edits = (_notification("warning", text, None) for text in edited(result))
-    return [*missing, *edits, *(_notification("note", text, None) for text in left_out(result))]
+    missing = [_notification(level, piece.text, piece.input, placed) for piece in result.missing]
+    edits = (_notification("warning", text, None, placed) for text in edited(result))
+    return [
+        *missing,
+        *edits,
+        *(_notification("note", text, None, placed) for text in left_out(result)),
+    ]
 
 
-def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
+def _notification(level: str, text: str, path: str | None, placed: _Placed) -> dict[str, Any]:
     document: dict[str, Any] = {"level": level, "message": message(text)}
     if path is not None:
-        document["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
+        document["locations"] = [{"physicalLocation": {"artifactLocation": {"uri": placed(path)}}}]
     return document
 
 
@@ -227,14 +239,12 @@ def _logical(kernel: str) -> dict[str, str]:
     return {"fullyQualifiedName": name(kernel), "kind": "function"}
 
 
-def _physical(place: SourceLocation, lines: Mapping[SourceLocation, str]) -> dict[str, Any]:
+def _physical(
+    place: SourceLocation, lines: Mapping[SourceLocation, str], placed: _Placed
+) -> dict[str, Any]:
     region: dict[str, int] = {"startLine": max(place.line, 1)}
     text = lines.get(place, "")
     if text:
         region["startColumn"] = len(text) - len(text.lstrip()) + 1
         region["endColumn"] = len(text) + 1
-    return {"artifactLocation": _artifact(place.file), "region": region}
-
-
-def _artifact(path: str) -> dict[str, str]:
-    return {"uri": uri(path)}
+    return {"artifactLocation": {"uri": placed(place.file)}, "region": region}

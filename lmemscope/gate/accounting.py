@@ -189,7 +189,7 @@ class _Judge:
         return _missing(
             name,
             "it is in the baseline, but include or exclude in the configuration leaves it "
-            "out; if intended, rewrite the baseline with: lmemscope baseline",
+            "out; if intended, rewrite the baseline with: lmemscope baseline PATH...",
         )
 
 

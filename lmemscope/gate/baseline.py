@@ -39,7 +39,7 @@ SAVED = documents.Saved(
     stage="baseline",
     noun="baseline",
     missing="write it with: lmemscope baseline … -o {path}",
-    again="restore it from version control, or write it again with: lmemscope baseline",
+    again="restore it from version control, or write it again with: lmemscope baseline PATH...",
     wrong=UsageError,
 )
 

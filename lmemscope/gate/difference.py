@@ -20,10 +20,14 @@ from lmemscope.model import (
     Report,
     ToolChange,
     UnitReport,
+    verdict_kind,
 )
 from lmemscope.model.inputs import without_hashes
 
 FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")
+
+
+_NO_RANK = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,7 @@ def _change(old: _Side | None, new: _Side | None) -> Change:
         return "added"
     if new is None:
         return "removed"
-    was, now = old.kernel.verdict.rank, new.kernel.verdict.rank
+    was, now = _rank(old), _rank(new)
     sizes = zip(_bytes(old), _bytes(new), strict=True)
     # Of what one side does not know nobody knows whether it grew.
     both = [(had, has) for had, has in sizes if had is not None and has is not None]
@@ -224,6 +228,12 @@ def _change(old: _Side | None, new: _Side | None) -> Change:
         return "worse"
     # A milder cause in a larger frame is neither.
     return "better" if shrank and not grew else "changed"
+
+
+def _rank(side: _Side) -> tuple[int, int]:
+    """How bad a kernel's local memory is; what ptxas keeps in registers is none."""
+    verdict = side.kernel.verdict
+    return verdict.rank if verdict_kind(verdict.kind).uses_memory else _NO_RANK
 
 
 def _bytes(side: _Side) -> tuple[int | None, ...]:

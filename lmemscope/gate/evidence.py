@@ -86,8 +86,8 @@ def unaccepted(
 
     Digests in names do not count, nor the directories of files that a compiler names.
     """
-    accepted = {_piece(one) for one in known}
-    return tuple(one for one in missing if _piece(one) not in accepted)
+    accepted = {lasting(one) for one in known}
+    return tuple(one for one in missing if lasting(one) not in accepted)
 
 
 def said_of_known(found: int) -> str:
@@ -95,7 +95,8 @@ def said_of_known(found: int) -> str:
     return f"{count(found, 'known gap')} accepted by the baseline"
 
 
-def _piece(one: MissingEvidence) -> tuple[str, str, str]:
+def lasting(one: MissingEvidence) -> tuple[str, str, str]:
+    """Missing evidence as another run calls it: without digests and directories of files."""
     reason = _DIRECTORIES.sub("", without_hashes(one.reason))
     return without_hashes(one.input or ""), one.stage, reason
 

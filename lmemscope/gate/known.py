@@ -131,13 +131,13 @@ def _differences(baseline: Baseline, changed: str, drift: Drift) -> list[str]:
     if changed:
         notes.append(
             f"the toolchain changed since the baseline ({changed}): bytes may grow by "
-            f"{drift.toolchain_tolerance} %; `lmemscope baseline` records the new figures"
+            f"{drift.toolchain_tolerance} %; `lmemscope baseline PATH...` records the new figures"
         )
     if baseline.fingerprints != FINGERPRINTS:
         notes.append(
             "the baseline was written by another version of lmemscope with different "
             "fingerprints: comparing by file, kernel, cause, object and bytes; rewrite it "
-            "with: lmemscope baseline"
+            "with: lmemscope baseline PATH..."
         )
     return notes
 

@@ -2,22 +2,18 @@
 
 Both are compared as multisets, so that a second array beside a known one is seen. What says most
 is compared first: the fingerprint in the same file, then in a file that was moved, then the other
-            lambda i: (*_place(i), _kernel(i), i.finding.object),
-            lambda e: (*_known(e), e.object) if e.object is not None or _is_sized(e) else None,
-        )
-        # The same bytes in the same kernel: a renamed variable.
-        matcher.pair(
-            lambda i: (*_place(i), _kernel(i), i.finding.bytes) if i.finding.object else None,
-            lambda e: (*_known(e), e.bytes) if e.object and _is_sized(e) else None,
+variables of the same kernel, then a kernel that was renamed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
+from functools import partial
 
 from msgspec import Struct
 
+from lmemscope.analysis.groups import template_arguments, template_name
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.gate.baseline import entry_of, is_ignored, toolchain_of
@@ -124,15 +120,10 @@ def match(
             lambda i: (i.unit.arch, i.finding.cause, _kernel(i), i.finding.object),
             lambda e: (*_known(e)[1:], e.object) if e.input in movable else None,
         )
-    matcher.pair(
-        lambda i: (*_place(i), i.finding.object, i.finding.bytes),
-        lambda e: (
-            None
-            if (without_hashes(e.input), e.arch, lasting_name(e.kernel)) in kernels
-            or not _is_sized(e)
-            else (*_known(e)[:-1], e.object, e.bytes)
-        ),
-    )
+
+    # A renamed kernel: the instance with the same arguments, then another of the same template.
+    for alike in (template_arguments, template_name, _any):
+        matcher.pair(partial(_of_renamed, alike), partial(_was_renamed, alike, kernels))
     if by_cause:
         matcher.pair(lambda i: (*_place(i), _kernel(i)), _known)
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
@@ -179,6 +170,25 @@ def _place(item: Item) -> tuple[Hashable, ...]:
 
 def _kernel(item: Item) -> str:
     return lasting_name(item.name)
+
+
+def _of_renamed(alike: Callable[[str], str], item: Item) -> Hashable:
+    return *_place(item), item.finding.object, item.finding.bytes, alike(item.name)
+
+
+def _was_renamed(
+    alike: Callable[[str], str], kernels: Collection[Hashable], entry: BaselineEntry
+) -> Hashable | None:
+    """The same of an entry whose kernel is not there any more."""
+    file, arch, cause, name = _known(entry)
+    if (file, arch, name) in kernels or not _is_sized(entry):
+        return None
+    return file, arch, cause, entry.object, entry.bytes, alike(entry.kernel)
+
+
+def _any(name: str) -> str:
+    del name
+    return ""
 
 
 def _known(entry: BaselineEntry) -> tuple[Hashable, ...]:

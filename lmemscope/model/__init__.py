@@ -90,6 +90,7 @@ from lmemscope.model.fix import (
 from lmemscope.model.gate import (
     CHANGED_BASELINE,
     CHANGED_OPTIONS,
+    Acceptance,
     Accepted,
     Account,
     AccountState,
@@ -255,6 +256,7 @@ __all__ = [
     "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
+    "Acceptance",
     "Accepted",
     "Account",
     "AccountState",

@@ -271,6 +271,8 @@ class GateFailure(Struct, frozen=True):
         is_bounded: whether the finding's bytes are all that there can be.
         figure: the number that exceeds a limit or is not as expected; None where it is not known.
         bound: of the figure, without the place that says it; empty where there is none.
+        takes_comment: whether a comment above the kernel would accept the finding; None where its
+            source was not read.
     """
 
     kind: FailureKind
@@ -286,6 +288,7 @@ class GateFailure(Struct, frozen=True):
     is_bounded: bool = True
     figure: int | None = None
     bound: str = ""
+    takes_comment: bool | None = None
 
 
 class Accepted(Struct, frozen=True):
@@ -392,6 +395,19 @@ class Written(Struct, frozen=True):
     ratchet: bool = False
 
 
+class Acceptance(Struct, frozen=True):
+    """Where findings that fail the gate can be accepted.
+
+    Attributes:
+        baseline: the command that writes a baseline with them; None where what was given does not
+            stand for all that the baseline knows.
+        configuration: the file for allowances.
+    """
+
+    baseline: str | None = None
+    configuration: str = "lmemscope.toml"
+
+
 class Checked(Struct, frozen=True):
     """A report and the gate's answer to it.
 
@@ -400,9 +416,11 @@ class Checked(Struct, frozen=True):
         result: the answer.
         written: what was done to the baseline.
         new_since: the revision that what is known is of, too; None where it is the baseline's only.
+        acceptance: where what fails can be accepted.
     """
 
     report: Report
     result: GateResult
     written: Written = Written()
     new_since: str | None = None
+    acceptance: Acceptance = Acceptance()

@@ -27,7 +27,7 @@ from lmemscope.sources.arguments import named as arguments_of
 from lmemscope.sources.directives import BLANKS, Skip, defines_in, headers_named, readings
 from lmemscope.sources.include_macros import Header, HeaderMacros, HeaderPattern, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
-from lmemscope.sources.unlike_macros import is_of_its_time, pastes_in_conditions, probed
+from lmemscope.sources.unlike_macros import is_of_its_time, pastes_a_probe, probed
 
 ARCH_LIST = "__CUDA_ARCH_LIST__"
 """The macro that lists all architectures that a source is compiled for at once."""
@@ -58,7 +58,8 @@ class Closure:
         angled: names of headers in angle brackets, found or not.
         computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
             `include_macros` follows is read, whichever definition holds, and is all there is if
-            each is a header named by the macro's argument. Or a text says when it is compiled.
+            each is a header named by the macro's argument. Or a text says when it is compiled, or
+            may put such a question together by ``##``.
         crossed: directories that names of headers go back from by ``..``, whether they exist or
             not: only through one that exists is anything found.
         texts: absolute paths of those of the files that could be read, in the order of reading.
@@ -199,7 +200,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
             for word, header in use.headers:
                 if word in asking:
                     follow(file, header)
-        computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
+        computed |= is_open or is_of_its_time(uses) or pastes_a_probe(uses, asking)
     computed |= macros.is_open
     unfound = frozenset(missing)
     return Closure(

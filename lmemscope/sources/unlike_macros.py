@@ -129,13 +129,26 @@ def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
     return frozenset(words), any(text.open & words for text in texts)
 
 
-def pastes_in_conditions(texts: Sequence[MacroUse]) -> bool:
-    """Whether a condition may ask for a name that is put together, ``__has_include`` maybe."""
+def pastes_a_probe(texts: Sequence[MacroUse], probes: Iterable[bytes]) -> bool:
+    """Whether a condition may put together what asks for headers, or for the time.
+
+    Args:
+        texts: of the source, of its headers and of its options.
+        probes: words by which they ask whether headers exist, as `probed` gives them.
+    """
     bodies = _bodies(texts)
     # What is only asked whether it is defined is not expanded.
     given = (word for text in texts for word, _ in text.headers)
     asked = _reached((*(word for text in texts for word in text.open), *given), bodies)
-    return any(one.pasted for name in asked for one in bodies.get(name, ()))
+    if not any(one.pasted for name in asked for one in bodies.get(name, ())):
+        return False
+    # The name of any other macro may be put together first.
+    words = {word for text in texts for word in text.conditions}.union(
+        *(one.words for found in bodies.values() for one in found)
+    )
+    # A whole name that is pasted to nothing is a word that `probed` has found.
+    names = {*probes, *_OF_THE_TIME}
+    return any(is_made_of(name, words - {name}) for name in names)
 
 
 def _bodies(texts: Sequence[MacroUse]) -> dict[bytes, list[Definition]]:

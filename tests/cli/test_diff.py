@@ -67,6 +67,14 @@ def test_a_larger_frame_is_never_better(
     assert one.change == change
 
 
+def test_what_ptxas_keeps_in_registers_is_neither_worse_nor_better_than_nothing() -> None:
+    kept, none = recorded(a=(judged("k", "promoted"),)), recorded(a=(judged("k"),))
+    assert kept.units[0].kernels[0].verdict.kind == "promoted"
+    for pair in ((none, kept), (kept, none)):
+        (one,) = difference(*pair).kernels
+        assert one.change == "changed"
+
+
 def test_spills_that_one_side_does_not_know_are_neither_better_nor_worse() -> None:
     known = with_figures(found("k"), stores=64, loads=64)
     assert known.facts.ptxas is not None

@@ -120,6 +120,52 @@ def test_evidence_that_the_base_lacked_too_is_a_note_and_other_evidence_is_not(
     assert check(project).code == 3
 
 
+UNREADABLE = (
+    "from pycuda.compiler import SourceModule\nmodule = SourceModule(open('k.cu').read())\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "comment"),
+    [
+        ("notes.py", UNREADABLE, "# edited\n"),
+        # A macro may name a header, so that the file counts as changed.
+        ("broken.cu", "#include NAME(x)\nthis is no C++\n", "// edited\n"),
+    ],
+)
+def test_what_the_base_could_not_analyse_either_is_missing_only_where_it_changed(
+    project: Path, name: str, text: str, comment: str
+) -> None:
+    (project / name).write_text(text)
+    fails = check(project)
+    assert fails.code == 3, fails.out
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "what cannot be analysed")
+    git(project, "branch", "-f", "main")
+    done = check(project)
+    assert (done.code, f"review: not checked, as at main: {name}: " in done.out) == (0, True)
+    # Nor does a setting that changes change the file.
+    (project / "lmemscope.toml").write_text("tolerance = 0\n")
+    assert check(project).code == 0
+    (project / "CMakeLists.txt").write_text(f"add_library(p {name})\n")
+    git(project, "add", ".")
+    assert check(project).code == 0, "no build compiles it"
+    (project / name).write_text(text + comment)
+    assert check(project).code == 3
+
+
+def test_a_new_option_of_the_build_is_a_change_of_what_it_breaks(project: Path) -> None:
+    (project / "CMakeLists.txt").write_text("project(p CUDA)\nadd_library(p old.cu)\n")
+    (project / "old.cu").write_text("#ifdef BROKEN\n#error\n#endif\n" + kernel("old"))
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "a build")
+    git(project, "branch", "-f", "main")
+    cmake = project / "CMakeLists.txt"
+    cmake.write_text(cmake.read_text() + "target_compile_definitions(p PRIVATE BROKEN)\n")
+    build(project, "-DBROKEN")
+    assert check_build(project).code == 3
+
+
 def test_a_file_that_did_not_change_is_not_said_to_define_no_kernel(project: Path) -> None:
     done = run_program("check", "old.cu", "--new-since", "HEAD", cwd=project)
     assert (done.code, "no kernel" in done.out) == (0, False), done.out

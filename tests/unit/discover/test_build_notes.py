@@ -43,6 +43,17 @@ class TestNotConfigured:
         assert "(a.h, b.h, c.h and 1 more)" in note
         assert note.endswith(CONFIGURE)
 
+    def test_a_build_that_does_not_compile_the_file_is_said_to(self, clone: Path) -> None:
+        (clone / "build").mkdir()
+        entry = {"directory": str(clone), "file": "src/b.cu", "command": "nvcc -c src/b.cu"}
+        (clone / "build" / "compile_commands.json").write_text(json.dumps([entry]))
+        (note,) = unconfigured([(str(clone / "src" / "a.cu"), "a.h")])
+        assert "build/compile_commands.json does not compile src/a.cu" in note
+        assert CONFIGURE not in note
+        # Its own options were not wanted.
+        (note,) = unconfigured([(str(clone / "src" / "b.cu"), "b.h")])
+        assert "is left aside" in note
+
     def test_from_elsewhere_the_root_is_named(self, clone: Path) -> None:
         (note,) = unconfigured([(str(clone.parent / "clone" / "src" / "a.cu"), "a.h")])
         assert "(in " not in note

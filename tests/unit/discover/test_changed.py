@@ -97,6 +97,41 @@ def test_files_are_looked_at_for_their_text_and_their_headers(
     assert tree.looked(tree.revision(*changed)) == looked
 
 
+@pytest.mark.parametrize(
+    ("changed", "untouched"),
+    [
+        ((), {"doubt.cu", "doubt.py"}),
+        (("lmemscope.toml",), {"doubt.cu", "doubt.py"}),
+        (("doubt.cu",), {"doubt.py"}),
+        (("doubt.py",), {"doubt.cu"}),
+        # What is not followed may read it all the same, and what is known to be read has changed.
+        (("both.h",), {"doubt.py"}),
+        (("module.py",), {"doubt.cu"}),
+        (("compile_commands.json",), set()),
+    ],
+)
+def test_what_is_looked_at_in_doubt_alone_is_untouched(
+    tree: Tree, changed: tuple[str, ...], untouched: set[str]
+) -> None:
+    tree.add("module.py", "")
+    inputs = (
+        tree.add("doubt.cu", '#include "both.h"\n#include NAME(x)\n'),
+        tree.add("doubt.py", "import module\nopen('x.cu')\n"),
+    )
+    names = (*FILES, "doubt.cu", "doubt.py", "module.py")
+    revision = tree.revision(*changed, known=names)
+    _, selection = tree.select(revision, *inputs)
+    assert selection.untouched({"doubt.cu", "doubt.py", "a.cu"}) == untouched
+
+
+def test_how_an_input_is_built_is_a_change_of_it(tree: Tree) -> None:
+    built = replace(tree.add("doubt.cu", "#include NAME(x)\n"), options=OPTIONS)
+    known = (*FILES, "doubt.cu")
+    for changed, untouched in (((), {"doubt.cu"}), (("CMakeLists.txt",), set())):
+        _, selection = tree.select(tree.revision(*changed, known=known), built)
+        assert selection.untouched({"doubt.cu"}) == untouched
+
+
 def test_what_is_not_in_the_revision_is_new(tree: Tree) -> None:
     (tree.top / "include" / "a.h").write_text("\n")
     assert tree.looked(tree.revision(), tree.add("new.cu", "int n;\n")) == "new.cu"

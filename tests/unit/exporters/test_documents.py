@@ -32,7 +32,11 @@ UNSAVED: list[tuple[type[Any], type[Any], str]] = [
     (model.Rewriting, fix_document.CandidateDocument, "base edits promises room takes version"),
     # Of a finding, what tells which one it is.
     (model.GateResult, gate_document.GateDocument, ""),
-    (model.GateFailure, gate_document.GateFailureDocument, "bound finding is_bounded route"),
+    (
+        model.GateFailure,
+        gate_document.GateFailureDocument,
+        "bound finding is_bounded route takes_comment",
+    ),
     (model.Accepted, gate_document.AcceptedDocument, "finding in_source"),
 ]
 

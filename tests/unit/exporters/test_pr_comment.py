@@ -54,6 +54,31 @@ def test_a_failure_on_several_architectures_is_one_row_that_names_them() -> None
     assert "`a.cu:7`" in row
 
 
+def test_a_kernel_of_a_header_is_one_row_for_the_files_that_include_it() -> None:
+    # Both say the line of the same file.
+    given = report(judged("k", "dynamic-index"))
+    units = tuple(replace(given.units[0], input=name) for name in ("a.cu", "b.cu"))
+    (row,) = rows(comment(replace(given, units=units)))
+    assert "`a.cu:7`<br>in `a.cu` and 1 more" in row
+
+
+def test_a_kernel_with_other_figures_on_another_architecture_counts_once() -> None:
+    sides = [
+        [
+            report(judged("k", *causes, bytes_=size), arch=arch)
+            for arch, size in (("sm_80", 16), ("sm_90", 32))
+        ]
+        for causes in ((), ("dynamic-index",))
+    ]
+    old, new = (replace(two[0], units=tuple(u for one in two for u in one.units)) for two in sides)
+    compared = difference(old, new)
+    (unlike, same) = compared.kernels
+    compared = replace(compared, kernels=(replace(unlike, figures=(("registers", 1, 2),)), same))
+    text = str(render(compared, "pr-comment"))
+    assert len(rows(text)) == 2
+    assert "1 kernel new, worse or changed; 0 better or gone" in text
+
+
 def test_what_is_known_is_in_no_row_and_what_grew_says_what_it_was() -> None:
     known = report(judged("k", "dynamic-index", bytes_=80))
     assert rows(comment(known, known)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
@@ -89,6 +90,30 @@ def test_a_new_kernel_is_new() -> None:
     known = baseline.from_report(report(DIRTY))
     result = gate(report(DIRTY, judged("other", "volatile")), known=known)
     assert [(f.kind, f.kernel) for f in result.failures] == [("new", "other")]
+
+
+@pytest.mark.parametrize(
+    ("were", "are"),
+    [
+        (
+            ("pick<short, (Mode)1>", "pick<unsigned char, (Mode)0>", "pick<int, (Mode)0>"),
+            ("take<short, (Mode)1>", "take<unsigned char, (Mode)0>", "take<int, (Mode)0>"),
+        ),
+        (("a::box<int>::run", "b::box<int>::go"), ("a::box<int, 2>::run", "b::box<int, 2>::go")),
+        (("plain", "of<float>"), ("renamed", "to<float>")),
+    ],
+)
+def test_renamed_instances_are_the_ones_with_their_arguments_or_of_their_template(
+    were: tuple[str, ...], are: tuple[str, ...]
+) -> None:
+    def of(names: Sequence[str]) -> Report:
+        return report(*(judged(name, "dynamic-index") for name in names))
+
+    for order in (are, are[::-1]):
+        result = gate(of(order), known=baseline.from_report(of(were)))
+        assert result.verdict == "passed"
+        said = {f"{old} is treated as renamed to {new}" for old, new in zip(were, are, strict=True)}
+        assert said <= {*result.notes}
 
 
 def test_a_renamed_kernel_is_recognised_and_noted() -> None:

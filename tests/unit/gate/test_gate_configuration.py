@@ -188,4 +188,4 @@ class TestPrograms:
             done = run_program("check", "build", "--changed", "HEAD", "--format", name, cwd=project)
             assert done.code == 0, done.out
             assert "the build defines HIDE" in done.out
-            assert "is not that of HEAD" in done.out
+            assert "is new since HEAD" in done.out

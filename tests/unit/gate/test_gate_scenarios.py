@@ -654,7 +654,7 @@ def test_a_user_checks_a_log_and_is_told_what_explains_it() -> None:
     text = gate_as("text", result)
     assert "  explain:  Its source tells why.\n" in text
     assert "remove:" not in text
-    assert "accept:   [[allowances]] in the configuration, or lmemscope baseline" in text
+    assert "accept:   in lmemscope.toml:\n              [[allowances]]\n" in text
     for shown in (
         text,
         gate_as("markdown", result, given).partition("## Report")[0],

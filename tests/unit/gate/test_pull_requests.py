@@ -105,6 +105,11 @@ def reading(report: Report, header: str) -> Report:
     return replace(report, units=tuple(units))
 
 
+def unrun(name: str) -> Gap:
+    """A Python file whose kernels only running it would show."""
+    return Gap("run", f"{name} holds kernels that only running it compiles", "uninstantiated", name)
+
+
 P = PullRequest
 UNRUN = Gap("run", "n.py holds kernels that only running it would compile", "uninstantiated")
 ALLOWING = {
@@ -319,7 +324,7 @@ PULL_REQUESTS = (
     P("adds a source that no build compiles", 0, CLEAN,
       base={".gitignore": "compile_commands.json", "compile_commands.json": "[]"},
       head={"extra.cu": TEXT},
-      review=("extra.cu is not that of the merge base with main, and the build does not compile",)),
+      review=("extra.cu is new since the merge base with main, and the build does not compile",)),
     # Comments in sources.
     P("allows what it adds", 0, said_in(ALLOW + TEXT, DIRTY), base={"a.cu": TEXT},
       head={"a.cu": ALLOW + TEXT},
@@ -368,7 +373,7 @@ PULL_REQUESTS = (
     P("makes the configuration stricter", 0, CLEAN, base=TOLERANT,
       head={"lmemscope.toml": "tolerance = 0\n"}, unsaid=("weaker",)),
     P("commits a build database", 0, CLEAN, head={"compile_commands.json": "[]\n"},
-      review=("compile_commands.json, which says how files are compiled, is not that of",)),
+      review=("compile_commands.json, which says how files are compiled, is new since the",)),
     # Limits.
     P("exceeds a limit as before", 0, project(a=(with_figures(judged("k"), frame=80),)),
       project(a=(with_figures(judged("k"), frame=80),)), flags={"max_registers": 8},
@@ -390,9 +395,15 @@ PULL_REQUESTS = (
     P("edits what nobody saw before either", 0,
       project(a=(judged("k"),), gaps=(UNRUN,)), project(a=(judged("k"),), gaps=(UNRUN,)),
       review=("not checked, as at main: [run] n.py holds kernels",)),
+    P("moves what nobody saw before either", 0, project(a=(judged("k"),), gaps=(unrun("m.py"),)),
+      project(a=(judged("k"),), gaps=(unrun("n.py"),)),
+      review=("not checked, as at main: m.py: [run] m.py holds kernels",)),
+    P("copies what nobody saw before either", 3,
+      project(a=(judged("k"),), gaps=(unrun("n.py"), unrun("m.py"))),
+      project(a=(judged("k"),), gaps=(unrun("n.py"),)), review=("m.py holds kernels",)),
     P("adds a file that is left out", 0, CLEAN,
       base={"lmemscope.toml": 'exclude = ["vendor/*"]\n'}, head={"vendor/fast.cu": TEXT},
-      review=("vendor/fast.cu is not that of the merge base with main, and include or exclude",)),
+      review=("vendor/fast.cu is new since the merge base with main, and include or exclude",)),
 )  # fmt: skip
 
 

@@ -106,6 +106,9 @@ def test_only_quoted_names_are_looked_up_beside_the_source(
     assert headers == ([] if expected is None else [str(tmp_path / expected)])
 
 
+PASTES = b"#define PASTE(a, b) PASTE2(a, b)\n#define PASTE2(a, b) a##b\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -121,6 +124,12 @@ def test_only_quoted_names_are_looked_up_beside_the_source(
         b"#include",
         b"\xef\xbb\xbf#include H\n",
         b"#pragma once\r#include H\r",
+        PASTES + b"#if PASTE(__has_, include)(H)\n#endif\n",
+        PASTES + b"#define PART __has\n#define ALL PASTE(PART, _include)\n#if ALL(H)\n#endif\n",
+        PASTES + b"#define HAS(x) __has_include(x)\n#if PASTE(HA, S)(H)\n#endif\n",
+        PASTES + b"#if PASTE(__TIM, E__)[0]\n#endif\n",
+        b"#define LATE() P##ART\n#define PART A##S\n#define AS __has_\n#define B(x) x##include\n"
+        b"#if B(LATE())(H)\n#endif\n",
     ],
 )
 def test_what_names_no_header_is_not_trusted(tmp_path: Path, text: bytes) -> None:
@@ -140,6 +149,8 @@ def test_what_names_no_header_is_not_trusted(tmp_path: Path, text: bytes) -> Non
         b"#/* never closed include H\n",
         b"// joined to the next line \\\n#include H\n",
         b"#ifdef __has_include\n#define HAS(x) __has_include(x)\n#endif\n",
+        PASTES + b"#define USE_A 1\n#if PASTE(USE_, A)\n#endif\n",
+        PASTES + b"#ifdef __has_include\n#endif\n#define F(x) USE_##x\n#if F(A)\n#endif\n",
     ],
 )
 def test_prose_is_no_include(tmp_path: Path, text: bytes) -> None:
