@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
-from lmemscope.model import Advice, Declined, Finding, Unit, UnitReport
+from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport
 from lmemscope.rewrites import REWRITES, Likely, likely
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.likelihood import always
@@ -23,16 +23,24 @@ _BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says wh
 
 
 def with_proposals(
-    results: Sequence[tuple[Unit, UnitReport]], files: Files
+    results: Sequence[tuple[Unit, UnitReport]],
+    files: Files,
+    wanted: Collection[tuple[str, str, str]] | None = None,
 ) -> tuple[UnitReport, ...]:
     """Reports whose findings' advice is what rewrites propose, where one is likely to help.
 
     Args:
-        results: one input's units, with the options that its sources are read by.
+        results: units, with the options that their sources are read by.
         files: takes the trees; notes what is read.
+        wanted: names of the units, architectures and symbols of the kernels to advise, with what
+            others have of the same objects; None means all.
     """
     found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
-    for target in targets_of(results, files):
+
+    def is_wanted(report: UnitReport, kernel: KernelReport) -> bool:
+        return wanted is None or (report.input, report.arch, kernel.facts.name) in wanted
+
+    for target in targets_of(results, files, wanted=is_wanted):
         if isinstance(target, Target):
             offer = offer_of(*likely(target), files, target.path)
             for hit in target.hits:
@@ -101,7 +109,7 @@ def _advice(found: Likely, files: Files, home: str) -> Advice:
     rewriting, applied = found.rewriting, found.applied
     done, caveat = rewriting.summary, rewriting.caveat
     sentence = f"{done[:1].upper()}{done[1:]}."
-    unsafe = f"Unsafe: {caveat}." if caveat else ""
+    unsafe = f"Unsafe: correct only if {caveat}." if caveat else ""
     more = _BEYOND if applied.caveat != caveat else ""
     alike = _ALIKE if found.is_alike else ""
     parts = (sentence, unsafe, more, found.rewrite.cost, alike, _UNCOMPILED)

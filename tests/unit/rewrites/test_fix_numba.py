@@ -211,8 +211,8 @@ def test_a_name_that_is_bound_twice_is_no_constant(more: str) -> None:
         ("k[1, 128](x, y)", 32, "no block that runs it has more than 128 threads"),
         ("k[1, n](x, y)", None, None),
         ("f(k)", 32, ""),
-        ("k[1, 32, 0, 64](x, y)", 32, "launches may ask for dynamic shared memory"),
-        ("b = cuda.shared.array(0, int32)", 32, "launches may ask for dynamic shared memory"),
+        ("k[1, 32, 0, 64](x, y)", 32, "it fits beside the dynamic shared memory"),
+        ("b = cuda.shared.array(0, int32)", 32, "it fits beside the dynamic shared memory"),
         ("g = cuda.cg.this_grid()", 32, "the grids that are launched still fit the device"),
     ],
 )
@@ -258,8 +258,8 @@ def test_a_block_is_known_by_the_function_that_launches() -> None:
 def test_both_promises_are_stated() -> None:
     text = f"{KERNEL}\n\nk[1, 32, 0, 64](x, y)\n"
     assert tried(text, None)[0]["shared-memory"].caveat == (
-        "no block that runs it has more than 32 threads; launches may ask for dynamic shared "
-        "memory, which comes on top"
+        "no block that runs it has more than 32 threads; it fits beside the dynamic shared "
+        "memory that launches ask for"
     )
 
 

@@ -1,0 +1,49 @@
+"""What `check` says removes a failure: for all kernels that have it, and as `fix` found it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.program import run_program
+
+pytestmark = pytest.mark.toolchain
+
+HEADER = """#pragma once
+template <class T> __device__ inline T pick(const T *in, int n) {
+  T ring[32];
+  for (int i = 0; i < n; i++) ring[int(in[i]) & 31] = in[n + i];
+  return ring[int(in[n]) & 31];
+}
+"""
+KERNEL = """#include "{header}"
+__global__ void {name}(const float *in, float *out, int n) {{ out[threadIdx.x] = pick(in, n); }}
+void run_{name}(const float *in, float *out) {{ {name}<<<8, {threads}>>>(in, out, 4); }}
+"""
+
+
+def failures(directory: Path, *arguments: str) -> list[dict[str, Any]]:
+    done = run_program("check", *arguments, "--format", "json", "--arch", "sm_90", cwd=directory)
+    assert done.code == 1, done.err
+    found: list[dict[str, Any]] = json.loads(done.out)["failures"]
+    return found
+
+
+def test_a_column_is_for_the_largest_block_of_all_inputs_that_have_the_array(
+    tmp_path: Path,
+) -> None:
+    """The sources are of two projects: neither sees the other's launches by itself."""
+    for name, threads in (("a", 64), ("b", 256)):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        header = str(tmp_path / "h.cuh")
+        text = KERNEL.format(header=header, name=f"k{name}", threads=threads)
+        (tmp_path / name / f"{name}.cu").write_text(text)
+    (tmp_path / "h.cuh").write_text(HEADER)
+    (alone,) = failures(tmp_path, "a")
+    assert "each of 64 threads" in alone["advice"]
+    both = failures(tmp_path, "a", "b")
+    assert len(both) == 2
+    assert all("each of 256 threads" in one["advice"] for one in both)
