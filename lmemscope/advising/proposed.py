@@ -96,7 +96,8 @@ def offer_of(
     if nearest.is_ruled_out or rewrite.is_likely is always:
         return Offer(reason=f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}")
     does = rewrite.page.partition("\n")[0]
-    reason = f"{does} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
+    named = f"`{rewrite.name}` ({does[:1].lower()}{does[1:]})"
+    reason = f"{named} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
     return Offer(reason=reason, nearest=rewrite.name)
 
 

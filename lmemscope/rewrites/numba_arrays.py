@@ -194,7 +194,7 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         "shared-memory",
         "unsafe" if caveat else "safe",
         tuple(sorted(edits)),
-        f"`{target.name}` in shared memory, {size * block.threads} bytes for {block.threads} "
+        f"keep `{target.name}` in shared memory, {size * block.threads} bytes for {block.threads} "
         "threads",
         caveat,
     )

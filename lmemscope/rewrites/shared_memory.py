@@ -144,7 +144,8 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
         joined(
             (*helper, *_declaration(array, room.threads, together), *carrier.edits, *room.edits)
         ),
-        f"`{target.name}` in a column of shared memory for each of {count(room.threads, 'thread')}",
+        f"keep `{target.name}` in a column of shared memory for each of "
+        f"{count(room.threads, 'thread')}",
         room.caveat,
         room=room.claimed,
     )

@@ -72,14 +72,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
             "static-table",
             "safe",
             (*declared_with(kind + align + const[0], declared, target), *const[1]),
-            f"`{target.name}` once for all threads ({kind.decode()}const)",
+            f"make `{target.name}` one table for all threads ({kind.decode()}const)",
         )
     if const[0] == b"const ":
         yield Rewriting(
             "static-table",
             "safe",
             declared_with(b"static " + align + b"constexpr ", declared, target),
-            f"`{target.name}` once for all threads (static constexpr)",
+            f"make `{target.name}` one table for all threads (static constexpr)",
         )
 
 

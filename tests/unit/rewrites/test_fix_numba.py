@@ -419,7 +419,7 @@ def test_the_patch_is_written_and_shown(tmp_path: Path, saved: Callable[[str], s
     (tmp_path / "fix.json").write_text(saved(HISTOGRAM))
     tried_now = run_program("explain", "k.py", "--run-python", "--fix", cwd=tmp_path)
     shown = run_program("explain", "k.py", "--run-python", "--fix-from", "fix.json", cwd=tmp_path)
-    assert "Proven fix: `a` in shared memory, 16384 bytes for 64 threads" in shown.out
+    assert "Proven fix: Keep `a` in shared memory, 16384 bytes for 64 threads" in shown.out
     assert (shown.out, shown.err) == (tried_now.out, "")
     candidates = json.loads((tmp_path / "fix.json").read_text())["candidates"]
     (patch,) = [one["patch"] for one in candidates if one["rank"] == 1]
