@@ -248,7 +248,9 @@ def proposed(
 
 
 def propose(
-    results: tuple[tuple[Unit, UnitReport], ...], wanted: frozenset[tuple[str, str, str]]
+    results: tuple[tuple[Unit, UnitReport], ...],
+    wanted: frozenset[tuple[str, str, str]],
+    cache: str | None = None,
 ) -> tuple[UnitReport, ...]:
     """Reports of units with rewrites' advice, as of `lmemscope.advising.proposed.with_proposals`.
 
@@ -259,7 +261,7 @@ def propose(
         with _importing:
             from lmemscope.advising.proposed import with_proposals
             from lmemscope.advising.targets import Files
-        return with_proposals(results, Files(), wanted)
+        return with_proposals(results, Files(), wanted, cache)
 
 
 @contextlib.contextmanager
