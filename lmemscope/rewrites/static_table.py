@@ -4,9 +4,10 @@ A constant table becomes `static const`: one copy, written by no thread. `static
 if all lanes of a warp read one element, `static __device__ const` (device memory behind L1) if they
 read different ones.
 
-Safe: a table that changes, or whose initialiser is not constant, does not compile; what could
-remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
-operators, code that asks which memory a pointer leads to) is declined. It costs loads through L1.
+Safe: a table that changes does not compile. Declined if its initialiser is not constant by the
+declarations in sight, or if something could remove the const (a C-style cast, inline assembly) or
+detect it (references to elements, members, operators, code that asks which memory a pointer leads
+to). It costs loads through L1.
 """
 
 from __future__ import annotations
