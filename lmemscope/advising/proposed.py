@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from lmemscope.advising.changes import changed_lines
+from lmemscope.advising.refused import Refusals
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
-from lmemscope.model import Advice, Declined, Finding, Unit, UnitReport
+from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport
 from lmemscope.rewrites import REWRITES, Likely, likely
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.likelihood import always
@@ -23,22 +24,64 @@ _BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says wh
 
 
 def with_proposals(
-    results: Sequence[tuple[Unit, UnitReport]], files: Files
+    results: Sequence[tuple[Unit, UnitReport]],
+    files: Files,
+    wanted: Collection[tuple[str, str, str]] | None = None,
+    cache: str | None = None,
 ) -> tuple[UnitReport, ...]:
     """Reports whose findings' advice is what rewrites propose, where one is likely to help.
 
     Args:
-        results: one input's units, with the options that its sources are read by.
+        results: units, with the options that their sources are read by.
         files: takes the trees; notes what is read.
+        wanted: names of the units, architectures and symbols of the kernels to advise, with what
+            others have of the same objects; None means all.
+        cache: directory of the store, where `lmemscope fix` keeps what it refused, or None.
     """
+    refusals = Refusals(cache)
     found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
-    for target in targets_of(results, files):
+
+    def is_wanted(report: UnitReport, kernel: KernelReport) -> bool:
+        return wanted is None or (report.input, report.arch, kernel.facts.name) in wanted
+
+    for target in targets_of(results, files, wanted=is_wanted):
         if isinstance(target, Target):
-            offer = offer_of(*likely(target), files, target.path)
+            tried = _tried(target, results, refusals)
+            made, declined = likely(target)
+            left = [one for one in made if one.rewrite.name not in tried]
+            offer = offer_of(left, () if made else declined, files, target.path)
             for hit in target.hits:
-                advice = advice_for(hit.case, hit.finding, offer)
+                advice = _but(tried, advice_for(hit.case, hit.finding, offer), made)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
     return tuple(_advised(report, found) for _, report in results)
+
+
+def _tried(
+    target: Target, results: Sequence[tuple[Unit, UnitReport]], refusals: Refusals
+) -> Mapping[str, str]:
+    """Rewrites that were tried on a target and are not offered, with the reasons."""
+    place = target.cause, target.name, target.declared_at or target.place
+    found: dict[str, str] = {}
+    for unit, report in results:
+        if any(hit.facts.sources is one.sources for hit in target.hits for one in report.kernels):
+            found |= refusals.of(unit, place)
+    return found
+
+
+def _but(
+    tried: Mapping[str, str], advice: tuple[Advice, ...], made: Sequence[Likely]
+) -> tuple[Advice, ...]:
+    """Advice without what was tried in vain, which is said where no rewrite is left."""
+    names = {one.rewrite for one in advice} | {one.rewrite.name for one in made}
+    vain = [
+        f"`{name}` and does not offer it: {why}" for name, why in tried.items() if name in names
+    ]
+    if not vain:
+        return advice
+    left = tuple(one for one in advice if one.rewrite not in tried and not one.is_none)
+    if any(one.rewrite is not None for one in left):
+        return left
+    return (Advice(f"`lmemscope fix` tried {'; '.join(vain)}.", is_none=True), *left)
 
 
 def _advised(
@@ -63,7 +106,10 @@ def _advised(
 
 
 def offer_of(
-    made: Sequence[Likely], declined: Sequence[Declined], files: Files, home: str
+    made: Sequence[Likely],
+    declined: Sequence[Declined],
+    files: Files,
+    home: str,
 ) -> Offer:
     """What rewrites have for a target, as a rule takes it.
 
@@ -88,7 +134,8 @@ def offer_of(
     if nearest.is_ruled_out or rewrite.is_likely is always:
         return Offer(reason=f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}")
     does = rewrite.page.partition("\n")[0]
-    reason = f"{does} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
+    named = f"`{rewrite.name}` ({does[:1].lower()}{does[1:]})"
+    reason = f"{named} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
     return Offer(reason=reason, nearest=rewrite.name)
 
 
@@ -101,7 +148,7 @@ def _advice(found: Likely, files: Files, home: str) -> Advice:
     rewriting, applied = found.rewriting, found.applied
     done, caveat = rewriting.summary, rewriting.caveat
     sentence = f"{done[:1].upper()}{done[1:]}."
-    unsafe = f"Unsafe: {caveat}." if caveat else ""
+    unsafe = f"Unsafe: correct only if {caveat}." if caveat else ""
     more = _BEYOND if applied.caveat != caveat else ""
     alike = _ALIKE if found.is_alike else ""
     parts = (sentence, unsafe, more, found.rewrite.cost, alike, _UNCOMPILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lmemscope.discover.project import Projects
 from lmemscope.files import read_input
@@ -106,34 +106,65 @@ def targets_of(
     kernels: Sequence[str] = (),
     names: Sequence[str] = (),
     block: int | None = None,
+    wanted: Callable[[UnitReport, KernelReport], bool] = lambda report, kernel: True,
 ) -> Iterator[Target | NumbaTarget | Untried]:
-    """The targets of one input's units, those with most bytes first.
+    """The targets of units, those with most bytes first; a header's is one for all its inputs.
 
     Args:
-        results: the input's units, one for each architecture, with their reports.
+        results: the units, one for each input, architecture and set of options, with their reports.
         files: takes the trees.
         kernels: globs; targets of other kernels are left out. None means all.
         names: of objects; others are left out. None means all.
         block: threads of a block, where the user says it.
+        wanted: whether a target is asked for, of a kernel that has it; others that have it count.
     """
-    found: dict[_Key, list[Hit]] = defaultdict(list)
-    for unit, report in results:
+    alike = {
+        (one.cause, one.object)
+        for _, report in results
+        for kernel in report.kernels
+        if wanted(report, kernel)
+        for one in kernel.findings
+    }
+    found: dict[_Key, list[tuple[int, Hit]]] = defaultdict(list)
+    asked: set[_Key] = set()
+    for number, (unit, report) in enumerate(results):
         main = unit.input if unit.path.endswith(_SOURCES) else None
         sources = files.sources(main, unit.options)
         for kernel in report.kernels:
-            if matches(kernels, kernel.facts.name, kernel.facts.demangled):
+            is_asked = wanted(report, kernel)
+            is_like = any((one.cause, one.object) in alike for one in kernel.findings)
+            if (is_asked or is_like) and matches(
+                kernels, kernel.facts.name, kernel.facts.demangled
+            ):
                 for hit in _hits(kernel, report.arch, sources):
-                    found[_key(hit)].append(hit)
-    unit, report = results[0]
-    ordered = sorted(found.values(), key=lambda hits: -max(hit.finding.bytes for hit in hits))
-    every = tuple(kernel.facts for _, each in results for kernel in each.kernels)
-    for hits in ordered:
+                    found[_key(hit)].append((number, hit))
+                    asked.update((_key(hit),) if is_asked else ())
+    ordered = sorted(
+        (found[key] for key in found if key in asked),
+        key=lambda hits: -max(hit.finding.bytes for _, hit in hits),
+    )
+    for every in ordered:
+        numbers, hits = zip(*every, strict=True)
         if names and hits[0].finding.object not in names:
             continue
+        unit, report = results[numbers[0]]
         if report.frontend == "numba":
             yield _numba_target(hits, unit, files, block)
-        else:
-            yield _target(hits, unit, files, block, every)
+            continue
+        yield _target(hits, unit, files, block, _kernels_of(numbers, results))
+
+
+def _kernels_of(
+    numbers: Iterable[int], results: Sequence[tuple[Unit, UnitReport]]
+) -> tuple[KernelFacts, ...]:
+    """The kernels of the inputs of some units."""
+    inputs = {(results[one][0].path, results[one][0].variant) for one in numbers}
+    return tuple(
+        kernel.facts
+        for unit, report in results
+        if (unit.path, unit.variant) in inputs
+        for kernel in report.kernels
+    )
 
 
 def _hits(kernel: KernelReport, arch: str, sources: SourceText) -> Iterator[Hit]:

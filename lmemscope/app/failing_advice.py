@@ -7,6 +7,7 @@ is known or allowed needs no advice.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
@@ -16,16 +17,22 @@ from lmemscope.app.worker import propose
 from lmemscope.errors import LmemscopeError
 from lmemscope.model import (
     Advice,
+    Cause,
     Finding,
     GateResult,
     KernelReport,
     Report,
+    SourceLocation,
     Unit,
     UnitReport,
 )
 
 _Place = tuple[str, str, str]
 """A unit's name, its architecture and a kernel's symbol."""
+_Input = tuple[str, str]
+"""A file and the variant of its options."""
+_Line = tuple[Cause, str | None, SourceLocation | None]
+"""What is found of an object, and where."""
 _Found = dict[tuple[_Place, Finding], tuple[Advice, ...]]
 
 
@@ -39,15 +46,13 @@ def with_advice(
         analysed: the units behind the report; of others nothing is asked.
         session: whose workers ask.
     """
-    failing = {
+    failing = frozenset(
         (one.input, one.arch, one.symbol) for one in result.failures if one.finding is not None
-    }
-    inputs: dict[tuple[str, str], list[tuple[Unit, UnitReport]]] = defaultdict(list)
-    for unit, made in analysed:
-        kernels = tuple(one for one in made.kernels if _place(made, one) in failing)
-        if kernels:
-            inputs[unit.path, unit.variant].append((unit, replace(made, kernels=kernels)))
-    futures = [session.workers.submit(propose, tuple(results)) for results in inputs.values()]
+    )
+    futures = [
+        session.workers.submit(propose, results, failing, session.settings.cache)
+        for results in _alike(analysed, failing)
+    ]
     found: _Found = {}
     for future in futures:
         try:
@@ -62,6 +67,35 @@ def with_advice(
                 for one in kernel.findings:
                     found[_place(made, kernel), _bare(one)] = one.advice
     return (_reported(report, found), _answered(result, found)) if found else (report, result)
+
+
+def _alike(analysed: Analysed, failing: Collection[_Place]) -> Iterator[Analysed]:
+    """The units of the inputs that have failing kernels; together where they share an array.
+
+    Whatever removes a header's array has to be good for all kernels that have it.
+    """
+    inputs: dict[_Input, list[tuple[Unit, UnitReport]]] = defaultdict(list)
+    for unit, made in analysed:
+        inputs[unit.path, unit.variant].append((unit, made))
+    groups: list[tuple[set[_Input], set[_Line]]] = []
+    for name, results in inputs.items():
+        lines = {
+            (one.cause, one.object, one.location)
+            for _, made in results
+            for kernel in made.kernels
+            if _place(made, kernel) in failing
+            for one in kernel.findings
+            # What no line is known of is in no text that could be rewritten.
+            if one.location or one.related
+        }
+        names = {name}
+        if lines:
+            for group in [one for one in groups if one[1] & lines]:
+                groups.remove(group)
+                names, lines = names | group[0], lines | group[1]
+            groups.append((names, lines))
+    for names, _ in groups:
+        yield tuple(one for name, results in inputs.items() if name in names for one in results)
 
 
 def _place(made: UnitReport, kernel: KernelReport) -> _Place:

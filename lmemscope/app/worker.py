@@ -249,8 +249,12 @@ def proposed(
     return with_proposals([(unit, report)], Files(read, projects))[0]
 
 
-def propose(results: tuple[tuple[Unit, UnitReport], ...]) -> tuple[UnitReport, ...]:
-    """Reports of one input's units, with rewrites' advice.
+def propose(
+    results: tuple[tuple[Unit, UnitReport], ...],
+    wanted: frozenset[tuple[str, str, str]],
+    cache: str | None = None,
+) -> tuple[UnitReport, ...]:
+    """Reports of units with rewrites' advice, as of `lmemscope.advising.proposed.with_proposals`.
 
     Raises:
         LmemscopeError: a mistake of ours.
@@ -259,7 +263,7 @@ def propose(results: tuple[tuple[Unit, UnitReport], ...]) -> tuple[UnitReport, .
         with _importing:
             from lmemscope.advising.proposed import with_proposals
             from lmemscope.advising.targets import Files
-        return with_proposals(results, Files())
+        return with_proposals(results, Files(), wanted, cache)
 
 
 @contextlib.contextmanager

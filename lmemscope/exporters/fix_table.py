@@ -177,7 +177,7 @@ def _remarks(trial: Trial) -> Iterator[str]:
         said = "the same" if trial.run.same else "different output"
         yield f"the program prints {said}: {took}"
     elif trial.rank is not None and trial.rewriting.caveat:
-        yield f"unsafe: {trial.rewriting.caveat}"
+        yield f"unsafe: correct only if {trial.rewriting.caveat}"
     elif trial.error and trial.rank is None and not _is_plain(trial):
         text = trial.error.rpartition("error: ")[2]
         is_ours = trial.verdict != "failed" or len(text) <= _ERROR

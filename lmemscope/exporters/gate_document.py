@@ -10,6 +10,7 @@ from msgspec import Struct
 from lmemscope import __version__
 from lmemscope.exporters import escape_json
 from lmemscope.exporters.formats import Presentation
+from lmemscope.exporters.layout import advice
 from lmemscope.formats.codec import shaped
 from lmemscope.model import (
     Account,
@@ -17,6 +18,7 @@ from lmemscope.model import (
     Cause,
     Checked,
     FailureKind,
+    GateFailure,
     GateVerdict,
     Improvement,
     MissingEvidence,
@@ -24,7 +26,7 @@ from lmemscope.model import (
 )
 
 SCHEMA: Final = "lmemscope.gate/1"
-_NO_FINDING = SimpleNamespace(rule=None, cause=None, fingerprint=None)
+_NO_FINDING = SimpleNamespace(rule=None, cause=None, object=None, bytes=None, fingerprint=None)
 
 
 class GateFailureDocument(Struct, frozen=True, kw_only=True):
@@ -35,7 +37,10 @@ class GateFailureDocument(Struct, frozen=True, kw_only=True):
         input, arch, kernel, symbol: where; the kernel's name is demangled, its symbol mangled.
         expected, found: in words.
         figure: the number that exceeds a limit or is not as expected; null where there is none.
-        rule, cause, fingerprint: of the finding behind it; null where there is none.
+        rule, cause, object, bytes, fingerprint: of the finding behind it; null where there is none.
+        why: its message; null as well.
+        advice: what removes it, or that nothing does, as the other formats say it; null where
+            nothing is said.
         location: the line to look at, or null.
     """
 
@@ -49,6 +54,10 @@ class GateFailureDocument(Struct, frozen=True, kw_only=True):
     figure: int | None
     rule: str | None
     cause: Cause | None
+    object: str | None
+    bytes: int | None
+    why: str | None
+    advice: str | None
     fingerprint: str | None
     location: SourceLocation | None
 
@@ -115,10 +124,16 @@ def render(checked: Checked, how: Presentation) -> str:
             result,
             schema=SCHEMA,
             version=__version__,
-            failures=tuple(
-                shaped(GateFailureDocument, one, one.finding or _NO_FINDING)
-                for one in result.failures
-            ),
+            failures=tuple(map(_failure, result.failures)),
             accepted=tuple(shaped(AcceptedDocument, one, one.finding) for one in result.accepted),
         )
+    )
+
+
+def _failure(failure: GateFailure) -> GateFailureDocument:
+    finding = failure.finding
+    why = finding.message if finding is not None else None
+    told = advice(finding, failure.route) if finding is not None else ""
+    return shaped(
+        GateFailureDocument, failure, finding or _NO_FINDING, why=why, advice=told or None
     )

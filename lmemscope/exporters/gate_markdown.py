@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from lmemscope.exporters import markdown
 from lmemscope.exporters.accounts import edited, left_out, looked_at
 from lmemscope.exporters.escape_markdown import (
@@ -18,7 +20,14 @@ from lmemscope.exporters.escape_markdown import (
 )
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, verdict_text
-from lmemscope.model import Checked, GateFailure, GateResult, GateVerdict
+from lmemscope.model import (
+    Checked,
+    GateFailure,
+    GateResult,
+    GateVerdict,
+    KernelReport,
+    Report,
+)
 
 LIMIT = 65_000
 """GitHub takes comments of at most 65536 characters."""
@@ -46,8 +55,25 @@ def render(checked: Checked, how: Presentation) -> str:
     ):
         if texts:
             lines += [heading, _EMPTY, *(line(constant("- "), text(one)) for one in texts), _EMPTY]
-    body = markdown.render(checked.report, how).replace("# Local memory report", "## Report", 1)
+    body = markdown.render(_to_the_point(checked.report), how).replace(
+        "# Local memory report", "## Report", 1
+    )
     return cut(document(lines) + body)
+
+
+def _to_the_point(report: Report) -> Report:
+    """A report with the first advice of each finding alone, as in all answers of the gate."""
+    return replace(
+        report,
+        units=tuple(
+            replace(unit, kernels=tuple(map(_first_advice, unit.kernels))) for unit in report.units
+        ),
+    )
+
+
+def _first_advice(kernel: KernelReport) -> KernelReport:
+    findings = (replace(one, advice=one.advice[:1]) for one in kernel.findings)
+    return replace(kernel, findings=tuple(findings))
 
 
 def _accounted(result: GateResult) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from lmemscope.exporters import gate_text
 from lmemscope.exporters.accounts import edited, left_out
 from lmemscope.exporters.alike import alike, archs, others, title
@@ -50,9 +48,8 @@ def _annotation(group: Sequence[GateFailure], how: Presentation) -> str:
     text += f", also in {named}" if named is not None else ""
     if failure.finding is not None:
         text += f". {failure.finding.message}"
-        first = replace(failure.finding, advice=failure.finding.advice[:1])
-        if first.advice:
-            text += f". {advice(first, failure.route)}"
+        if failure.finding.advice:
+            text += f". {advice(failure.finding, failure.route)}"
     place = failure.location
     file, line = (None, None) if place is None else (how.located(place.file), place.line)
     return command("error", text, file=file, line=line, title=head)

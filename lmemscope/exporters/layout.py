@@ -300,10 +300,13 @@ def route_differences(report: Report) -> list[str]:
 
 
 def advice(finding: Finding, route: Frontend) -> str:
-    """What to do about a finding, in one line; of a log, with the command that explains it."""
+    """What to do about a finding first, in one line; of a log, with the command that explains it.
+
+    Where several are known, `explain` and reports show all: every answer of the gate shows this.
+    """
     return " ".join(
         f"{one.text} {one.code}" if route == "log" and one.code is not None else one.text
-        for one in finding.advice
+        for one in finding.advice[:1]
     )
 
 

@@ -167,7 +167,8 @@ def _details(groups: Sequence[Sequence[GateFailure]]) -> Iterator[Markdown]:
 
 
 def _advice(advice: Advice) -> Iterator[Markdown]:
-    yield line(constant("**Try:** "), prose(advice.text))
+    lead = constant("") if advice.is_none else constant("**Try:** ")
+    yield line(lead, prose(advice.text))
     yield _EMPTY
     if advice.code is not None:
         yield from block(advice.code.rstrip("\n").split("\n"), proven.code_language(advice))

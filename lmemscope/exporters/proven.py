@@ -11,7 +11,7 @@ from lmemscope.model.fix import NOTICED
 
 def sentence(fix: ProvenFix) -> str:
     """What the best fix does, what came of it, and what who takes it promises."""
-    promise = f" Unsafe: {fix.caveat}." if fix.caveat else " Safe."
+    promise = f" Unsafe: correct only if {fix.caveat}." if fix.caveat else " Safe."
     summary = fix.summary[:1].upper() + fix.summary[1:]
     lead = "Proven fix" if fix.verified.verdict == "removed" else "Proven to reduce it"
     return f"{lead}: {summary} ({outcome(fix.verified)}).{promise}"

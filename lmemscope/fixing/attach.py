@@ -29,7 +29,7 @@ from lmemscope.rewrites import said
 _Key = tuple[str, str, str, str]
 _Tried = TypeVar("_Tried", Trial, Untried)
 _CAME: Mapping[TrialVerdict, str] = {
-    "removed": "removes it, but harms another kernel or makes one slower",
+    "removed": "removes it",
     "reduced": "leaves some of it",
     "no-effect": "nothing of it goes",
     "worse": "harms a kernel",
@@ -169,9 +169,9 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
     reason = leave_reason(trials)
     if best is not None and best.speed_up is not None:
         leave = f"Leave it as it is: {reason}" if reason is not None else "Measure it before use"
-        text = (
-            f"{leave}. Of what was tried, this removes it: {best.summary} ({speed(best.speed_up)})."
-        )
+        but = f", but {best.error}" if best.is_worth and best.error is not None else ""
+        came = f"{best.summary} ({speed(best.speed_up)}){but}"
+        text = f"{leave}. Of what was tried, this removes it: {came}."
         yield Advice(text, is_none=True)
         return
     outcomes = dict.fromkeys(f"`{one.rewriting.rewrite}` ({_came(one)})" for one in trials)
@@ -179,6 +179,10 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
 
 
 def _came(trial: Trial) -> str:
+    if trial.verdict == "removed":
+        # Why it has no rank names the kernel that it harms.
+        why = trial.error or "it is not offered"
+        return f"{_CAME[trial.verdict]}, but {shortened(why, _ERROR)}"
     if trial.verdict == "failed" and trial.error is not None:
         return shortened(trial.error.rpartition("error: ")[2], _ERROR)
     if trial.verdict == "worse" and trial.error is not None:

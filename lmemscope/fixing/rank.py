@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from lmemscope.exporters.proven import factor
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, Figures, Trial
 from lmemscope.model.fix import CLEARLY, NOTICED
 
@@ -29,11 +30,7 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     nothing, the simplest stands for all. What is added to a rewriting comes behind it unless the
     kernel is faster with it. One by which the kernel does not become faster has no number.
     """
-    harmful = {
-        trial.rewriting.edits
-        for trial in trials
-        if trial.verdict in ("worse", "failed") or trial.is_slower
-    }
+    harmful = harms(trials)
     groups: dict[tuple[str, ...], list[Trial]] = defaultdict(list)
     for trial in trials:
         own = str(trial.declared)  # Another variable of the name may have the finding's line.
@@ -49,22 +46,54 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
                 continue
             seen.append(came_to)
             # What harms one kernel or makes it slower, on one architecture, is offered for none.
-            is_harmful = trial.rewriting.edits in harmful
-            counts = trial.is_offered and trial.is_worth and not is_harmful
+            harm = harmful.get(trial.rewriting.edits)
+            counts = trial.is_offered and trial.is_worth and harm is None
             number += counts
-            why = None if counts else trial.error or _why_not(trial)
+            why = None if counts else trial.error or _why_not(trial, harm)
             made.append(replace(trial, rank=number if counts else None, error=why))
     return tuple(made)
 
 
-def _why_not(trial: Trial) -> str | None:
-    """Why what is offered by its verdict has no rank."""
+def harms(trials: Iterable[Trial]) -> dict[tuple[Edit, ...], Trial]:
+    """The trials of a kernel that edits harm, or make slower by the model: of each edits the worst.
+
+    What harms comes before what is slower, and what is slowest first.
+    """
+    found: dict[tuple[Edit, ...], Trial] = {}
+    for trial in trials:
+        if trial.verdict in ("worse", "failed") or trial.is_slower:
+            known = found.get(trial.rewriting.edits)
+            if known is None or _harm(trial) < _harm(known):
+                found[trial.rewriting.edits] = trial
+    return found
+
+
+def _harm(trial: Trial) -> tuple[bool, float]:
+    return trial.is_offered or trial.verdict == "no-effect", trial.speed_up or 1.0
+
+
+def _why_not(trial: Trial, harm: Trial | None) -> str | None:
+    """Why what is offered by its verdict has no rank.
+
+    Args:
+        trial: what is offered.
+        harm: the trial of the same edits that speaks against them, if any.
+    """
     if not trial.is_offered:
         return None
     if not trial.is_worth and trial.speed_up is not None:
         how = "slower" if trial.is_slower else "about as fast"
         return f"modelled to be {how} (× {factor(trial.speed_up)})"
-    return "it harms another kernel, or makes one slower"
+    return said_of(harm) if harm is not None else None
+
+
+def said_of(harm: Trial) -> str:
+    """What a trial has against its edits: the kernel, and the figure or the reason."""
+    where = f"{short_name(harm.kernel)} ({harm.input}, {harm.arch})"
+    if harm.is_offered or harm.error is None:
+        by = f" (× {factor(harm.speed_up)})" if harm.speed_up is not None else ""
+        return f"{where} is modelled to be slower with it{by}"
+    return f"in {where}: {harm.error}"
 
 
 _Place = tuple[bool, int, float, int, bool, int, int, float, int]
@@ -131,3 +160,37 @@ def _order(trial: Trial) -> _Place:
         made.issue + made.waiting if made is not None else math.inf,
         sum(len(edit.text) for edit in trial.rewriting.edits),
     )
+
+
+def refused(trials: Iterable[Trial]) -> dict[str, str]:
+    """Why rewrites are not to be advised for an object, by their names.
+
+    What is about as fast as before may be: it removes the object and harms nothing. So may what no
+    trial was ended of, and what one of several variants does better.
+
+    Args:
+        trials: ranked, of one object in all of its kernels.
+    """
+    variants: dict[str, dict[tuple[Edit, ...], list[Trial]]] = defaultdict(dict)
+    for trial in trials:
+        own = variants[trial.rewriting.rewrite]
+        own.setdefault(trial.rewriting.edits, []).append(trial)
+    found: dict[str, str] = {}
+    for name, edits in variants.items():
+        reasons = [_refusal(own) for own in edits.values()]
+        if None not in reasons:
+            found[name] = reasons[0] or ""
+    return found
+
+
+def _refusal(trials: Sequence[Trial]) -> str | None:
+    if any(one.is_late for one in trials):
+        return None
+    for one in trials:
+        gained = one.speed_up
+        is_slower = gained is not None and gained < 1 / NOTICED
+        if one.verdict in ("worse", "failed") or (one.is_offered and is_slower):
+            return said_of(one)
+    if all(one.verdict == "no-effect" for one in trials):
+        return trials[0].error or "it has no effect"
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from lmemscope import __version__
+from lmemscope.advising.refused import Place, Refusals
 from lmemscope.advising.targets import Files, declined_rewrites, targets_of, untried
 from lmemscope.app.execute import run_whole
 from lmemscope.app.session import Interrupted, Session
@@ -24,7 +26,7 @@ from lmemscope.fixing.joint import joint
 from lmemscope.fixing.judge import frees
 from lmemscope.fixing.outcomes import is_in, trials_of
 from lmemscope.fixing.program import Program, with_runs
-from lmemscope.fixing.rank import ranked
+from lmemscope.fixing.rank import ranked, refused
 from lmemscope.fixing.same import tried_unit
 from lmemscope.lowering import store
 from lmemscope.model import (
@@ -165,6 +167,8 @@ def try_rewrites(
         if asked.program is not None:
             attempts.say("running the program")
             order = with_runs(order, asked.program)
+        if asked.block is None and not asked.kernels:
+            _keep_refusals(order, results, cache)
         attempts.say("one patch of the best")
         chosen = choose(order, results, attempts, grids, unsafe=asked.unsafe)
     except (KeyboardInterrupt, Stopped) as stop:
@@ -183,6 +187,24 @@ def try_rewrites(
         raise CutError(report, known, counted, number) from stop
     left = tuple(one.untried for one in idle)
     return replace(found, trials=order, untried=left, chosen=chosen, declined=tuple(declined))
+
+
+def _keep_refusals(trials: Sequence[Trial], results: Results, cache: str | None) -> None:
+    """Keep what is not offered for whoever advises it: see `lmemscope.advising.refused`."""
+    units = {(unit.name, unit.arch): unit for unit, _ in results.every}
+    objects: dict[Place, list[Trial]] = defaultdict(list)
+    for one in trials:
+        objects[one.cause, one.object, one.declared or one.place].append(one)
+    kept = Refusals(cache)
+    for place, own in objects.items():
+        changed = results.reading({edit.file for one in own for edit in one.rewriting.edits})
+        read = [results.files(unit) for unit, _ in changed]
+        if None in read:
+            continue  # A macro says what one of them includes.
+        files = {file for one in read for file in one or ()}
+        reasons = refused(own)
+        for key in {(one.input, one.arch) for one in own} & units.keys():
+            kept.keep(units[key], place, reasons, files)
 
 
 def _try_all(

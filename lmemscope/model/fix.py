@@ -77,7 +77,7 @@ class Rewriting(Struct, frozen=True):
         rewrite: the rewrite's name, or several joined by ``+``.
         applicability: whether it may change what the program does.
         edits: of the user's files; one lies within another only in what that keeps.
-        summary: what it does there, in a few words.
+        summary: what it does there, in a few words that begin with a verb.
         caveat: of an unsafe one, what the user promises by taking it; None of a safe one.
         promises: which edits want one, where nothing else does: another rewriting that makes such
             an edit without a promise has shown that it needs none.

@@ -170,15 +170,17 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
         return (), ()
     if (unreadable := unread(target)) is not None:
         return (), (Declined(unreadable),)
-    if _is_for_the_host_too(target):
-        asked = [one for one in asked if one.name in _FOR_ANY_COMPILER]
+    is_shared = _is_for_the_host_too(target)
     program = Program(target)
     found: list[Likely] = []
     reasons: list[Declined] = []
     for rewrite in asked:
         if rewrite.instead_of in {one.rewrite.name for one in found}:
             continue
-        made, declined = _proposed(rewrite, target, most=1)
+        if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
+            made, declined = list[Rewriting](), [Declined(_HOST)]
+        else:
+            made, declined = _proposed(rewrite, target, most=1)
         found += (
             Likely(rewrite, one, program.promised(one), _speed(rewrite, target, one))
             for one in made
@@ -189,8 +191,6 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
             replace(one, rewrites=(rewrite.name,), is_ruled_out=one.is_ruled_out or is_slower)
             for one in declined
         )
-    if not asked:
-        reasons.append(Declined(_HOST))
     # A rewrite that only looks for a special form says little of an object that has none.
     special = {one.name for one in asked if one.is_likely is always}
     general = {one.nothing for one in asked}

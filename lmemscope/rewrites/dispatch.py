@@ -105,8 +105,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     ]
     kept = _once(once_at_a_time(target, one) for one in dict.fromkeys(outer))
     name = target.syntax.text(number.name).decode()
-    caveat = f"`{name}` is from 0 to {most}, or the kernel stops with an error"
-    summary = f"a version of `{kernel.name.decode()}` for each `{name}` from 0 to {most}"
+    caveat = f"`{name}` is from 0 to {most} (else the kernel stops with an error)"
+    summary = f"compile a version of `{kernel.name.decode()}` for each `{name}` from 0 to {most}"
     version = kernel.name.decode(), name, most
     for edits, around_it in ((pragmas, ""), (pragmas + kept, _as_they_are(len(kept)))):
         if edits is pragmas or kept:

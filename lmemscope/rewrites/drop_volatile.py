@@ -54,7 +54,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         "drop-volatile",
         "safe" if is_safe else "unsafe",
         (edit,),
-        f"`{target.name}` without `volatile`",
+        f"declare `{target.name}` without `volatile`",
         None if is_safe else _CAVEAT,
     )
 

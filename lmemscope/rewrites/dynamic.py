@@ -12,6 +12,8 @@ from lmemscope.rules.launch_reader import Launches
 from lmemscope.rules.launched_elsewhere import launches_of
 from lmemscope.rules.shared import DYNAMIC
 
+BESIDE_DYNAMIC = "it fits beside the dynamic shared memory that launches ask for"
+"""What who takes a rewrite promises of a kernel that may have such memory."""
 _DYNAMIC = re.compile(
     DYNAMIC + r"|\bdynamicSmemBytes\b|\bcudaFuncAttributeMaxDynamicSharedMemorySize"
     r"|\bcu(?:da)?Launch(?:Cooperative)?Kernel(?:ExC?)?\b"

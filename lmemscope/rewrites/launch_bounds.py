@@ -116,7 +116,7 @@ def _halved(target: Target, arguments: list[list[_Argument]]) -> Iterator[Rewrit
         return
     edits = [target.edit(one[0].start, one[-1].end, f"{half}, 1".encode()) for one in arguments]
     one = _rewriting(edits, f"for blocks of {half} threads")
-    caveat = f"launches, and whatever else counts on blocks of {whole} threads, change with it"
+    caveat = f"launches, and whatever else counts on blocks of {whole} threads, are changed with it"
     yield replace(one, applicability="unsafe", caveat=caveat)
 
 

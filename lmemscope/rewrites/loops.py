@@ -10,7 +10,15 @@ from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
 from lmemscope.rules.constants import number_of
-from lmemscope.sources.syntax import FUNCTIONS, around, changed, first_named, outermost, walk
+from lmemscope.sources.syntax import (
+    FUNCTIONS,
+    Syntax,
+    around,
+    changed,
+    first_named,
+    outermost,
+    walk,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -217,12 +225,16 @@ def constant_at(node: Node, target: Target) -> int | None:
 
 def is_constant_name(name: Node, target: Target) -> bool:
     """Whether a name is spelled as a constant, or is a parameter of the template around it."""
-    text = target.syntax.text(name)
+    return is_spelled_as_constant(target.syntax.text(name), name, target.syntax)
+
+
+def is_spelled_as_constant(text: bytes, place: Node, syntax: Syntax) -> bool:
+    """The same of a name that a macro makes at a place."""
     if _NUMBER.fullmatch(text):
         return True
     return any(
-        text == target.syntax.text(one)
-        for template in around(name, "template_declaration")
+        text == syntax.text(one)
+        for template in around(place, "template_declaration")
         for given in [template.child_by_field_name("parameters")]
         if given is not None
         for one in walk(given)

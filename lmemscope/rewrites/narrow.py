@@ -109,7 +109,7 @@ def _rewriting(target: Target, array: LocalArray, fields: Fields) -> Rewriting:
         "narrow",
         "unsafe" if caveats else "safe",
         joined((*helper, *declaration, *uses, *carrier.edits, *room.edits)),
-        f"`{target.name}` as {fields.what} in a column of shared memory for each of "
+        f"keep `{target.name}` as {fields.what} in a column of shared memory for each of "
         f"{room.threads} threads",
         "; ".join(caveats) or None,
         room=room.claimed,

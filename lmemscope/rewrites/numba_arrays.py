@@ -19,6 +19,7 @@ from functools import cached_property
 
 from lmemscope.model import Cause, Edit, Rewriting, SourceLocation, count
 from lmemscope.rewrites.base import DeclinedError, Hit, RuledOutError
+from lmemscope.rewrites.dynamic import BESIDE_DYNAMIC
 from lmemscope.rules.launched import Block
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.python_places import PythonText
@@ -193,7 +194,7 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         "shared-memory",
         "unsafe" if caveat else "safe",
         tuple(sorted(edits)),
-        f"`{target.name}` in shared memory, {size * block.threads} bytes for {block.threads} "
+        f"keep `{target.name}` in shared memory, {size * block.threads} bytes for {block.threads} "
         "threads",
         caveat,
     )
@@ -288,7 +289,7 @@ def _caveat(target: NumbaTarget, threads: int) -> str | None:
         most = f"no block that runs it has more than {count(threads, 'thread')}"
         promises.append(what if threads == target.bounded else most)
     if _has_dynamic(target.text, target.kernel):
-        promises.append("launches may ask for dynamic shared memory, which comes on top")
+        promises.append(BESIDE_DYNAMIC)
     return "; ".join(promises) or None
 
 

@@ -42,9 +42,7 @@ def beside(target: Target, edits: Sequence[Edit]) -> Rewriting | None:
     pragmas = tuple(dict.fromkeys(edit for edit in made if edit is not None))
     if not pragmas:
         return None
-    return Rewriting(
-        REWRITE.name, "safe", pragmas, f"{TURNS} turns of the loop around it at a time"
-    )
+    return Rewriting(REWRITE.name, "safe", pragmas, f"unroll the loop around it by {TURNS}")
 
 
 def _loops(target: Target) -> Iterator[Node]:

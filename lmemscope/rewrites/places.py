@@ -100,7 +100,12 @@ def local_of(name: Node, syntax: Syntax) -> Declared | None:
     A function's parameter is none, and neither is what another of the function's parameters or
     lambdas may be.
     """
-    function, text = outermost(name, FUNCTIONS), syntax.text(name)
+    return local_named(syntax.text(name), name, syntax)
+
+
+def local_named(text: bytes, place: Node, syntax: Syntax) -> Declared | None:
+    """The same of a name that a macro makes at a place."""
+    function = outermost(place, FUNCTIONS)
     if function is None:
         return None
     found: list[Declared] = []
@@ -110,7 +115,7 @@ def local_of(name: Node, syntax: Syntax) -> Declared | None:
         declared = syntax.declared_by(one)
         if declared is None:
             return None
-        if one.start_byte <= name.start_byte < declared.scope.end_byte:
+        if one.start_byte <= place.start_byte < declared.scope.end_byte:
             found.append(declared)
     return max(found, key=lambda one: one.scope.start_byte) if found else None
 

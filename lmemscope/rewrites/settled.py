@@ -47,7 +47,7 @@ def are_settled(names: Iterable[bytes], place: Node, target: Target) -> bool:
         seen.add(name)
         if name in _WORDS:
             continue
-        declared = list(_declared(name, target))
+        declared = list(declarations(name, target))
         defined = list(_defined(name, target))
         if defined or target.meanings.definitions((name,)):
             body = None if declared else _body(name, defined, target)
@@ -88,7 +88,7 @@ def _body(
     return frozenset(words_of([body])) - words_of([parameters])
 
 
-def _declared(name: bytes, target: Target) -> Iterator[tuple[str, Syntax, Node]]:
+def declarations(name: bytes, target: Target) -> Iterator[tuple[str, Syntax, Node]]:
     """Where files in sight declare a name, members and parameters of templates included."""
     for path, syntax in target.trees(name):
         for node in walk(syntax.root):

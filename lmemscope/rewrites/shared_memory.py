@@ -17,8 +17,8 @@ Safe if every kernel that may run the function has `__launch_bounds__` of a numb
 `-D` or other source changes, or `--block` gives the block, and no kernel uses dynamic shared
 memory. Otherwise unsafe: a larger block would write
 outside the array, dynamic shared memory may not fit, and other shared memory may be aligned less.
-Block sizes are also read from launches in the project. If nothing gives one, the kernels get
-`__launch_bounds__`, so that a larger launch fails.
+Block sizes are also read from launches in the project, of all sources that include a header. If
+nothing gives one, the kernels get `__launch_bounds__`, so that a larger launch fails.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
         joined(
             (*helper, *_declaration(array, room.threads, together), *carrier.edits, *room.edits)
         ),
-        f"`{target.name}` in a column of shared memory for each of {count(room.threads, 'thread')}",
+        f"keep `{target.name}` in a column of shared memory for each of "
+        f"{count(room.threads, 'thread')}",
         room.caveat,
         room=room.claimed,
     )

@@ -100,7 +100,7 @@ def propose_pointers(
         "shared-memory",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *declared, *found.addresses, *carrier.edits, *room.edits)),
-        f"`{target.name}` in a column of shared memory for each of "
+        f"keep `{target.name}` in a column of shared memory for each of "
         f"{count(room.threads, 'thread')}, with pointers that step through it",
         room.caveat,
         room=room.claimed,

@@ -15,12 +15,14 @@ from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_for_device, is_for_host, is_plain
 from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.classes import initialised_on, listed_values
-from lmemscope.rewrites.dynamic import may_be_dynamic
+from lmemscope.rewrites.dynamic import BESIDE_DYNAMIC, may_be_dynamic
 from lmemscope.rewrites.fixed_bounds import has_fixed_bounds
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.recursion import may_call_itself
+from lmemscope.rewrites.run_elsewhere import RunElsewhere, run_elsewhere
 from lmemscope.rewrites.written import declarators, in_file, kernels
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.launched_elsewhere import largest_launch
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
@@ -34,6 +36,8 @@ _BLOCKS = ("compound_statement", "case_statement")
 _LANE_MACRO = re.compile(rb"#[ \t]*define[ \t]+(?:threadIdx|blockDim)\b")
 _LAMBDA = re.compile(rb"\]\s*(?:__host__\s*)?__device__\b")
 _WARP = 32
+_SHOWN = 3
+"""Kernels that are named, at most."""
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
 
@@ -99,7 +103,9 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     size = -(-size // part)
     block, run = target.block, _run_by(target, declared)
     names = frozenset(one.name for one in run)
-    launched, is_dynamic = _launched(target, run), _is_dynamic(target, run)
+    is_dynamic = _is_dynamic(target, run)
+    elsewhere = run_elsewhere(target, declared.function)
+    launched = max(_launched(target, run) or 0, elsewhere.threads or 0) or None
     if block is not None:
         if block.is_of_instance and target.hits[0].case.sources.is_elsewhere(target.path):
             raise DeclinedError("a template's argument says how large its blocks are")
@@ -113,7 +119,8 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             raise RuledOutError(
                 f"{size} bytes for each of {count(most, 'thread')} do not fit{_beside(run)}"
             )
-        return Room(most, (), _caveat(target, declared, most, is_dynamic=is_dynamic), names)
+        caveat = _caveat(target, declared, most, elsewhere, is_dynamic=is_dynamic)
+        return Room(most, (), caveat, names)
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
@@ -127,16 +134,17 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     edits = _bounded(target, threads, run)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
-    caveat = f"no launch has more than {count(threads, 'thread')} in a block, or it fails"
+    said = [f"no launch has more than {count(threads, 'thread')} in a block (a larger one fails)"]
     if running(target, declared.function) is None:
         # Kernels of other sources get no bounds.
         header = os.path.basename(target.path)
-        caveat += (
-            f"; nor has any of another kernel that runs it from `{header}`, which nothing stops"
+        said.append(
+            f"nor has one of another kernel that runs it from `{header}` (which nothing stops)"
+            + _unknown(elsewhere)
         )
     if is_dynamic:
-        caveat += "; dynamic shared memory comes on top"
-    return Room(threads, edits, caveat, names)
+        said.append(BESIDE_DYNAMIC)
+    return Room(threads, edits, "; ".join(said), names)
 
 
 def _free(run: Iterable[KernelFacts], *, is_dynamic: bool) -> int:
@@ -189,11 +197,24 @@ def _is_in_host(node: Node, target: Target) -> bool:
     )
 
 
-def _caveat(target: Target, declared: Declared, threads: int, *, is_dynamic: bool) -> str | None:
+def _caveat(
+    target: Target, declared: Declared, threads: int, elsewhere: RunElsewhere, *, is_dynamic: bool
+) -> str | None:
     said = [_of_blocks(target, declared, threads)]
+    if said[0] is not None:
+        said[0] += _unknown(elsewhere)
     if is_dynamic:
-        said.append("launches may ask for dynamic shared memory, which comes on top")
+        said.append(BESIDE_DYNAMIC)
     return "; ".join(one for one in said if one is not None) or None
+
+
+def _unknown(elsewhere: RunElsewhere) -> str:
+    """Kernels of other sources whose blocks are not known, for the end of a promise."""
+    if not elsewhere.unknown:
+        return ""
+    shown = elsewhere.unknown[:_SHOWN]
+    more = [f"{len(elsewhere.unknown) - _SHOWN} more"] if elsewhere.unknown[_SHOWN:] else []
+    return f" (nothing in sight says how many those of {listed([*shown, *more])} have)"
 
 
 def _of_blocks(target: Target, declared: Declared, threads: int) -> str | None:

@@ -87,7 +87,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         "shared-row",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *_declaration(variable, room.threads), *room.edits)),
-        f"`{root[1]}` in a row of shared memory for each of {count(room.threads, 'thread')}",
+        f"keep `{root[1]}` in a row of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
         room=room.claimed,
     )

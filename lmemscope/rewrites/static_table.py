@@ -4,9 +4,10 @@ A constant table becomes `static const`: one copy, written by no thread. `static
 if all lanes of a warp read one element, `static __device__ const` (device memory behind L1) if they
 read different ones.
 
-Safe: a table that changes, or whose initialiser is not constant, does not compile; what could
-remove the const (a C-style cast, inline assembly) or detect it (references to elements, members,
-operators, code that asks which memory a pointer leads to) is declined. It costs loads through L1.
+Safe: a table that changes does not compile. Declined if its initialiser is not constant by the
+declarations in sight, or if something could remove the const (a C-style cast, inline assembly) or
+detect it (references to elements, members, operators, code that asks which memory a pointer leads
+to). It costs loads through L1.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import element_type, is_for_host
 from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.constant_values import varying
 from lmemscope.rewrites.declarations import declared_with
 from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.rewrites.value_uses import is_changed, place_of, takes_value
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import casts_const_away
-from lmemscope.rules.launch_syntax import parameter_name
 from lmemscope.sources.syntax import PLAIN_TYPES, Declared, around, walk
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     const = _const(target, declared)
     if const is None:
         return
-    _check_constant(target, declared)
+    if (what := varying(declared.value, target)) is not None:
+        raise DeclinedError(f"its initializer has {what}, which is not constant")
     align = aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
@@ -71,32 +73,15 @@ def propose(target: Target) -> Iterator[Rewriting]:
             "static-table",
             "safe",
             (*declared_with(kind + align + const[0], declared, target), *const[1]),
-            f"`{target.name}` once for all threads ({kind.decode()}const)",
+            f"make `{target.name}` one table for all threads ({kind.decode()}const)",
         )
     if const[0] == b"const ":
         yield Rewriting(
             "static-table",
             "safe",
             declared_with(b"static " + align + b"constexpr ", declared, target),
-            f"`{target.name}` once for all threads (static constexpr)",
+            f"make `{target.name}` one table for all threads (static constexpr)",
         )
-
-
-def _check_constant(target: Target, declared: Declared) -> None:
-    """That no parameter of its function is in the table's initialiser.
-
-    Raises:
-        DeclinedError: one is, so that it is not constant.
-    """
-    syntax = target.syntax
-    assert declared.value is not None
-    words = frozenset(re.findall(r"\w+", syntax.code_of(declared.value).decode(errors="replace")))
-    for one in syntax.parameters(declared.function):
-        name = parameter_name(syntax.code_of(one).decode(errors="replace"))
-        if name in words:
-            raise DeclinedError(
-                f"its initializer has the parameter `{name}`, which is not constant"
-            )
 
 
 def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]] | None:

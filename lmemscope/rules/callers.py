@@ -34,10 +34,12 @@ class Running:
     Attributes:
         name: without namespace.
         bound: threads of ``__launch_bounds__``; None where it has none that is a constant.
+        file: that defines it.
     """
 
     name: str
     bound: int | None
+    file: str
 
 
 def function_name(head: str) -> str | None:
@@ -64,7 +66,7 @@ def kernels_running(function: str, file: str, sources: SourceText) -> tuple[Runn
         for name, called, kernel in _functions(one, sources):
             calls.setdefault(name, set()).update(called)
             if kernel is not None:
-                kernels[name] = kernel
+                kernels.setdefault(name, kernel)
     reached, pending = {function}, [function]
     while pending:
         wanted = pending.pop()
@@ -97,4 +99,4 @@ def _read(file: str, sources: SourceText) -> Iterator[_Function]:
         given = {one["name"]: one["given"] for one in _ATTRIBUTES.finditer(head)}
         first = next(iter(parts_of(given.get("__launch_bounds__", ""))), "")
         bound = number_of(first, sources, place) if first else None
-        yield name, called, Running(name, bound)
+        yield name, called, Running(name, bound, file)

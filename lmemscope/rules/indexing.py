@@ -91,7 +91,8 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if offer.nearest is not None:
         return (Advice(f"{offer.reason}.", rewrite=offer.nearest),)
     made = index_sources(case)
-    because = f": its index depends on {made}" if made else ""
+    # Why no rewrite is offered says more than what the index is made of, which the message says.
+    because = f": its index depends on {made}" if made and offer.reason is None else ""
     way = (
         " Let the threads of a warp cooperate on one array, or process it in pieces that fit in "
         f"registers.{_conditions(case)}"

@@ -250,8 +250,8 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
             None,
             [
                 "Another way.",
-                "Nothing is offered of what was tried: `launch-bounds` (removes it, but harms "
-                "another kernel or makes one slower).",
+                "Nothing is offered of what was tried: `launch-bounds` (removes it, but k2 spills "
+                "more).",
             ],
         ),
         (
@@ -278,7 +278,8 @@ def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(
     kernel = replace(kernel, findings=(finding,))
     report = replace(report, units=(replace(unit, kernels=(kernel,)),))
     tried = a_trial(kernel.facts.demangled, 7, verdict)
-    tried = replace(tried, rank=rank, fingerprint=finding.fingerprint)
+    error = "k2 spills more" if verdict == "removed" and rank is None else None
+    tried = replace(tried, rank=rank, fingerprint=finding.fingerprint, error=error)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     assert [one.text for one in found.units[0].kernels[0].findings[0].advice] == texts
 
@@ -446,7 +447,7 @@ def test_what_removes_an_object_and_is_not_offered_is_not_called_slower(
     report = spills_once()
     (kernel,) = report.units[0].kernels
     unknown = {"rank": None, "fingerprint": "f", "cost_before": None, "cost_after": None}
-    tried = a_trial(kernel.facts.demangled, 7, "removed", **unknown)
+    tried = a_trial(kernel.facts.demangled, 7, "removed", error="k2 spills more", **unknown)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     (said,) = found.units[0].kernels[0].findings[0].advice
     assert said.text == snapshot

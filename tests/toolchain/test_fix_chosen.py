@@ -90,7 +90,7 @@ def test_a_number_of_loops_has_a_version_for_each_value(tmp_path: Path) -> None:
     found = fixed("newton", tmp_path, "--format", "json").document["candidates"]
     (best,) = [one for one in found if one["rank"] == 1]
     assert (best["rewrite"], best["applicability"]) == ("dispatch", "unsafe")
-    assert best["caveat"] == "`n` is from 0 to 16, or the kernel stops with an error"
+    assert best["caveat"] == "`n` is from 0 to 16 (else the kernel stops with an error)"
     assert best["after"]["stack_frame"] == 0
     assert best["after"]["ldl"] == best["after"]["stl"] == 0
     # On an H100 1.64 times as fast.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lmemscope.fixing.rank import ranked
+from lmemscope.fixing.rank import ranked, refused
 from lmemscope.model import Edit, Figures, Rewriting, Trial
 from lmemscope.rewrites import proposals
 from tests.support.rewriting import kernel, target
@@ -68,3 +68,56 @@ def test_equal_rows_without_an_effect_are_shown_once() -> None:
     assert shown == ["one loop", "three loops"]
     both = [trial("removed", b"long form"), trial("removed", b"short")]
     assert [one.rewriting.summary for one in ranked(both)] == ["short", "long form"]
+
+
+def tried(kernel: str, text: bytes = b"edit", **changes: object) -> Trial:
+    """A trial of one rewrite that removes an array, in one of several kernels."""
+    figures = Figures(20, 32, 0, 0, 0, 4, 4, 128, 1.0)
+    one = Trial(
+        input=f"{kernel}.cu",
+        arch="sm_90",
+        kernel=f"{kernel}(int*)",
+        object="a",
+        fingerprint=kernel,
+        cause="dynamic-index",
+        place=None,
+        rewriting=Rewriting("unroll", "safe", (Edit("/p/a.cuh", 0, 0, text),), "unroll"),
+        verdict="removed",
+        rank=None,
+        before=figures,
+        after=replace(figures, stack_frame=0),
+        cost_before=10.0,
+        cost_after=5.0,
+        patch=None,
+        error=None,
+    )
+    return replace(one, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cost_after": 20.0}, "kb (kb.cu, sm_90) is modelled to be slower with it (× 0.5)"),
+        (
+            {"verdict": "worse", "error": "kb spills more"},
+            "in kb (kb.cu, sm_90): kb spills more",
+        ),
+    ],
+)
+def test_the_kernel_that_a_rewrite_harms_is_named_with_its_figure(
+    changes: dict[str, object], said: str
+) -> None:
+    found = ranked([tried("ka"), tried("kb", **changes)])
+    first = next(one for one in found if one.input == "ka.cu")
+    assert (first.rank, first.error) == (None, said)
+    assert refused(found) == {"unroll": said}
+
+
+def test_what_harms_nothing_or_has_a_better_variant_is_not_refused() -> None:
+    slower, faster = tried("ka", b"one", cost_after=20.0), tried("ka", b"two")
+    assert refused(ranked([slower, faster])) == {}
+    assert refused(ranked([tried("ka", cost_after=9.9)])) == {}, "it is about as fast"
+    late = tried("ka", verdict="failed", after=None, is_late=True, error="it took too long")
+    assert refused(ranked([late])) == {}
+    vain = tried("ka", verdict="no-effect", error="`a` stays in local memory")
+    assert refused(ranked([vain])) == {"unroll": "`a` stays in local memory"}

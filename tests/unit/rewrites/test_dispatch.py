@@ -38,7 +38,7 @@ def most(text: str, type_: str = "int[8]") -> int | None:
     cases = _CASE.findall(patched(text.encode(), made[0].edits).decode())
     assert [int(one) for one, _, _ in cases] == [*range(len(cases))]
     number = len(cases) - 1
-    assert made[0].caveat == f"`n` is from 0 to {number}, or the kernel stops with an error"
+    assert made[0].caveat == f"`n` is from 0 to {number} (else the kernel stops with an error)"
     return number
 
 

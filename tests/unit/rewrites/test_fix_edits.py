@@ -300,7 +300,7 @@ def test_launches_are_bounded_where_nothing_says_how_large_they_are() -> None:
     assert "void __launch_bounds__(128, 1) k(" in made, "as many as the frame leaves"
     assert "__shared__ float a_lmem[8][128];" in made
     assert one.applicability == "unsafe"
-    assert one.caveat == "no launch has more than 128 threads in a block, or it fails"
+    assert one.caveat == "no launch has more than 128 threads in a block (a larger one fails)"
     large = target(text, "a", "float[8]", block=None, ptxas=with_frame(9000))
     one = next(one for one in proposals(large)[0] if one.rewrite == "shared-memory")
     assert b"__launch_bounds__(256, 1) " in {edit.text for edit in one.edits}, "alone it has room"

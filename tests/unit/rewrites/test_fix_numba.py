@@ -211,8 +211,8 @@ def test_a_name_that_is_bound_twice_is_no_constant(more: str) -> None:
         ("k[1, 128](x, y)", 32, "no block that runs it has more than 128 threads"),
         ("k[1, n](x, y)", None, None),
         ("f(k)", 32, ""),
-        ("k[1, 32, 0, 64](x, y)", 32, "launches may ask for dynamic shared memory"),
-        ("b = cuda.shared.array(0, int32)", 32, "launches may ask for dynamic shared memory"),
+        ("k[1, 32, 0, 64](x, y)", 32, "it fits beside the dynamic shared memory"),
+        ("b = cuda.shared.array(0, int32)", 32, "it fits beside the dynamic shared memory"),
         ("g = cuda.cg.this_grid()", 32, "the grids that are launched still fit the device"),
     ],
 )
@@ -258,8 +258,8 @@ def test_a_block_is_known_by_the_function_that_launches() -> None:
 def test_both_promises_are_stated() -> None:
     text = f"{KERNEL}\n\nk[1, 32, 0, 64](x, y)\n"
     assert tried(text, None)[0]["shared-memory"].caveat == (
-        "no block that runs it has more than 32 threads; launches may ask for dynamic shared "
-        "memory, which comes on top"
+        "no block that runs it has more than 32 threads; it fits beside the dynamic shared "
+        "memory that launches ask for"
     )
 
 
@@ -419,7 +419,7 @@ def test_the_patch_is_written_and_shown(tmp_path: Path, saved: Callable[[str], s
     (tmp_path / "fix.json").write_text(saved(HISTOGRAM))
     tried_now = run_program("explain", "k.py", "--run-python", "--fix", cwd=tmp_path)
     shown = run_program("explain", "k.py", "--run-python", "--fix-from", "fix.json", cwd=tmp_path)
-    assert "Proven fix: `a` in shared memory, 16384 bytes for 64 threads" in shown.out
+    assert "Proven fix: Keep `a` in shared memory, 16384 bytes for 64 threads" in shown.out
     assert (shown.out, shown.err) == (tried_now.out, "")
     candidates = json.loads((tmp_path / "fix.json").read_text())["candidates"]
     (patch,) = [one["patch"] for one in candidates if one["rank"] == 1]

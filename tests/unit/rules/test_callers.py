@@ -29,8 +29,8 @@ HEADER = "__global__ void third(int *p) { p[0] = inner(p); }"
 def test_kernels_are_found_through_functions_and_headers(bounds: str, threads: int | None) -> None:
     sources = source_text({"a.cu": FILE.format(bounds=bounds), "more.cuh": HEADER})
     found = set(kernels_running("inner", "a.cu", sources))
-    assert found == {Running("first", threads), Running("third", None)}
-    assert kernels_running("other", "a.cu", sources) == (Running("second", None),)
+    assert found == {Running("first", threads, "a.cu"), Running("third", None, "more.cuh")}
+    assert kernels_running("other", "a.cu", sources) == (Running("second", None, "a.cu"),)
     assert kernels_running("nowhere", "a.cu", sources) == ()
 
 
@@ -75,7 +75,9 @@ __device__ int a(int n) { return b(n); }
 __device__ int b(int n) { return a(n); }
 __global__ void k(int *p) { p[0] = b(1); }
 """
-    assert kernels_running("a", "a.cu", source_text({"a.cu": text})) == (Running("k", None),)
+    assert kernels_running("a", "a.cu", source_text({"a.cu": text})) == (
+        Running("k", None, "a.cu"),
+    )
 
 
 @pytest.mark.parametrize(
