@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import LiteralString
+
+import msgspec
 
 from lmemscope.analysis.groups import template_name
 from lmemscope.exporters.accounts import edited, left_out, looked_at
@@ -147,7 +148,7 @@ def _accepted(
     lead = "tool.lmemscope." if os.path.basename(file) == "pyproject.toml" else ""
     yield f"{_INNER}[[{lead}allowances]]"
     # Every string of JSON is one of TOML.
-    yield f"{_INNER}kernel = {json.dumps(_glob(failure), ensure_ascii=False)}"
+    yield f"{_INNER}kernel = {msgspec.json.encode(_glob(failure)).decode()}"
     yield f'{_INNER}cause = "{finding.cause}"'
     if size is not None:
         yield f"{_INNER}bytes = {size}"
