@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import running
+from lmemscope.analysis.counted import counted, running
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
@@ -146,6 +146,9 @@ class IndexReader:
             header = min(leaf.header for leaf in _leaves([primary.access]))
             loop = self._loop_line(objects, header)
             written_out = objects.dataflow.written_out(header)
+        expression = primary.expression if primary is not None else None
+        if expression is not None and loop is not None:
+            expression = self._of_loop(expression, loop, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
         # Once loops are written out compilers take it apart; other indices stay.
         stays = any(leaf.is_dynamic for leaf in leaves)
@@ -155,7 +158,7 @@ class IndexReader:
         uniformity = worst(access.uniformity for access in alike or deciding)
         least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
-            expression=primary.expression if primary is not None else None,
+            expression=expression,
             sources=tuple(sorted(sources | trips, key=str)),
             uniformity=uniformity,
             loop=loop,
@@ -165,6 +168,14 @@ class IndexReader:
             written_out=written_out,
             trip_sources=tuple(sorted(trips, key=str)),
         )
+
+    def _of_loop(
+        self, expression: str, loop: SourceLocation, named: ObjectName | None
+    ) -> str | None:
+        names, spelling = self._names, self._spelling
+        if names is None or spelling is None or named is None:
+            return expression
+        return counted(expression, loop, named, names, spelling, self._sources)
 
     def _alternating(
         self,
