@@ -7,60 +7,128 @@ element may be written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lmemscope.analysis.names import Names, ObjectName
-from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.spelling import Spelling
 from lmemscope.formats.statements import Subscript
 from lmemscope.model import SourceLocation, SourceText
 
 _COUNTER = re.compile(r"\bfor\s*\(\s*(?:[\w:]+\s+)*([A-Za-z_]\w*)\s*=(?!=)")
-_CONSTANT = (
-    r"\bfor\s*\(\s*(?:[\w:]+\s+)*{name}\s*=\s*\d+\s*;"
-    r"\s*{name}\s*[<>]=?\s*(?:\d+|[A-Z][A-Z0-9_]*)\s*;"
+_HEAD = (
+    r"\bfor\s*\(\s*(?:[\w:]+\s+)*{name}\s*=(?!=)\s*(?P<first>[^;=]*);"
+    r"\s*(?:{name}\s*[<>]=?\s*(?P<last>[^;=]*);)?"
 )
-"""A loop from a number to a number, or to what is spelled as a constant."""
-_BEGUN = r"\bfor\s*\(\s*(?:[\w:]+\s+)*{name}\s*=\s*\d+\s*;"
-"""A loop from a number, to whatever ends it."""
-_OF_ONE = re.compile(r"(?:\w|[-+*\s()])+")
+"""The head of the loop that counts in a variable."""
+_CONSTANT = re.compile(r"\d+|[A-Z][A-Z0-9_]*")
+"""A number, or what is spelled as a constant."""
+_OF_ONE = re.compile(r"(?:\w|[-+*\s()\[\]])+")
 """Sums and products, of names and numbers."""
-_REACH = 8
+_REACH = 40
 """Lines above an access in which the head of its loop is looked for."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The loops around an access, and those whose counters its index has.
+
+    Attributes:
+        around: where each of the machine's loops stands; without those that nothing tells of.
+        counted: where those stand that its index has the counters of.
+        any_counted: whether it has any loop's.
+        any_constant: whether it has that of a loop whose trip count is constant.
+    """
+
+    around: frozenset[SourceLocation]
+    counted: frozenset[SourceLocation]
+    any_counted: bool
+    any_constant: bool
+
+
 def running(
-    candidates: Sequence[Subscript], file: str, leaves: Iterable[Leaf], sources: SourceText
+    candidates: Sequence[Subscript], file: str, turns: Turns, sources: SourceText
 ) -> Sequence[Subscript]:
     """The subscripts of a line that an access with a computed index may be.
 
     The counter of a loop that is written out is a constant in each of its turns: an index of other
     things is another subscript's. Where no counter is part of an index, its loop is written out,
-    whatever ends it.
+    whatever ends it. Where a loop is not written out, an index that has its counter is one of that.
 
     Args:
         candidates: of the line.
         file: that they stand in.
-        leaves: what the access's index is made of.
+        turns: the loops of the access.
         sources: the user's files.
     """
-    counters = [leaf for leaf in leaves if leaf.kind == "loop-counter"]
-    if any(leaf.constant_trip for leaf in counters):
-        return candidates
-    loop = _CONSTANT if counters else _BEGUN
-    kept = [one for one in candidates if not _is_counter(one, loop, file, sources)]
-    return kept or candidates
+    heads = [_heads(one, file, sources) for one in candidates]
+    known = [
+        (one, found)
+        for one, found in zip(candidates, heads, strict=True)
+        if not any(place in turns.around - turns.counted for place in found.places)
+        and not (
+            found.is_whole
+            and not turns.any_constant
+            and (not turns.any_counted or found.is_constant)
+        )
+    ]
+    if len({one.path for one, _ in known}) == 1 and all(found.is_whole for _, found in known):
+        # An offset that all have in common, of a pointer, would be part of each.
+        fitting = [one for one in known if turns.counted and one[1].places >= turns.counted]
+        known = fitting or known
+    return [one for one, _ in known] or candidates
 
 
-def _is_counter(subscript: Subscript, loop: str, file: str, sources: SourceText) -> bool:
-    """Whether an index is made of nothing but the counter of a loop of some form around it."""
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The loops that count in the names of an index.
+
+    Attributes:
+        places: where they stand, and where those do whose counters they begin at.
+        is_whole: whether it is made of nothing but counters, which begin at numbers or counters.
+        is_constant: whether they all end at constants.
+    """
+
+    places: frozenset[SourceLocation]
+    is_whole: bool
+    is_constant: bool
+
+
+def _heads(subscript: Subscript, file: str, sources: SourceText) -> _Heads:
     names = set(_WORD.findall(subscript.text))
-    if len(names) != 1 or _OF_ONE.fullmatch(subscript.text) is None:
-        return False
-    head = re.compile(loop.format(name=re.escape(names.pop())))
-    first = max(1, subscript.line - _REACH)
-    return any(head.search(sources.line(file, at)) for at in range(first, subscript.line + 1))
+    places: set[SourceLocation] = set()
+    is_whole = bool(names) and _OF_ONE.fullmatch(subscript.text) is not None
+    is_constant = True
+    seen: set[str] = set()
+    while names:
+        name = names.pop()
+        seen.add(name)
+        head = _head(name, file, subscript.line, sources)
+        if head is None:
+            is_whole = is_whole and _CONSTANT.fullmatch(name) is not None
+            continue
+        place, first, last = head
+        places.add(place)
+        is_constant = is_constant and _CONSTANT.fullmatch(last) is not None
+        if _CONSTANT.fullmatch(first) is None:
+            is_whole = is_whole and _OF_ONE.fullmatch(first) is not None
+            names |= set(_WORD.findall(first)) - seen
+    return _Heads(frozenset(places), is_whole, is_whole and is_constant)
+
+
+def _head(
+    name: str, file: str, line: int, sources: SourceText
+) -> tuple[SourceLocation, str, str] | None:
+    """The loop above a line that counts in a name: where it is, what it begins and ends with."""
+    head = re.compile(_HEAD.format(name=re.escape(name)))
+    for number in range(line, max(0, line - _REACH), -1):
+        text = sources.line(file, number)
+        found = head.search(text) if name in text else None
+        if found is not None:
+            last = (found["last"] or "").strip()
+            return SourceLocation(file, number), found["first"].strip(), last
+    return None
 
 
 def counted(

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import counted, running
+from lmemscope.analysis.counted import Turns, counted, running
 from lmemscope.analysis.handing import Handing
+from lmemscope.analysis.indexing_lines import indexing_line, is_changed_with
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
 from lmemscope.analysis.loop_lines import loop_line
@@ -32,6 +33,8 @@ from lmemscope.model import (
 
 _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctaid": "gridDim"}
 _COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
+_ALTERNATIVES = 3
+"""Indices that are named at most where nothing tells which of them is meant."""
 _DIVERGENT = ("lane-varying", "data-dependent")
 
 
@@ -57,13 +60,25 @@ class _Indexed:
         objects: of the function that makes it.
         access: in that function.
         location: the line that shows it, or None.
-        expression: the index as written on that line, or None.
+        expressions: what its index may be of those written on that line, in their order.
+        called_from: the line of the kernel's file that calls for it, where that is another file's.
     """
 
     objects: FunctionObjects
     access: PtxAccess
     location: SourceLocation | None
-    expression: str | None
+    expressions: tuple[str, ...]
+    called_from: SourceLocation | None
+
+    @property
+    def expression(self) -> str | None:
+        """The index as written on that line, or None where nothing tells which one it is."""
+        return self.expressions[0] if len(self.expressions) == 1 else None
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """The indices that it may be, where these are few."""
+        return self.expressions if 1 < len(self.expressions) <= _ALTERNATIVES else ()
 
     @property
     def cost(self) -> tuple[int, bool]:
@@ -107,6 +122,7 @@ class IndexReader:
         self._lines = layers.lines
         self._handing = Handing(layers, names)
         self._spelling = Spelling(names, sources) if names is not None else None
+        self._loop_lines: dict[tuple[str, int], SourceLocation | None] = {}
 
     def read(
         self,
@@ -167,6 +183,8 @@ class IndexReader:
             other_uniformity=least if least != uniformity else None,
             written_out=written_out,
             trip_sources=tuple(sorted(trips, key=str)),
+            alternatives=primary.alternatives if primary is not None else (),
+            called_from=primary.called_from if primary is not None else None,
         )
 
     def _of_loop(
@@ -236,7 +254,7 @@ class IndexReader:
         primary = min(there, key=lambda o: (_reversed(o.cost), o.expression is None), default=None)
         if primary is None or best is None:
             return primary, []
-        return primary, [one.access for one in there if one.expression == primary.expression]
+        return primary, [one.access for one in there if one.expressions == primary.expressions]
 
     def _shown(
         self,
@@ -247,7 +265,6 @@ class IndexReader:
         named: ObjectName | None,
     ) -> Iterable[_Indexed]:
         """Each access with its line, and the index that stands there."""
-        ptx, spelling = self._layers.ptx, self._spelling
         called = self._lines.of_callers(kernel, objects.dataflow.function.name)
         # What is written on a line is the same for all accesses there, such as an unrolled loop's.
         said: dict[tuple[int, bool], Written | None] = {}
@@ -259,40 +276,56 @@ class IndexReader:
                     place = self._handing.place(kernel, guard, named)
             else:
                 place = self._lines.reader_line(called, kernel)
-            expression = None
-            if named is not None and ptx is not None and spelling is not None:
-                key = (id(instruction.loc), access.is_store)
-                if key not in said:
-                    said[key] = spelling.subscripts(
-                        named,
-                        objects.dataflow.function.name,
-                        ptx.chain(instruction),
-                        is_store=access.is_store,
-                    )
-                written = said[key]
-                chosen = self._chosen(objects, found, access, written)
-                if written is not None and chosen is not None:
-                    place = self._lines.shown(SourceLocation(written.file, chosen.line))
+            caller = place
+            key = (id(instruction.loc), access.is_store)
+            if key not in said:
+                said[key] = self._written(objects, access, named)
+            written, expressions = said[key], tuple[str, ...]()
+            possible = self._possible(objects, found, access, written, named)
+            if written is not None and len({one.line for one in possible}) == 1:
+                inside = self._lines.shown(SourceLocation(written.file, possible[0].line))
+                place = inside if caller is None or is_changed_with(inside, caller) else caller
+                if named is not None:
                     members = () if named.path else named.variable.members
-                    expression = leading(chosen.text, dimensions_to_pointers(named.type, members))
-            yield _Indexed(objects, access, place, expression)
+                    depth = dimensions_to_pointers(named.type, members)
+                    expressions = tuple(dict.fromkeys(leading(one.text, depth) for one in possible))
+            elif called is None and caller is not None:
+                chain = self._lines.of_instruction(instruction)
+                inner = indexing_line(chain, caller, self._sources, is_store=access.is_store)
+                place = inner or place
+            is_inside = place is not None and caller is not None and place.file != caller.file
+            yield _Indexed(objects, access, place, expressions, caller if is_inside else None)
 
-    def _chosen(
+    def _written(
+        self, objects: FunctionObjects, access: PtxAccess, named: ObjectName | None
+    ) -> Written | None:
+        """The subscripts of an object that stand on the line of an access."""
+        ptx, spelling = self._layers.ptx, self._spelling
+        if named is None or ptx is None or spelling is None:
+            return None
+        instruction = objects.body.instructions[access.index]
+        owner = objects.dataflow.function.name
+        chain = ptx.chain(instruction)
+        return spelling.subscripts(named, owner, chain, is_store=access.is_store)
+
+    def _possible(
         self,
         objects: FunctionObjects,
         found: StackObject,
         access: PtxAccess,
         written: Written | None,
-    ) -> Subscript | None:
-        """The subscript that an access is, or None where several may be it.
+        named: ObjectName | None,
+    ) -> Sequence[Subscript]:
+        """The subscripts that an access may be, of those on its line.
 
         The accesses of a line come in the order of its text, each as often as loops were unrolled.
         """
         if written is None or len(written.candidates) < 2:
-            return written.candidates[0] if written is not None and written.candidates else None
-        candidates = running(written.candidates, written.file, access.leaves, self._sources)
+            return written.candidates if written is not None else ()
+        turns = self._turns(objects, access)
+        candidates = running(written.candidates, written.file, turns, self._sources)
         if len(candidates) == 1:
-            return candidates[0]
+            return candidates
         instructions = objects.body.instructions
         loc = instructions[access.index].loc
         on_line = [
@@ -302,11 +335,28 @@ class IndexReader:
         ]
         there = [one for one in on_line if one.leaves]
         if len(there) < len(on_line):
-            return None  # Some of the subscripts are constants once their loops are written out.
+            return candidates  # Some of them are constants once their loops are written out.
         if len(there) % len(candidates) == 0:
-            return candidates[there.index(access) % len(candidates)]
-        alike = {one.leaves for one in there}
-        return candidates[0] if len(alike) == 1 else None
+            return (candidates[there.index(access) % len(candidates)],)
+        return candidates
+
+    def _turns(self, objects: FunctionObjects, access: PtxAccess) -> Turns:
+        """The loops around an access, and those whose counters its index has."""
+        counters = [leaf for leaf in access.leaves if leaf.kind == "loop-counter"]
+        headers = {leaf.header for leaf in counters}
+        places = {
+            loop.header: self._loop_line(objects, loop.header)
+            for loop in objects.dataflow.flow.loops
+            if access.index in loop.members or loop.header in headers
+        }
+        return Turns(
+            around=frozenset(one for one in places.values() if one is not None),
+            counted=frozenset(
+                place for header, place in places.items() if header in headers and place is not None
+            ),
+            any_counted=bool(counters),
+            any_constant=any(leaf.constant_trip for leaf in counters),
+        )
 
     def _choosing(
         self, objects: FunctionObjects, accesses: Sequence[PtxAccess], called: LocalNames
@@ -323,9 +373,12 @@ class IndexReader:
         return found or {IndexSource("loop-counter", None, None, True)}
 
     def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:
-        if self._layers.ptx is None:
+        ptx, key = self._layers.ptx, (objects.dataflow.function.name, header)
+        if ptx is None:
             return None
-        return loop_line(self._layers.ptx, self._lines, self._sources, objects, header)
+        if key not in self._loop_lines:
+            self._loop_lines[key] = loop_line(ptx, self._lines, self._sources, objects, header)
+        return self._loop_lines[key]
 
     def _made_of(
         self,

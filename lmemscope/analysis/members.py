@@ -12,7 +12,8 @@ from lmemscope.analysis.layout import Part, arrays_at, parts_of
 from lmemscope.analysis.mentions import has_no_name
 from lmemscope.analysis.names import NamedObject, Names, ObjectName, relative
 from lmemscope.analysis.ptx.copying import is_copying
-from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.ptx.guards import copy_around, guard_of_copy
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.model import Extent
 
 
@@ -85,7 +86,7 @@ def split(names: Names | None, objects: FunctionObjects, named: NamedObject) -> 
         selecting = frozenset(
             index
             for index, part in indexed.items()
-            if part == array and _is_selecting(names, objects, index, part)
+            if part == array and _is_selecting(names, objects, named, index, part)
         )
         members.append(Member(own, called, "whole", array.size, selecting))
     rest = size - sum(array.size for array in arrays)
@@ -145,21 +146,42 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
     return arrays
 
 
-def _is_selecting(names: Names, objects: FunctionObjects, index: int, array: Part) -> bool:
+def _is_selecting(
+    names: Names, objects: FunctionObjects, named: NamedObject, index: int, array: Part
+) -> bool:
     """Whether an access is for sure one of an array, and not of more that lies behind it.
 
     Its line says so; a function that gets the whole as bytes may call them by the same name. Stores
     that are merged have no line; nor has a loop that copies or clears a structure up to a length of
-    run time, but that has the counter of its own loop as the index.
+    run time, but that has the counter of its own loop as the index. A copy that is told to begin in
+    the array does not leave it.
     """
     access, flow = objects.access_at[index], objects.dataflow.flow
     if names.says_member(objects, access, _word(array)):
         return True
+    if copy_around(objects, index) is not None:
+        return _is_copied(names, objects, named, access, array)
     loc, around = objects.body.instructions[index].loc, flow.innermost(frozenset({index}))
     if loc is None or loc.line:
         return False
     own = around.header if around is not None else -1
     return all(leaf.kind != "loop-counter" or leaf.header != own for leaf in access.leaves)
+
+
+def _is_copied(
+    names: Names, objects: FunctionObjects, named: NamedObject, access: PtxAccess, array: Part
+) -> bool:
+    """Whether a copy begins in an array: its call says so, or the first byte that it may reach is
+    the array's and of nothing larger, as in ``&s.data[n]``."""
+    found, name, word = named.found, named.name, _word(array)
+    assert name is not None
+    start = relative(names.places(objects).of(access), found).start
+    if start == array.offset and all(
+        part.offset != start or part.end <= array.end for part in parts_of(name.variable)
+    ):
+        return True
+    guard = guard_of_copy(objects, access.index)
+    return guard is not None and names.copies_member(objects, guard, word, is_store=access.is_store)
 
 
 def _word(part: Part) -> str:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
+from lmemscope.analysis.copied import begins_in
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
@@ -34,9 +35,12 @@ from lmemscope.analysis.stored import Number, Numbers, may_hold, stored_paramete
 from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
+_CONSTRUCTOR = re.compile(r"C[123]E")
+"""In a mangled name (Itanium C++ ABI, 5.1.4.3), where `this` says the rest."""
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
 
@@ -114,6 +118,17 @@ class Names:
     def declared_in(self, function: str) -> Sequence[Variable]:
         """Variables and parameters of a function, in the order of their declarations."""
         return self._by_function.get(same_function(function), ())
+
+    def constructors(self, kind: str) -> list[list[Variable]]:
+        """The parameters of each constructor of a class, by the name of its type."""
+        found: dict[tuple[str, int, int], list[Variable]] = {}
+        for function, variables in self._by_function.items():
+            if _CONSTRUCTOR.search(function) is None:
+                continue
+            first, *own = (one for one in variables if one.is_parameter)
+            if own and first.name == "this" and first.type.partition(" *")[0] == kind:
+                found[own[0].file, own[0].line, len(own)] = own
+        return list(found.values())
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""
@@ -258,6 +273,25 @@ class Names:
             return True
         function = chain[0].function or objects.dataflow.function.name
         return all(variable.name != word for variable in self.declared_in(function))
+
+    def copies_member(
+        self, objects: FunctionObjects, guard: Instruction, word: str, *, is_store: bool
+    ) -> bool:
+        """Whether the call of a copy says that it begins in a member: ``memcpy(s.data + n, …)``.
+
+        Args:
+            objects: of the function.
+            guard: what skips the copy where its length is 0; it has the line of the call.
+            word: name of the member.
+            is_store: whether the copy's destination is asked for; else its source.
+        """
+        chain = self._mentions.chain(guard)
+        if not chain:
+            return False
+        function = chain[0].function or objects.dataflow.function.name
+        is_plain = all(variable.name != word for variable in self.declared_in(function))
+        texts = (self._mentions.statement(chain[0]), *self._mentions.levels(chain[0]))
+        return any(begins_in(one, word, is_store=is_store, is_plain=is_plain) for one in texts)
 
     def _calls(self, objects: FunctionObjects) -> Calls:
         owner = same_function(objects.dataflow.function.name)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lmemscope.analysis.constructed import members_given
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.mentions import is_closure
 from lmemscope.analysis.names import Names, ObjectName
@@ -292,6 +293,11 @@ class Spelling:
         if key not in self._referring:
             result = set(aliases)
             for variable in self._names.declared_in(function):
+                if not variable.is_parameter and variable.members:
+                    made = members_given(
+                        self._sources, variable, self._names.constructors(variable.type)
+                    )
+                    result |= {path for path, value in made if value in aliases}
                 if variable.is_parameter or not re.search(r"[*&]", variable.type):
                     continue
                 value = self._initial(variable)

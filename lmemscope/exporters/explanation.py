@@ -222,7 +222,11 @@ class Explainer:
             lines += self._wrapped(found.instances, "   ")
         lines += self._wrapped(_sentence(finding.message), "   ")
         if finding.location is not None:
-            lines.append(f"   at {finding.location.file}:{finding.location.line}")
+            at, index = f"{finding.location.file}:{finding.location.line}", finding.index
+            caller = index.called_from if index is not None else None
+            if index is not None and caller is not None and index.location == finding.location:
+                at += f", called from {caller.file}:{caller.line}"
+            lines += self._wrapped(f"at {at}", "   ")
         if finding.index is not None:
             said = index_sentence(finding.index, _places(kernels, finding))
             lines += self._wrapped(f"{said}{_of_full_warps(kernels)}", "   ")

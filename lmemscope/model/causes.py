@@ -65,6 +65,10 @@ class IndexFacts(Struct, frozen=True):
             where that is not known.
         trip_sources: what it is not made of, but what lets lanes leave the loops that it counts in
             different iterations; sorted.
+        alternatives: indices as written, where several stand on the line and nothing tells which
+            one it is; in the order of the text.
+        called_from: the line of the kernel's file that calls the code of `location`, where that is
+            in another file of the user's.
     """
 
     expression: str | None
@@ -76,6 +80,8 @@ class IndexFacts(Struct, frozen=True):
     other_uniformity: Uniformity | None = None
     written_out: int | None = None
     trip_sources: tuple[IndexSource, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    called_from: SourceLocation | None = None
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:

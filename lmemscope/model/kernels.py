@@ -227,14 +227,20 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def line_of(self, access: LocalAccess) -> SourceLocation | None:
         """The line that a reader of an access's variable is sent to.
 
-        It is in the file that declares the variable: what a header's function does with its own
-        is shown there, and not where the kernel calls it.
+        It is in the file that declares the variable, or that indexes it: what a header's function
+        does with its own, and with what it is given, is shown there, and not where the kernel calls
+        it.
         """
-        declared = self.objects[access.object].declared if access.object is not None else None
-        file = declared.file if declared is not None and not is_library(declared.file) else None
-        places = (frame.location for frame in access.chain)
-        own = (one for one in places if one.line > 0 and one.file == file)
-        return next(own, None) or access.line(self.home)
+        found = self.objects[access.object] if access.object is not None else None
+        declared = found.declared if found is not None else None
+        indexed = found.index.location if found is not None and found.index is not None else None
+        for shown in (indexed, declared):
+            file = shown.file if shown is not None and not is_library(shown.file) else None
+            places = (frame.location for frame in access.chain)
+            own = next((one for one in places if one.line > 0 and one.file == file), None)
+            if own is not None and (shown is declared or file != self.home):
+                return own
+        return access.line(self.home)
 
     @property
     def uses_local_memory(self) -> bool:

@@ -336,6 +336,8 @@ class Rule(Struct, frozen=True):
         related = (found.declared, *found.called_from) if found is not None else ()
         if case.share.location is not None and case.accesses:
             related = (*related, case.costly)
+        if case.index is not None and case.index.location == location:
+            related = (*related, case.index.called_from)
         if self.cause == "math-slow-path":
             calls = {calling_line(access.chain) for access in case.accesses}
             related = (*related, *sorted(place for place in calls if place is not None))

@@ -26,7 +26,8 @@ def index_clause(case: Case) -> str:
     index = case.index
     if index is None:
         return ""
-    expression = f" by `{index.expression}`" if index.expression is not None else ""
+    written = (index.expression,) if index.expression is not None else index.alternatives
+    expression = f" by {listed([f'`{one}`' for one in written], 'or')}" if written else ""
     made, others = _listed_sources(index.made_of), _listed_sources(index.other_sources)
     if not made:
         return f"{expression}{f'; other indices depend on {others}' if others else ''}"
@@ -250,11 +251,11 @@ def still_kept(also: Sequence[Cause]) -> str:
     return f" It may stay in memory for another cause: {listed([*also])}." if also else ""
 
 
-def listed(items: list[str]) -> str:
-    """``a, b and c``."""
+def listed(items: list[str], word: str = "and") -> str:
+    """``a, b and c``, or with another word before the last."""
     if len(items) < 2:
         return "".join(items)
-    return f"{', '.join(items[:-1])} and {items[-1]}"
+    return f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
 _NUMBERED = re.compile(r"parameter \d+")

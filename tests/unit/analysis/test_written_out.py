@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.analysis.counted import running
+from lmemscope.analysis.counted import Turns, running
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.formats.statements import Subscript
 from lmemscope.model import SourceText
@@ -33,4 +33,7 @@ def test_the_counter_of_a_written_out_loop_is_no_index_of_other_things(
     lines = [head, "  s += d[i] == d[m - 1 - i] && d[i + 1];"]
     sources = SourceText(lambda file: lines if file == "a.cu" else [])
     found = [Subscript(("d",), text, 2, True, False, False) for text in ("i", "i + 1", "m - 1 - i")]
-    assert [one.text for one in running(found, "a.cu", leaves, sources)] == kept
+    counters = [leaf for leaf in leaves if leaf.kind == "loop-counter"]
+    constant = any(leaf.constant_trip for leaf in counters)
+    turns = Turns(frozenset(), frozenset(), bool(counters), constant)
+    assert [one.text for one in running(found, "a.cu", turns, sources)] == kept

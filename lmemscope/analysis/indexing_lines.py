@@ -1,0 +1,53 @@
+"""The line inside a user's header that indexes an object which the kernel's file only hands on."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from lmemscope.analysis.lines import Chain
+from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.statements import statement_at
+from lmemscope.model import SourceLocation, SourceText, is_foreign, is_library
+
+_ACCESSOR = re.compile(r"operator\s*(?:\[|\()")
+
+
+def indexing_line(
+    chain: Chain, caller: SourceLocation, sources: SourceText, *, is_store: bool
+) -> SourceLocation | None:
+    """The innermost line of the user's that has an index computed at run time; None where none has.
+
+    Of an operator that is written as a subscript, its caller has the index.
+
+    Args:
+        chain: of an access, innermost frame first.
+        caller: the line of the chain that a reader would be sent to without it: only what that
+            calls is looked at.
+        sources: the user's files.
+        is_store: direction of the access.
+    """
+    for frame in chain:
+        place = frame.location
+        if place == caller:
+            return None
+        if place.line <= 0 or not is_changed_with(place, caller):
+            continue
+        if frame.function is not None and _ACCESSOR.search(short_name(demangle(frame.function))):
+            continue
+        statement = statement_at(partial(sources.line, place.file), place.line)
+        for one in statement.subscripts:
+            moves = one.writes if is_store else one.reads
+            if one.line == place.line and moves and not one.is_constant:
+                return place
+    return None
+
+
+def is_changed_with(inside: SourceLocation, caller: SourceLocation) -> bool:
+    """Whether who may change the calling line may change the one inside: no library's.
+
+    Copies of other projects are theirs whose own kernels call them.
+    """
+    if is_library(inside.file):
+        return is_library(caller.file)
+    return not is_foreign(inside.file) or is_foreign(caller.file)
