@@ -26,7 +26,7 @@ from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
-from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counted
+from lmemscope.rewrites.likelihood import elements_of, fits_limit, is_counted
 from lmemscope.rewrites.loops import (
     are_all_within,
     constant_at,
@@ -454,8 +454,8 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
 
 
 def _is_likely(target: Target) -> bool:
-    """Whether counters of loops that it bounds alone index it, and registers are left for it."""
-    is_small = (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+    """Whether counters of loops that it bounds alone index it, and registers can hold it."""
+    is_small = (elements_of(target) or 0) <= _ADVISED and fits_limit(target)
     if not is_counted(target) or not is_small or target.declared is None:
         return is_counted(target) and is_small
     try:
