@@ -277,6 +277,26 @@ class Syntax:
             node = node.parent
         return found
 
+    def documented_start(self, item: Node) -> int:
+        """Where the comment right above an item begins; else where the item's line does."""
+        start = at = own = self.line_start(item.start_byte)
+        is_open = False  # Within a comment of several lines, from its end up.
+        while at:
+            begin = self.line_start(at - 1)
+            text = self.data[begin:at].strip()
+            if self.uncommented[begin:at].strip() or not (text or is_open):
+                break
+            begins = text.startswith(b"/*") or (text.startswith(b"//") and not is_open)
+            if begins:
+                start, is_open = begin, False
+            elif text.endswith(b"*/"):
+                is_open = True
+            elif not is_open:
+                break
+            at = begin
+        # Not within another comment, nor in a branch that is never compiled.
+        return start if blanked_bytes(self.data[:start] + b"x")[1].endswith(b"x") else own
+
     @functools.cached_property
     def macros(self) -> frozenset[bytes]:
         """Words that the bodies of the file's own macros hold, but their parameters."""
