@@ -200,10 +200,10 @@ def _head(target: Target, loop: Node) -> tuple[bytes, Node, bytes]:
         or loop.child_by_field_name("body") is None
     ):
         raise _UnfitError(loop, "does not end by its counter `<` or `<=` a bound alone")
-    if any(one.type == "call_expression" for one in walk(right)):
-        raise _UnfitError(loop, "has a call for its bound, which may do more than compute it")
     if not is_pure(right, target):
-        raise _UnfitError(loop, "has a bound that may do more than compute it")
+        calls = any(one.type == "call_expression" for one in walk(right))
+        what = "a call for its bound, which" if calls else "a bound that"
+        raise _UnfitError(loop, f"has {what} may do more than compute it")
     return counter, right, sign
 
 

@@ -238,6 +238,13 @@ def bounded(loop: str) -> tuple[Rewriting, str, str] | None:
     return (found[0], text, after(found[0], text)) if found else None
 
 
+@pytest.mark.parametrize("bound", ["min(n, 16)", "min(n, x[0])"])
+def test_a_bound_by_a_function_that_only_computes_is_one(bound: str) -> None:
+    found = bounded(f"for (int i = 0; i < {bound}; ++i) a[i] = x[i];")
+    assert found is not None
+    assert f"i < 16; ++i) {{ if (!(i < {bound})) break;" in found[2]
+
+
 def test_a_loop_that_uses_each_element_first_is_bounded_safely() -> None:
     found = bounded("for (int i = 0; i < n; ++i) a[i] = x[i];")
     assert found is not None
