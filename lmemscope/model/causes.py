@@ -38,7 +38,7 @@ class IndexSource(Struct, frozen=True):
         kind, name: of the contract; the name is the source's own where it is known. ``copy``: a
             ``memcpy`` or ``memset`` of run-time length, which becomes a loop over bytes.
         position: of a parameter, from 0.
-        constant_trip: of a loop counter: whether the loop's trip count is a constant.
+        constant_trip: of a loop counter: whether the loop's trip count has a known maximum.
     """
 
     kind: SourceKind

@@ -22,45 +22,37 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, SourceLocation, SourceText, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.counted_extent import counted_extent, is_shadowed, own_subscripts
 from lmemscope.rewrites.falling import falling
-from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
-from lmemscope.rewrites.likelihood import elements_of, fits_registers, is_counted
+from lmemscope.rewrites.likelihood import elements_of, fits_limit, is_counted
 from lmemscope.rewrites.loops import (
     are_all_within,
+    check_hidden,
     constant_at,
     counters,
-    index_of,
     indexing_loops,
     is_constant,
     is_constant_name,
     unroll_edit,
 )
 from lmemscope.rewrites.places import (
-    array_at,
-    extent_of,
-    is_declared_again,
     is_declared_name,
-    known_arrays,
 )
 from lmemscope.rewrites.purity import is_pure
-from lmemscope.rewrites.rows import is_first_row
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import changed_by, number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
 from lmemscope.rules.constants import number_of
-from lmemscope.sources.syntax import Declared, around, walk
+from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST = 128
-"""Turns: beyond these the code of an unrolled loop is larger than what it saves."""
 _ADVISED = 32
 """Elements up to which a loop over all of them is advised: more are rarely worth the conditions."""
 _BOUNDS = ("<", "<=")
-_EXTENT = re.compile(r"\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +74,40 @@ class _Bounded:
     extent: bytes
 
 
+class _UnfitError(DeclinedError):
+    """A loop is none that gets a bound."""
+
+    def __init__(self, loop: Node, why: str) -> None:
+        super().__init__(f"the loop on line {loop.start_point.row + 1} {why}")
+
+
 def propose(target: Target) -> Iterator[Rewriting]:
     """All loops whose counters index the array: those of other bounds than constants bounded."""
     declared = target.declared
-    if declared is None or declared.array is None or _is_shadowed(target, declared):
-        return
+    if declared is None or declared.array is None:
+        raise DeclinedError("its declaration is not read as an array")
+    if target.syntax.text(declared.name) in target.syntax.macros:
+        raise DeclinedError("a macro may use it")
+    if is_shadowed(target, declared):
+        raise DeclinedError("something else is declared by its name where it is known")
     edits: list[Edit] = []
     bounded: list[_Bounded] = []
+    unfit: list[_UnfitError] = []
     for loop in indexing_loops(target):
-        made = _made(target, loop)
+        try:
+            made = _made(target, loop)
+        except _UnfitError as error:
+            unfit.append(error)
+            made = None
         if made is not None:
             bounded.append(made)
             edits += made.edits
         elif (edit := unroll_edit(target, loop)) is not None:
             edits.append(edit)
     if not bounded:
+        check_hidden(target)
+        if unfit:
+            raise unfit[0]
         return
     closed = Counter(one.closed for one in bounded if one.closed is not None)
     edits += [target.edit(at, at, b" }" * number) for at, number in closed.items()]
@@ -116,47 +127,84 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
 
 def _made(target: Target, loop: Node) -> _Bounded | None:
-    """A loop with a bound, in either direction; None of one that has one or gets none."""
+    """A loop with a bound, in either direction; None of one that has one.
+
+    Raises:
+        _UnfitError: it gets none.
+    """
     made = _lowered(target, loop)
     return made if made is not None or is_constant(loop, target) else _bounded(target, loop)
 
 
-def _bounded(target: Target, loop: Node) -> _Bounded | None:
-    """A loop that counts up from a constant; None of others, and of what cannot be repeated."""
+def _bounded(target: Target, loop: Node) -> _Bounded:
+    """A loop that counts up from a constant.
+
+    Raises:
+        _UnfitError: it is another, or cannot be repeated.
+    """
     syntax = target.syntax
-    counter = _counter(target, loop)
-    condition = loop.child_by_field_name("condition")
+    counter, right, operator = _head(target, loop)
     body = loop.child_by_field_name("body")
-    if counter is None or condition is None or body is None:
-        return None
-    if condition.type != "binary_expression":
-        return None
-    left, right = (condition.child_by_field_name(side) for side in ("left", "right"))
-    operator = condition.child_by_field_name("operator")
-    if left is None or right is None or operator is None:
-        return None
-    if left.type != "identifier" or syntax.text(left) != counter:
-        return None
-    if syntax.text(operator).decode() not in _BOUNDS or not _is_repeatable(right, target):
-        return None
+    condition = right.parent
+    assert body is not None
+    assert condition is not None
     if any(
         one.type != "call_expression" and counter in changed_by(one, syntax) for one in walk(body)
     ):
-        return None
-    extent, is_sure = _extent(target, loop, counter, body)
-    if extent is None or extent == syntax.text(right):
-        return None
+        raise _UnfitError(loop, "changes its counter in its body")
+    extent, is_sure = counted_extent(target, loop, counter, body)
+    if extent is None:
+        raise _UnfitError(loop, "indexes it by more than its counter, or beyond what is unrolled")
+    if extent == syntax.text(right):
+        raise _UnfitError(loop, "runs to its size already")
     bound = target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent)
     edits = _guarded(target, loop, counter, bound, b"!(" + syntax.text(condition) + b")", b"break")
-    never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
+    never = b"never exceeds" if operator == b"<" else b"never reaches"
     promise = b"`" + syntax.text(right) + b"` " + _unlike(target, loop, counter, right) + never
     is_sure = is_sure or _is_below(target, loop, right, extent)
     if not is_sure and _says_itself(target, loop):
-        return None
+        raise _UnfitError(loop, "tests its counter before each use")
     most = number_of(extent.decode(errors="replace"), *_at(target, loop))
     if not is_sure and most is not None:
-        check_given(syntax.text(right), most - (syntax.text(operator) == b"<="), target)
-    return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+        check_given(syntax.text(right), most - (operator == b"<="), target)
+    return _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _head(target: Target, loop: Node) -> tuple[bytes, Node, bytes]:
+    """The counter of a loop that counts up, its bound, and the operator between them.
+
+    Raises:
+        _UnfitError: it is another loop, or its bound cannot be evaluated once less.
+    """
+    syntax = target.syntax
+    if loop.type != "for_statement":
+        raise _UnfitError(loop, "is no `for` loop")
+    counter = _counter(target, loop)
+    if counter is None:
+        raise _UnfitError(loop, "does not count one variable up from a constant")
+    condition = loop.child_by_field_name("condition")
+    left, operator, right = (
+        condition.child_by_field_name(part)
+        if condition is not None and condition.type == "binary_expression"
+        else None
+        for part in ("left", "operator", "right")
+    )
+    sign = None if operator is None else syntax.text(operator)
+    if (
+        left is None
+        or right is None
+        or sign is None
+        or left.type != "identifier"
+        or syntax.text(left) != counter
+        or sign.decode() not in _BOUNDS
+        or loop.child_by_field_name("body") is None
+    ):
+        raise _UnfitError(loop, "does not end by its counter `<` or `<=` a bound alone")
+    if not is_pure(right, target):
+        calls = any(one.type == "call_expression" for one in walk(right))
+        what = "a call for its bound, which" if calls else "a bound that"
+        raise _UnfitError(loop, f"has {what} may do more than compute it")
+    return counter, right, sign
 
 
 def _at(target: Target, node: Node) -> tuple[SourceText, SourceLocation]:
@@ -168,7 +216,9 @@ def _at(target: Target, node: Node) -> tuple[SourceText, SourceLocation]:
 def _says_itself(target: Target, loop: Node) -> bool:
     """Whether a loop asks its counter before each use: the array's size bounds no turns then."""
     uses = [
-        one for one in _uses(target) if any(outer == loop for outer in around(one, "for_statement"))
+        one
+        for one in own_subscripts(target)
+        if any(outer == loop for outer in around(one, "for_statement"))
     ]
     return all(is_guarded(one, loop, target.syntax) for one in uses)
 
@@ -196,19 +246,25 @@ def _is_below(target: Target, loop: Node, bound: Node, extent: bytes) -> bool:
         number = number_at(counter, bound, target.syntax)
         if number is None or outer.has_error or not is_steady(number, outer, target, update):
             return False
-        made = _bounded(target, outer)
-        return made is not None and made.extent == extent
+        try:
+            return _bounded(target, outer).extent == extent
+        except _UnfitError:
+            return False
     return False
 
 
 def _lowered(target: Target, loop: Node) -> _Bounded | None:
-    """A loop that counts down from what is no constant; None of others."""
+    """A loop that counts down from what is no constant; None of others.
+
+    Raises:
+        _UnfitError: it is one, but gets no bound.
+    """
     head, body = falling(loop, target), loop.child_by_field_name("body")
     if head is None or body is None:
         return None
-    extent, is_sure = _extent(target, loop, head.counter, body)
+    extent, is_sure = counted_extent(target, loop, head.counter, body)
     if extent is None:
-        return None
+        raise _UnfitError(loop, "indexes it by more than its counter, or beyond what is unrolled")
     start = target.syntax.text(head.start)
     begun = target.edit(head.start.start_byte, head.start.end_byte, extent + b" - 1")
     above = head.counter + b" > (" + head.type + b")(" + start + b")"
@@ -216,8 +272,8 @@ def _lowered(target: Target, loop: Node) -> _Bounded | None:
     begun_at = start if head.is_exact else b"(" + head.type + b")(" + start + b")"
     promise = b"`" + begun_at + b"` never reaches"
     if not is_sure and _says_itself(target, loop):
-        return None
-    return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+        raise _UnfitError(loop, "tests its counter before each use")
+    return _Bounded(edits, _closed(body), is_sure, promise, extent)
 
 
 def _closed(body: Node) -> int | None:
@@ -273,142 +329,10 @@ def _is_natural(name: Node, target: Target) -> bool:
     return value is not None and value >= 0
 
 
-def _is_repeatable(bound: Node, target: Target) -> bool:
-    """Whether a bound can be evaluated once less without a difference: nothing of it calls."""
-    kinds = {one.type for one in walk(bound)}
-    return "call_expression" not in kinds and is_pure(bound, target)
-
-
-def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[bytes | None, bool]:
-    """The extent that the counter alone indexes, and whether each turn begins with such a use."""
-    declared = target.declared
-    assert declared is not None
-    found: dict[bytes, None] = {}
-    first: list[Node] = []
-    goes_on = False
-    for subscript in _uses(target):
-        if all(one != loop for one in around(subscript, "for_statement")):
-            continue
-        position = position_of(subscript)
-        index = index_of(subscript)
-        if index is None or target.syntax.text(index) != counter:
-            continue
-        extent = _of(target, position)
-        if extent is None:
-            return None, False
-        found[extent] = None
-        first.append(subscript)
-        goes_on = goes_on or _may_go_on(subscript, target)
-    if len(found) != 1:
-        return None, False
-    (extent,) = found
-    first += _beside(target, body, counter)
-    is_sure = not (goes_on or _is_of_rows(declared.statement, target)) and begins_with_use(
-        target, body, first, len(declared.extents), counter
-    )
-    return extent, is_sure
-
-
-def _may_go_on(subscript: Node, target: Target) -> bool:
-    """Whether a subscript is of an array's first row, and may find the next one's elements."""
-    row = subscript.child_by_field_name("argument")
-    index = index_of(row) if row is not None and row.type == "subscript_expression" else None
-    return index is not None and is_first_row(index, target)
-
-
-def _is_of_rows(statement: Node, target: Target) -> bool:
-    """Whether a declaration's type is a name for arrays."""
-    kind = statement.child_by_field_name("type")
-    return kind is None or target.meanings.is_row(target.syntax.text(kind))
-
-
-def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:
-    """Elements that a body uses by the counter, of other local arrays of the same extent."""
-    declared, syntax = target.declared, target.syntax
-    extent = extent_of(declared.array, syntax) if declared and declared.array else None
-    if declared is None or extent is None or len(declared.extents) != 1:
-        return
-    names, own = known_arrays((body,), extent, syntax), declared.statement
-    for node in walk(body):
-        if node.type != "subscript_expression":
-            continue
-        array, index = node.child_by_field_name("argument"), index_of(node)
-        if array is None or index is None or syntax.text(index) != counter:
-            continue
-        other = array_at(syntax.text(array), node, syntax) if syntax.text(array) in names else None
-        statement = None if other is None else next(around(other, "declaration"), None)
-        if other is None or statement is None or _is_of_rows(statement, target):
-            continue
-        inner = other.child_by_field_name("declarator")
-        if inner is None or inner.type != "identifier":
-            continue  # Its elements are rows.
-        if not _is_local_name(extent.text, min(statement.start_byte, own.start_byte), target):
-            yield node
-
-
-def _is_local_name(text: bytes, before: int, target: Target) -> bool:
-    """Whether arrays behind a byte may see another meaning of a name in their extents each.
-
-    What a function declares by such a name itself must be one thing, before both.
-    """
-    declared, words = target.declared, set(words_of([text]))
-    assert declared is not None
-    local = [
-        node
-        for node in walk(declared.function)
-        if node.type in ("identifier", "type_identifier")
-        and target.syntax.text(node) in words
-        and is_declared_name(node)
-    ]
-    return len(local) > 1 or any(node.start_byte >= before for node in local)
-
-
-def _uses(target: Target) -> Iterator[Node]:
-    """The subscripts of the variable itself: not of a member that is called like it."""
-    declared = target.declared
-    assert declared is not None
-    for name in target.syntax.uses(declared.name, declared.scope):
-        node = name
-        while node.parent is not None and node.parent.type == "subscript_expression":
-            if node.parent.child_by_field_name("argument") != node:
-                break
-            node = node.parent
-            yield node
-
-
-def _is_shadowed(target: Target, declared: Declared) -> bool:
-    """Whether something else in its scope is declared by its name, or a macro may use it."""
-    syntax = target.syntax
-    name = syntax.text(declared.name)
-    return name in syntax.macros or any(
-        is_declared_name(node) for node in syntax.uses(declared.name, declared.scope)
-    )
-
-
-def _of(target: Target, position: int) -> bytes | None:
-    """An extent of the array, as a number where it is known; None beyond what is worth it."""
-    declared = target.declared
-    assert declared is not None
-    numbers = {tuple(_EXTENT.findall(hit.finding.type or "")) for hit in target.hits}
-    known = [int(one[position]) for one in numbers if position < len(one)]
-    if any(number > MOST for number in known) or position >= len(declared.extents):
-        return None
-    extent = declared.extents[position]
-    if extent is not None:
-        text = target.syntax.text(extent)
-        if target.meanings.is_redefined(words_of([text])) or is_declared_again(
-            text, declared, target.syntax
-        ):
-            return None  # It may mean something else at the loop.
-        whole = extent.type in ("number_literal", "identifier", "parenthesized_expression")
-        return text if whole else b"(" + text + b")"
-    return str(known[0]).encode() if len(set(known)) == 1 else None
-
-
 def _guarded(
     target: Target, loop: Node, counter: bytes, head: Edit, where: bytes, away: bytes
-) -> tuple[Edit, ...] | None:
-    """Edits that unroll a loop of another head, and guard its body; None where that cannot be.
+) -> tuple[Edit, ...]:
+    """Edits that unroll a loop of another head, and guard its body.
 
     Args:
         target: whose file it is.
@@ -417,25 +341,28 @@ def _guarded(
         head: edit of the head.
         where: condition of the turns that were not there before.
         away: what ends these.
+
+    Raises:
+        _UnfitError: nothing can stand in its body first.
     """
     syntax, body = target.syntax, loop.child_by_field_name("body")
     if body is None or body.type == "preproc_call" or in_arguments(loop, target):
-        return None
+        raise _UnfitError(loop, "has no body of its own, or is in a macro's arguments")
     if body.type != "compound_statement" and target.meanings.is_several(
         words_of([syntax.text(body)])
     ):
-        return None  # Only the first of a macro's statements is in the loop.
+        raise _UnfitError(loop, "has a macro for its body")  # Its first statement is in the loop.
     names = (one for one in walk(body) if one.type == "identifier")
     if any(syntax.text(one) == counter and is_declared_name(one) for one in names):
-        return None  # Another variable of the counter's name.
+        raise _UnfitError(loop, "declares another variable of its counter's name")
     if b"\n" in where or b"//" in where:
-        return None
+        raise _UnfitError(loop, "has a bound of several lines, or with a comment")
     opened = _opened(target, loop, body, b"if (" + where + b") " + away + b";")
     if opened is None:
-        return None
+        raise _UnfitError(loop, "has no body that a statement can begin")
     own = (head, opened)
     if any(is_continued(target, syntax.line_start(one.start)) for one in own):
-        return None
+        raise _UnfitError(loop, "is in a line that another continues")
     pragma = unroll_edit(target, loop)
     return own if pragma is None else (pragma, *own)
 
@@ -453,16 +380,23 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
     return target.edit(at, at, b" { " + guard)
 
 
+def _is_made(target: Target, loop: Node) -> bool:
+    try:
+        return _made(target, loop) is not None
+    except _UnfitError:
+        return False
+
+
 def _is_likely(target: Target) -> bool:
-    """Whether counters of loops that it bounds alone index it, and registers are left for it."""
-    is_small = (elements_of(target) or 0) <= _ADVISED and fits_registers(target)
+    """Whether counters of loops that it bounds alone index it, and registers can hold it."""
+    is_small = (elements_of(target) or 0) <= _ADVISED and fits_limit(target)
     if not is_counted(target) or not is_small or target.declared is None:
         return is_counted(target) and is_small
     try:
         loops = [
             one
             for one in indexing_loops(target)
-            if is_constant(one, target) or _made(target, one) is not None
+            if is_constant(one, target) or _is_made(target, one)
         ]
     except DeclinedError:
         return True  # Its proposal says why.
@@ -474,7 +408,7 @@ REWRITE = Rewrite(
     frozenset({"rolled-loop", "dynamic-index"}),
     propose,
     __name__,
-    nothing="no loop with a bound that varies has a counter that indexes it",
+    nothing="no loop with a bound that varies is read as one whose counter indexes it",
     is_likely=_is_likely,
     cost="It costs the code of every iteration: keep it only if ptxas does not spill.",
 )

@@ -19,6 +19,8 @@ def helper_edits(
 ) -> tuple[Edit, ...]:
     """A class before the item of the file that holds a function, guarded as headers are.
 
+    It goes before the comment that stands right above the item.
+
     A class that an earlier rewrite put there is not put there again.
 
     Raises:
@@ -37,8 +39,8 @@ def helper_edits(
         raise DeclinedError("something stands before its function on the same line")
     if ended in syntax.data[:at]:
         return ()
-    if path.endswith(".py"):
-        at = item.start_byte  # The line may begin before the string does.
+    # The line may begin before a string of Python does.
+    at = item.start_byte if path.endswith(".py") else syntax.documented_start(item)
     if name in target.meanings.words:
         raise DeclinedError(f"the name {name.decode()} is taken")
     # Strings of a Python file are programs of their own, and a branch may be left out.

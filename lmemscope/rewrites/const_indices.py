@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceText, count
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.likelihood import fits_registers, is_reached_by_index_alone
+from lmemscope.rewrites.likelihood import fits_limit, is_reached_by_index_alone
 from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.value_uses import element_at, takes_value
@@ -204,7 +204,7 @@ def _reading_loops(target: Target, tables: Collection[bytes]) -> Iterator[Node]:
 
 def _is_likely(target: Target) -> bool:
     """Whether constant indices leave nothing that keeps it in memory."""
-    return is_reached_by_index_alone(target) and fits_registers(target)
+    return is_reached_by_index_alone(target) and fits_limit(target)
 
 
 REWRITE = Rewrite(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
-from lmemscope.rewrites.line_numbers import SIGNATURES, follows_text, reads_signatures
+from lmemscope.rewrites.line_numbers import SIGNATURES, follows_text, signature_line
 from lmemscope.rewrites.narrow_steps import narrow_step
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
@@ -46,9 +46,10 @@ _TELLING = (
 )
 """What a text has, in small letters, that has one of these patterns."""
 _CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
-_ASKED = "results do not depend on how many blocks fit a multiprocessor, which the program asks for"
-_SHARED = "results do not depend on how much shared memory the kernel has, which its assembly reads"
-_SIGNATURES = "results do not depend on the text of a function's signature, which the program reads"
+_WAITS = ": {} may wait for other blocks"
+_ASKED = "results do not depend on how many blocks fit a multiprocessor, which {} asks for"
+_SHARED = "results do not depend on how much shared memory the kernel has, which {} reads"
+_SIGNATURES = "results do not depend on the text of a function's signature, which {} reads"
 _NARROW = (
     "`{}` on line {}{} never wraps: nvcc compiles `++` and `--` of a signed number narrower than "
     "`int` as if it did not"
@@ -75,8 +76,8 @@ class Program:
         the device may fit no more, and the program may ask how many blocks do.
         """
         found = list(self._of_resources)
-        if rewriting.edits and self._reads_signatures:
-            found.append(_SIGNATURES)
+        if rewriting.edits and self._signatures is not None:
+            found.append(_SIGNATURES.format(self._signatures))
         return self.as_compiled(_with(rewriting, found))
 
     def as_compiled(self, rewriting: Rewriting) -> Rewriting:
@@ -94,29 +95,45 @@ class Program:
     @cached_property
     def _of_resources(self) -> tuple[str, ...]:
         """What is promised where the program follows what its kernels take of a multiprocessor."""
-        found = []
         sources = self._target.hits[0].case.sources
         telling = [
-            (sources.code(one).encode(), sources.uncommented(one).encode())
+            (one, sources.code(one).encode(), sources.uncommented(one).encode())
             for one in self._files
             if any(word in text for text in [sources.text(one).lower()] for word in _TELLING)
         ]
-        if _may_wait(self._target, telling):
-            found.append(_CAVEAT)
-        if any(_ASKING.search(code) is not None for code, _ in telling):
-            found.append(_ASKED)
-        if any(_ASKED_IN_ASSEMBLY.search(uncommented) is not None for _, uncommented in telling):
-            found.append(_SHARED)
+        code = [(file, text) for file, text, _ in telling]
+        uncommented = [(file, text) for file, _, text in telling]
+        found = []
+        place = self._place(_CODE, code) or self._place(_QUOTED, uncommented)
+        waiting = _waiting(self._target) if place is None else place
+        if waiting is not None:
+            found.append(_CAVEAT + (_WAITS.format(waiting) if waiting else ""))
+        for said, pattern, texts in (
+            (_ASKED, _ASKING, code),
+            (_SHARED, _ASKED_IN_ASSEMBLY, uncommented),
+        ):
+            if (place := self._place(pattern, texts)) is not None:
+                found.append(said.format(place))
         return tuple(found)
 
+    def _place(self, pattern: re.Pattern[bytes], texts: Iterable[tuple[str, bytes]]) -> str | None:
+        """Where one of some files first has a pattern, for a reader; None where none has it."""
+        for file, text in texts:
+            if (found := pattern.search(text)) is not None:
+                return _shown(file, 1 + text.count(b"\n", 0, found.start()), self._target)
+        return None
+
     @cached_property
-    def _reads_signatures(self) -> bool:
+    def _signatures(self) -> str | None:
+        """Where the program reads a function's name or signature; None where it does not."""
         sources = self._target.hits[0].case.sources
-        return any(
-            reads_signatures(sources.code(one).encode())
-            for one in self._files
-            if sources.holds(one, *SIGNATURES)
-        )
+        for one in self._files:
+            line = None
+            if sources.holds(one, *SIGNATURES):
+                line = signature_line(sources.code(one).encode())
+            if line is not None:
+                return _shown(one, line, self._target)
+        return None
 
     @cached_property
     def _narrow(self) -> str | None:
@@ -138,21 +155,29 @@ def _with(rewriting: Rewriting, caveats: Sequence[str]) -> Rewriting:
     return replace(rewriting, applicability="unsafe", caveat=caveat, promises=())
 
 
-def _may_wait(target: Target, texts: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether blocks may wait for others: by a group of the grid, or in a loop of the program's.
+def _waiting(target: Target) -> str | None:
+    """What waits for other blocks, in the files of the kernels; empty where it has no one place.
 
-    The files that launch one of the kernels are looked through, too.
+    A group of the grid, or a loop of the program's own; None where nothing does.
     """
     meanings = target.meanings
-    return (
-        meanings.has(_CODE)
-        or meanings.has(_QUOTED, in_quotes=True)
-        or any(
-            _CODE.search(code) is not None or _QUOTED.search(uncommented) is not None
-            for code, uncommented in texts
-        )
-        or may_wait(tuple(one for one in map(target.tree, target.files) if one), meanings)
-    )
+    if meanings.has(_CODE) or meanings.has(_QUOTED, in_quotes=True):
+        return ""
+    trees = [(file, tree) for file in target.files if (tree := target.tree(file)) is not None]
+    found = may_wait(tuple(tree for _, tree in trees), meanings)
+    if found is None:
+        return None
+    if found.file is None or found.line is None:
+        return ""
+    return _shown(trees[found.file][0], found.line, target)
+
+
+def _shown(file: str, line: int, target: Target) -> str:
+    """A line, with its file as seen from where the target's is."""
+    own, other = os.path.abspath(target.path), os.path.abspath(file)
+    if own == other:
+        return f"line {line}"
+    return f"`{os.path.relpath(other, os.path.commonpath((own, other)))}:{line}`"
 
 
 def _launching(target: Target) -> Iterator[str]:
@@ -172,7 +197,7 @@ def _launching(target: Target) -> Iterator[str]:
         naming = [file for file in sources.mentioning(home, kernel) if file not in own]
         telling = (file for file in (*target.files, *naming) if sources.names(file, kernel))
         texts = [sources.code(file) for file in telling]
-        found = dict.fromkeys(naming)
+        found = dict.fromkeys(one for one in naming if sources.names(one, kernel))
         for function in {name for text in texts for name in _getting(kernel, text)}:
             defined = re.compile(rf"\b{function}\s*+\([^;{{}}]{{0,600}}\)\s*+\{{")
             others = (file for file in sources.mentioning(home, function) if file not in own)

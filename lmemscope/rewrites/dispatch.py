@@ -23,6 +23,7 @@ from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
+    check_hidden,
     constant_at,
     indexing_loops,
     is_constant,
@@ -79,19 +80,24 @@ class _Kernel:
 def propose(target: Target) -> Iterator[Rewriting]:
     """The kernel as a template of the parameter that its loops over the array run up to."""
     declared = target.declared
-    if declared is None or declared.array is None or declared.function.has_error:
-        return
+    if declared is None or declared.array is None:
+        raise DeclinedError("its declaration is not read as an array")
+    if declared.function.has_error:
+        raise DeclinedError("its function is not read completely")
     own = kernels(target)
-    if own != (declared.function,) or any(True for _ in around(own[0], "template_declaration")):
-        return
+    if own != (declared.function,):
+        raise DeclinedError("its function is not the only kernel that has it")
+    if any(True for _ in around(own[0], "template_declaration")):
+        raise DeclinedError("its kernel is a template")
     loops = indexing_loops(target)
     found = _largest(target, declared.function, loops)
     if found is None:
+        check_hidden(target)
         return
     number, most = found
-    if not 0 < most < MOST:
+    if most <= 0:
         return
-    if (most + 1) * (own[0].end_byte - own[0].start_byte) > _TEXT:
+    if most >= MOST or (most + 1) * (own[0].end_byte - own[0].start_byte) > _TEXT:
         raise DeclinedError(f"{most + 1} versions of its kernel are much code")
     check_given(target.syntax.text(number.name), most, target)
     kernel = _kernel(target, declared.function)
@@ -343,6 +349,6 @@ REWRITE = Rewrite(
     frozenset({"rolled-loop", "dynamic-index"}),
     propose,
     __name__,
-    nothing="no loop that indexes it runs up to a parameter of its kernel with a largest "
-    "value in sight",
+    nothing="no loop that indexes it is read as one that runs up to a parameter of its kernel with "
+    "a largest value in sight",
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.statements import parts_of
@@ -69,20 +70,35 @@ _REACHING = re.compile(rb"[*&]|\b(?:static|extern|__device__|__managed__|\w*atom
 _DECLARING = ("declaration", "parameter_declaration", "field_declaration", "type_definition")
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What may wait for other blocks.
+
+    Attributes:
+        file: number of the file, among those that were asked about; None: not one place's.
+        line: of it, 1-based.
+    """
+
+    file: int | None = None
+    line: int | None = None
+
+
 @functools.lru_cache(maxsize=8)
-def may_wait(files: tuple[Syntax, ...], meanings: Meanings) -> bool:
-    """Whether a loop in some files, or in a macro, may wait for other blocks."""
+def may_wait(files: tuple[Syntax, ...], meanings: Meanings) -> Waiting | None:
+    """The first loop in some files, or in a macro, that may wait for other blocks; None: none."""
     if meanings.has(_VOLATILE) and meanings.has(_WAITING):
-        return True
+        return Waiting()
     if meanings.has(_MEETING) and meanings.has(_ARRIVING):
-        return True
+        return Waiting()
     waiting = _Waiting(files, meanings)
     bodies = meanings.definitions(meanings.words).splitlines()
-    return any(_LOOPING.search(body) and waiting.polls(body, b"") for body in bodies) or any(
-        waiting.polls(syntax.code_of(loop), syntax.text(loop)) or _rereads(loop, syntax)
-        for syntax in files
-        for loop in _endless(syntax)
-    )
+    if any(_LOOPING.search(body) and waiting.polls(body, b"") for body in bodies):
+        return Waiting()
+    for number, syntax in enumerate(files):
+        for loop in _endless(syntax):
+            if waiting.polls(syntax.code_of(loop), syntax.text(loop)) or _rereads(loop, syntax):
+                return Waiting(number, loop.start_point.row + 1)
+    return None
 
 
 def _endless(syntax: Syntax) -> Iterator[Node]:

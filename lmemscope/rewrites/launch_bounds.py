@@ -13,7 +13,6 @@ cooperative launches and grid synchronisation (fewer blocks are resident), and w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,14 +24,13 @@ from lmemscope.formats.statements import parts_of
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.written import is_here, kernels, said_of
+from lmemscope.rewrites.written import is_here, kernels, register_caps, said_of
 from lmemscope.rules.register_cap import cap_of, registers_for, smaller_block
 from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_CAP = re.compile(rb"__maxnreg__\s*\([^()]*\)\s*")
 _CAVEAT = "no block has so many threads that more registers for each do not fit"
 _VARIANTS = 2
 
@@ -51,7 +49,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if not all(is_here(target, hit.facts.location) for hit in target.hits):
         return
     names = dict.fromkeys(plain_name(hit.facts.demangled).encode() for hit in target.hits)
-    caps = [edit for name in names for edit in _caps(target, name)]
+    caps = [edit for name in names for edit in register_caps(target, name)]
     if caps:
         one = _rewriting(caps, "without `__maxnreg__`")
         yield replace(one, applicability="unsafe", caveat=_CAVEAT)
@@ -163,23 +161,6 @@ def _arguments(target: Target, bounds: Node) -> list[_Argument]:
         found.append(_Argument(start, start + len(bare), bare))
         at = start - bounds.start_byte + len(bare)
     return found
-
-
-def _caps(target: Target, name: bytes) -> Iterator[Edit]:
-    """The words that cap a kernel's registers, wherever a declaration of it has them.
-
-    The grammar does not know them, and reads what is around them in many ways.
-    """
-    data = target.syntax.code
-    for found in _CAP.finditer(data):
-        begin = max(data.rfind(mark, 0, found.start()) for mark in (b";", b"{", b"}", b"\n#"))
-        ends = [data.find(mark, found.end()) for mark in (b";", b"{")]
-        end = min((one for one in ends if one >= 0), default=len(data))
-        head = data[begin + 1 : end]
-        if b"__global__" not in head:
-            continue
-        if re.search(rb"\b" + re.escape(name) + rb"\s*\(", head) is not None:
-            yield target.edit(found.start(), found.end(), b"")
 
 
 def _rewriting(edits: list[Edit], how: str) -> Rewriting:

@@ -7,11 +7,12 @@ this is needed for a rewrite to be right, and a trial may succeed where it says 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from lmemscope.model import IndexSource
+from lmemscope.model import IndexSource, KernelFacts
 from lmemscope.rewrites.arrays import local_array
 from lmemscope.rewrites.base import DeclinedError, Target
-from lmemscope.rules.register_cap import spare_registers
+from lmemscope.rules.register_cap import register_limit, spare_registers
 
 _WORD = 4
 
@@ -53,9 +54,22 @@ def elements_of(target: Target) -> int | None:
 
 def fits_registers(target: Target) -> bool:
     """Whether the registers that kernels leave unused hold the object, each element in its own."""
+    return _fits(target, spare_registers)
+
+
+def fits_limit(target: Target) -> bool:
+    """Whether the registers that kernels may have hold the object, whatever they use now.
+
+    For rewrites that make each index a constant: what loads elements and computes indices has
+    registers today, which are free then, and what does not fit is spilled to where it is now.
+    """
+    return _fits(target, register_limit)
+
+
+def _fits(target: Target, room: Callable[[KernelFacts], int]) -> bool:
     elements = elements_of(target) or 0
     return all(
-        max(-(-hit.case.object.size // _WORD), elements) <= spare_registers(hit.facts)
+        max(-(-hit.case.object.size // _WORD), elements) <= room(hit.facts)
         for hit in target.hits
         if hit.case.object is not None
     )

@@ -50,12 +50,15 @@ def follows_text(rewriting: Rewriting, target: Target) -> bool:
     return has_lines and any(_names_lines(file, at, target) for file, at in first.items())
 
 
-def reads_signatures(code: bytes) -> bool:
-    """Whether code reads the name or the signature of a function, other than to report it."""
-    return any(
-        _PRINTING.search(_statement(code, found.start())) is None
-        for found in _SIGNATURE.finditer(code)
-    )
+def signature_line(code: bytes) -> int | None:
+    """The first line that reads the name or the signature of a function, other than to report it.
+
+    None where no line does.
+    """
+    for found in _SIGNATURE.finditer(code):
+        if _PRINTING.search(_statement(code, found.start())) is None:
+            return 1 + code.count(b"\n", 0, found.start())
+    return None
 
 
 def _counts(text: bytes, target: Target) -> int:

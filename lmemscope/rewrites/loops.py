@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, SourceLocation
-from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
 from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import (
@@ -29,6 +30,7 @@ PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b(?:(?!//|/\*)[^\r\n])*"
 _OPERATOR = re.compile(rb'_Pragma\s*\(\s*"\s*(?:no)?unroll\b[^"]*"\s*\)')
 _PLAIN = re.compile(rb'(?:#[ \t]*pragma[ \t]+unroll\s*|_Pragma\s*\(\s*"\s*unroll\s*"\s*\))')
 _KEPT = re.compile(rb"nounroll|unroll\s*(?:1|\(\s*1\s*\))\s*(?:\"|$)")
+_LOOPING = re.compile(rb"\b(?:for|while|do)\b")
 _NUMBER = re.compile(rb"[A-Z_][A-Z0-9_]*|\d+[uUlL]*")
 
 
@@ -44,6 +46,17 @@ def unroll_edit(target: Target, loop: Node) -> Edit | None:
         return None
     plain = b"#pragma unroll" if text.startswith(b"#") else b'_Pragma("unroll")'
     return target.edit(start, end, plain)
+
+
+def why_as_it_is(target: Target, loop: Node, path: str) -> str:
+    """Why `unroll_edit` leaves a loop as it is, for a reader of a file."""
+    said = _said(loop, target)
+    where = f"on line {loop.start_point.row + 1}"
+    if target.path != path:
+        where = f"in `{os.path.basename(target.path)}`"
+    if said is not None and _PLAIN.fullmatch(target.syntax.data[slice(*said)]) is not None:
+        return f"the loop {where} has `unroll` before it already"
+    return f"no pragma can stand before the loop {where}"
 
 
 def partly_unrolled(target: Target, loop: Node, times: int) -> Edit | None:
@@ -109,6 +122,30 @@ def indexing_loops(target: Target) -> tuple[Node, ...]:
                 if node.type in LOOPS and node not in found
             ]
     return tuple(sorted((one for one in found if not one.has_error), key=lambda n: n.start_byte))
+
+
+def check_hidden(target: Target) -> None:
+    """Finds out whether the text hides loops whose counters index the target's variable.
+
+    Raises:
+        DeclinedError: a macro has one, or it is not read completely.
+    """
+    cases = [hit.case.index for hit in target.hits]
+    if not any(
+        source.kind == "loop-counter"
+        for one in cases
+        if one is not None
+        for source in one.all_sources
+    ):
+        return
+    loops = [one.loop for one in cases if one is not None and is_here(target, one.loop)]
+    for line in sorted({*lines_of(target), *(one.line for one in loops if one is not None)}):
+        nodes = target.syntax.on_line(line)
+        words = {target.syntax.text(one) for one in nodes if one.type.endswith("identifier")}
+        if target.meanings.macro_has(words, _LOOPING):
+            raise DeclinedError(f"the macro on line {line} has a loop, which is not read")
+        if any(one.type in LOOPS and one.has_error for one in nodes):
+            raise DeclinedError(f"the loop on line {line} is not read completely")
 
 
 def are_all_within(target: Target, loops: Iterable[Node]) -> bool:

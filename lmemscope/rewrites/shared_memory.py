@@ -18,7 +18,8 @@ Safe if every kernel that may run the function has `__launch_bounds__` of a numb
 memory. Otherwise unsafe: a larger block would write
 outside the array, dynamic shared memory may not fit, and other shared memory may be aligned less.
 Block sizes are also read from launches in the project, of all sources that include a header. If
-nothing gives one, the kernels get `__launch_bounds__`, so that a larger launch fails.
+nothing gives one, the kernels get `__launch_bounds__`, so that a larger launch fails; they override
+`--maxrregcount`, so their minimum of blocks leaves no more registers.
 """
 
 from __future__ import annotations

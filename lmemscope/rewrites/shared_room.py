@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.analysis.occupancy import LARGEST_BLOCK
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.model import Edit, KernelFacts, ThreadRoom, count
 from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import LocalArray, is_for_device, is_for_host, is_plain
@@ -21,9 +21,10 @@ from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.recursion import may_call_itself
 from lmemscope.rewrites.run_elsewhere import RunElsewhere, run_elsewhere
-from lmemscope.rewrites.written import declarators, in_file, kernels
+from lmemscope.rewrites.written import declarators, in_file, kernels, register_caps
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.launched_elsewhere import largest_launch
+from lmemscope.rules.register_cap import blocks_leaving, option_limit
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
 
@@ -126,15 +127,17 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
     room = _free(run, is_dynamic=is_dynamic)
     fitting = [one for whole in (frame, size) for one in blocks if whole * one <= room]
-    threads = next(iter(fitting), None)
-    if threads is None:
+    if not fitting:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
         launches = " that the project launches it with, by whole warps," if launched else ""
         raise RuledOutError(f"{size} bytes for each of {which}{launches} do not fit{_beside(run)}")
-    edits = _bounded(target, threads, run)
-    if edits is None:
-        raise DeclinedError("nothing says how many threads a block has (--block says it)")
-    said = [f"no launch has more than {count(threads, 'thread')} in a block (a larger one fails)"]
+    threads, edits = _first_bounded(target, fitting, run, is_launched=launched is not None)
+    said = [f"no launch has more than {count(threads, 'thread')} in a block"]
+    if edits:
+        limits = sorted({limit for one in run if (limit := option_limit(one)) is not None})
+        replaced = f"the limit of {listed([*map(str, limits)])} registers"
+        leaving = f"; launch bounds replace {replaced}, and leave no more" if limits else ""
+        said[0] += f" (a larger one fails{leaving})"
     if running(target, declared.function) is None:
         # Kernels of other sources get no bounds.
         header = os.path.basename(target.path)
@@ -258,8 +261,41 @@ def _launched(target: Target, run: Iterable[KernelFacts]) -> int | None:
     return most or None
 
 
-def _bounded(target: Target, threads: int, run: Iterable[KernelFacts]) -> tuple[Edit, ...] | None:
-    """Launch bounds for the definitions of kernels; None where one is not to be edited."""
+def _first_bounded(
+    target: Target, fitting: Iterable[int], run: Iterable[KernelFacts], *, is_launched: bool
+) -> tuple[int, tuple[Edit, ...]]:
+    """The first number of threads that kernels can be bounded by, and the edits that do it.
+
+    No edits where launches in sight say the number and bounds would lift a limit of registers.
+
+    Raises:
+        DeclinedError: kernels cannot be bounded.
+    """
+    lifted: DeclinedError | None = None
+    for threads in fitting:
+        try:
+            return threads, _bounded(target, threads, run)
+        except _LiftedError as error:
+            lifted = error
+            if is_launched:
+                return threads, ()
+    assert lifted is not None
+    raise lifted
+
+
+class _LiftedError(DeclinedError):
+    """Launch bounds would lift a limit of registers, or cannot stand beside it."""
+
+
+_NO_BLOCK = "nothing says how many threads a block has (--block says it)"
+
+
+def _bounded(target: Target, threads: int, run: Iterable[KernelFacts]) -> tuple[Edit, ...]:
+    """Launch bounds for the definitions of kernels.
+
+    Raises:
+        DeclinedError: one is not to be edited.
+    """
     found: dict[Edit, None] = {}
     for facts in run:
         bounds = facts.launch_bounds
@@ -270,10 +306,33 @@ def _bounded(target: Target, threads: int, run: Iterable[KernelFacts]) -> tuple[
         own = kernels(home, (facts,)) if home is not None else None
         at = _name_of(own[0]) if own else None
         if home is None or at is None:
-            return None
-        # Without a minimum of blocks ptxas may leave registers for two, and spill.
-        found[home.edit(at, at, b"__launch_bounds__(%d, 1) " % threads)] = None
+            raise DeclinedError(_NO_BLOCK)
+        if any(register_caps(home, plain_name(facts.demangled).encode())):
+            raise _LiftedError(f"{_NO_BLOCK}, and launch bounds exclude `__maxnreg__`")
+        blocks = _minimum(facts, threads, {hit.arch for hit in target.hits})
+        found[home.edit(at, at, b"__launch_bounds__(%d, %d) " % (threads, blocks))] = None
     return tuple(found)
+
+
+def _minimum(facts: KernelFacts, threads: int, archs: Iterable[str]) -> int:
+    """Blocks in new launch bounds of a kernel.
+
+    One: without a minimum ptxas may leave registers for two, and spill. Where the compiler was
+    given a limit of registers, which any launch bounds override, as many as leave it.
+
+    Raises:
+        DeclinedError: none do.
+    """
+    limit = option_limit(facts)
+    if limit is None:
+        return 1
+    found = {blocks_leaving(limit, threads, arch) for arch in archs}
+    blocks = found.pop() if len(found) == 1 else None
+    if blocks is None:
+        raise _LiftedError(
+            f"{_NO_BLOCK}, and launch bounds would lift the limit of {limit} registers"
+        )
+    return blocks
 
 
 def _name_of(function: Node) -> int | None:

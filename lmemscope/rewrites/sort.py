@@ -443,5 +443,5 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop"}),
     propose,
     __name__,
-    nothing="no loop moves its elements to insert one among them",
+    nothing="no loop is read as one that moves its elements to insert one among them",
 )

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.likelihood import instructions_of
-from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
+from lmemscope.rewrites.loops import (
+    check_hidden,
+    indexing_loops,
+    surrounding_loops,
+    unroll_edit,
+    why_as_it_is,
+)
 from lmemscope.rewrites.written import files_of
 from lmemscope.rules.indexing import can_be_unrolled
 
@@ -43,6 +49,11 @@ def propose(target: Target) -> Iterator[Rewriting]:
     every = _edits([(one, surrounding_loops(one, own)) for one, own in loops])
     if len(every) > len(first):
         yield _rewriting(target, every)
+    if not every:
+        check_hidden(target)
+        for place, own in loops:
+            for loop in own:
+                raise DeclinedError(why_as_it_is(place, loop, target.path))
 
 
 def _edits(loops: Iterable[tuple[Target, Sequence[Node]]]) -> tuple[Edit, ...]:
@@ -82,7 +93,7 @@ REWRITE = Rewrite(
     frozenset({"rolled-loop", "dynamic-index", "large-array"}),
     propose,
     __name__,
-    nothing="no loop of a constant number of iterations has a counter that indexes it",
+    nothing="no loop is read as one whose counter indexes it",
     is_likely=_is_likely,
     cost="It costs code and registers: keep it only if ptxas does not spill.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from lmemscope.sources.syntax import BRANCHES, PLAIN_TYPES, Syntax, around, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_REGISTER_CAP = re.compile(rb"__maxnreg__\s*\([^()]*\)\s*")
 BLOCKS = ("compound_statement", "case_statement")
 """What statements stand in, one after the other."""
 
@@ -258,3 +260,20 @@ def first_in(target: Target, body: Node, statement: bytes) -> Edit | None:
     if not inside or inside[0].start_point.row == body.start_point.row:
         return target.edit(at, at, b" " + statement)
     return target.edit(at, at, syntax.lines_end() + syntax.indent(inside[0]) + statement)
+
+
+def register_caps(target: Target, name: bytes) -> Iterator[Edit]:
+    """Edits that take `__maxnreg__` out of each declaration of a kernel in the file.
+
+    The grammar does not know them, and reads what is around them in many ways.
+    """
+    data = target.syntax.code
+    for found in _REGISTER_CAP.finditer(data):
+        begin = max(data.rfind(mark, 0, found.start()) for mark in (b";", b"{", b"}", b"\n#"))
+        ends = [data.find(mark, found.end()) for mark in (b";", b"{")]
+        end = min((one for one in ends if one >= 0), default=len(data))
+        head = data[begin + 1 : end]
+        if b"__global__" not in head:
+            continue
+        if re.search(rb"\b" + re.escape(name) + rb"\s*\(", head) is not None:
+            yield target.edit(found.start(), found.end(), b"")

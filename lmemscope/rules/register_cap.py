@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lmemscope.analysis.occupancy import LARGEST_BLOCK
+from lmemscope.analysis.occupancy import LARGEST_BLOCK, multiprocessor
 from lmemscope.model import LANGUAGES, KernelFacts
 
 REGISTERS_PER_PARTITION = 16384
@@ -51,6 +51,37 @@ def spilling_threads(facts: KernelFacts) -> int:
     used = facts.registers or 0
     fitting = range(LARGEST_BLOCK, 0, -WARP)
     return next((one for one in fitting if registers_for(one, 1) >= used), LARGEST_BLOCK)
+
+
+def option_limit(facts: KernelFacts) -> int | None:
+    """Registers that a kernel is limited to otherwise than by launch bounds; None: it is not.
+
+    By ``-maxrregcount`` or ``__maxnreg__``: launch bounds, of whatever kind, override the former
+    (measured with ptxas 13.5), and cannot stand beside the latter.
+    """
+    bounds = facts.launch_bounds
+    limit = facts.cubin.max_registers if facts.cubin is not None else None
+    is_bounded = bounds is not None and bounds.max_threads is not None
+    return None if is_bounded or limit is None or limit >= HARDWARE_CAP else limit
+
+
+def blocks_leaving(limit: int, threads: int, arch: str) -> int | None:
+    """The minimum of blocks in launch bounds that leaves a thread no more than a limit does.
+
+    Args:
+        limit: registers per thread. Bounds leave whole units of 8, an option any number.
+        threads: of a block, at most.
+        arch: real architecture.
+
+    Returns:
+        None where no minimum does: of one that exceeds what a multiprocessor holds, ptxas keeps
+        nothing.
+    """
+    held = multiprocessor(arch)
+    most = 0 if held is None else min(held.blocks, held.warps // -(-threads // WARP))
+    wanted = limit // ALLOCATION_UNIT * ALLOCATION_UNIT
+    numbers = range(1, most + 1)
+    return next((one for one in numbers if registers_for(threads, one) == wanted), None)
 
 
 def register_limit(facts: KernelFacts) -> int:

@@ -1,16 +1,16 @@
 r"""A loop over an array was not unrolled, so its index is not a constant.
 
-What it is. The array is indexed only by counters of loops with constant trip counts. Fully
-unrolled, every index would be a constant and the array could be in registers.
+What it is. The array is indexed only by counters of loops whose trip count is known, or has a known
+maximum. Fully unrolled, every index would be a constant and the array could be in registers.
 
 How to recognise it. PTX: the address advances by a constant step inside a loop that compares its
-counter with a constant.
+counter with a constant, or with a number that is at most a constant.
 
 What it costs. As for a uniform dynamic index: 4 sectors per request.
 
 How to remove it. ``#pragma unroll`` before every loop that indexes the array (in place of
-``#pragma unroll 1``). Trip counts must be compile-time constants, and the array must fit in the
-free registers. Loops with ``break`` or ``return`` can be unrolled too. Share a constant table.
+``#pragma unroll 1``). The array must fit in the registers, and up to a maximum each iteration takes
+a comparison. Loops with ``break`` or ``return`` can be unrolled too. Share a constant table.
 Otherwise see dynamic-index.
 
 When to leave it. When unrolling makes the code too large, or the array needs too many registers.

@@ -28,6 +28,11 @@ _DECLARATORS = (
 )
 _NAMES = ("identifier", "field_identifier")
 _PRAGMA = re.compile(rb"^([ \t]*)#(?:[ \t](?=[ \t]*pragma\b)|p(?=ragma\b))", re.MULTILINE)
+_QUALIFIER = re.compile(
+    rb"\b__(?:maxnreg|cluster_dims|block_size)__\s*+\((?:[^();{}]|\([^();{}]{0,200}\)){0,200}\)"
+)
+"""Qualifiers of kernels that the grammar does not know: it would take what follows for another
+declaration."""
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 PLAIN_TYPES = ("primitive_type", "sized_type_specifier")
@@ -83,6 +88,10 @@ class Declared:
         return tuple(reversed(found))
 
 
+def _blanks(found: re.Match[bytes]) -> bytes:
+    return re.sub(rb"[^\r\n]", b" ", found[0])
+
+
 class Syntax:
     """A file's tree, without what is in comments and in branches that are never compiled.
 
@@ -107,7 +116,8 @@ class Syntax:
         """The tree; of many files the text alone is asked."""
         # A pragma may stand between any two tokens, as a comment may; the grammar knows it between
         # statements alone, and ends the head of a loop that one follows there.
-        return _parser().parse(_PRAGMA.sub(rb"\1//", self.uncommented)).root_node
+        text = _PRAGMA.sub(rb"\1//", self.uncommented)
+        return _parser().parse(_QUALIFIER.sub(_blanks, text)).root_node
 
     def text(self, node: Node) -> bytes:
         """What a node says, with blanks for comments."""
@@ -266,6 +276,26 @@ class Syntax:
                 found = node
             node = node.parent
         return found
+
+    def documented_start(self, item: Node) -> int:
+        """Where the comment right above an item begins; else where the item's line does."""
+        start = at = own = self.line_start(item.start_byte)
+        is_open = False  # Within a comment of several lines, from its end up.
+        while at:
+            begin = self.line_start(at - 1)
+            text = self.data[begin:at].strip()
+            if self.uncommented[begin:at].strip() or not (text or is_open):
+                break
+            begins = text.startswith(b"/*") or (text.startswith(b"//") and not is_open)
+            if begins:
+                start, is_open = begin, False
+            elif text.endswith(b"*/"):
+                is_open = True
+            elif not is_open:
+                break
+            at = begin
+        # Not within another comment, nor in a branch that is never compiled.
+        return start if blanked_bytes(self.data[:start] + b"x")[1].endswith(b"x") else own
 
     @functools.cached_property
     def macros(self) -> frozenset[bytes]:

@@ -384,3 +384,29 @@ def test_what_would_not_be_linked_is_not_tried(is_template: bool, tmp_path: Path
     assert found["candidates"]
     assert [one for one in found["candidates"] if one["rewrite"].startswith("shared")] == []
     assert {one["before"]["shared"] for one in found["candidates"]} == {40000}
+
+
+HUNGRY = """\
+extern "C" __global__ void k(const float *p, float *out, int n) {
+  float a[8], held[40];
+  for (int i = 0; i < 8; ++i) a[i] = p[i];
+#pragma unroll
+  for (int i = 0; i < 40; ++i) held[i] = p[i * n];
+  for (int i = 0; i < n; ++i) a[(int)p[i] & 7] += p[n + i];
+#pragma unroll
+  for (int i = 0; i < 40; ++i) out[i * n] = held[39 - i] * held[i] + a[(i + n) & 7];
+}
+"""
+
+
+def test_what_is_compiled_has_no_more_registers_than_the_command_line_allows(here: Path) -> None:
+    (here / "k.cu").write_text(HUNGRY)
+    options = ("--maxrregcount", "32", "--format", "json", "-o", "fix.json")
+    done = run_program("fix", "k.cu", *options, cwd=Path.cwd())
+    assert done.code == 0, done.err
+    found = json.loads((here / "fix.json").read_text())["candidates"]
+    shared = [one for one in found if one["rewrite"].startswith("shared-memory") and one["after"]]
+    assert shared
+    assert all("__launch_bounds__(" in one["patch"] for one in shared), "nothing says the block"
+    assert max(one["after"]["registers"] for one in found if one["after"]) == 32
+    assert all(one["after"]["spill_loads"] for one in shared), "the limit spills as before"

@@ -12,7 +12,7 @@ from lmemscope import rules
 from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
-from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
+from lmemscope.model import CubinFacts, IndexFacts, IndexSource, SourceLocation, SourceText
 from lmemscope.rewrites import likely, proposals
 from lmemscope.rewrites.base import Target
 from lmemscope.running.pool import WorkerPool
@@ -88,6 +88,18 @@ def test_a_table_that_nothing_writes_becomes_const(before: str, after: str) -> N
     asked = given(before)
     assert after in (rewritten(asked) or "")
     assert is_advised(asked)
+
+
+@pytest.mark.parametrize("limit", [255, 32, 24, 16])
+def test_it_is_advised_though_no_register_is_left(limit: int) -> None:
+    """It frees those of indices and loads; only 20 words that no limit allows fit nowhere."""
+    asked = given()
+    (hit,) = asked.hits
+    full = changed(
+        hit, facts=changed(hit.facts, ptxas=None, cubin=CubinFacts(limit, 80, 80, limit))
+    )
+    assert full.facts.registers == limit
+    assert is_advised(replace(asked, hits=(full,))) == (limit >= 20)
 
 
 def test_a_table_in_a_header_becomes_const_there() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
-from lmemscope.model import SourceText
+from lmemscope.model import Rewriting, SourceText
 from lmemscope.rewrites import proposals
 from tests.support.builders import changed
 from tests.support.rewriting import kernel, target
@@ -13,9 +15,12 @@ from tests.support.rewriting import kernel, target
 BODY = ("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];")
 
 
-def applicability(before: str = "", *body: str, elsewhere: str = "", third: str = "") -> set[str]:
+def compared(
+    before: str = "", *body: str, elsewhere: str = "", third: str = ""
+) -> tuple[Rewriting, ...]:
+    """`select` for an array of a kernel that other files of the project may launch."""
     given = target(kernel(*BODY, *body, before=before), "a", "float[8]")
-    files = {"/p/a.cu": given.syntax.data.decode(), "/p/host.cu": elsewhere, "/p/t.cu": third}
+    files = {"/p/a.cu": given.syntax.data.decode(), "/p/sub/host.cu": elsewhere, "/p/t.cu": third}
     (hit,) = given.hits
     sources = SourceText(
         lambda file: files.get(file, "").splitlines(),
@@ -24,9 +29,37 @@ def applicability(before: str = "", *body: str, elsewhere: str = "", third: str 
     facts = replace(hit.facts, demangled="k(int const*, float*, int)")
     case = changed(hit.case, sources=sources, facts=facts)
     hits = (changed(hit, case=case, facts=facts),)
-    found, _ = proposals(replace(given, hits=hits))
-    assert "select" in {one.rewrite for one in found}
-    return {one.applicability for one in found if one.rewrite == "select"}
+    found = [one for one in proposals(replace(given, hits=hits))[0] if one.rewrite == "select"]
+    assert found
+    return tuple(found)
+
+
+def applicability(before: str = "", *body: str, elsewhere: str = "", third: str = "") -> set[str]:
+    found = compared(before, *body, elsewhere=elsewhere, third=third)
+    return {one.applicability for one in found}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "void go() { cudaLaunchCooperativeKernel(k, 1, 2, args); }",
+        "int go(int n) { cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, k, 9, 0); return n; }",
+        '__device__ void f(int *p) { asm("mov.u32 %0, %total_smem_size;" : "=r"(*p)); } // k',
+        "const char *go() { f(k); return __PRETTY_FUNCTION__; }",
+    ],
+)
+def test_what_the_program_does_elsewhere_is_named_with_its_place(line: str) -> None:
+    (there,) = compared(elsewhere=f"\n{line}\n")
+    assert "`sub/host.cu:2`" in (there.caveat or "")
+    (here,) = compared(f"\n{line}\n")
+    assert "line 2" in (here.caveat or "")
+    other = re.sub(r"\bk\b", "k2", line)
+    assert applicability(elsewhere=f"\n{other}\n") == {"safe"}, "another kernel's"
+
+
+def test_a_loop_that_waits_is_named_with_its_place() -> None:
+    (made,) = compared("\n__device__ void f(volatile int *p) {\n  while (*p) {}\n}\n")
+    assert "line 3" in (made.caveat or "")
 
 
 LAUNCHES = (

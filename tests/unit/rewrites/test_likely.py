@@ -89,6 +89,14 @@ def test_a_loop_to_a_number_of_run_time_is_bounded() -> None:
     assert "bounded-loop" not in advised(indexed(LOOP.format(end="n"), source=LOADED))
 
 
+@pytest.mark.parametrize(("limit", "is_advised"), [(255, True), (32, True), (24, False)])
+def test_a_loop_is_bounded_though_no_register_is_left(limit: int, is_advised: bool) -> None:
+    """What indices and loads have registers for now is constant then."""
+    asked = indexed(LOOP.format(end="n"), source=OPEN, elements=32, registers=limit, limit=limit)
+    assert ("bounded-loop" in advised(asked)) == is_advised
+    assert "select" not in advised(asked), "its comparisons take registers besides"
+
+
 def test_a_loop_is_not_bounded_where_a_function_has_another_over_the_array() -> None:
     bounded = "for (int i = 0; i < n; ++i) a[i] = p[i];"
     lines = kernel("float a[8];", bounded, "merge(a, n);", "a[3] += 1;").splitlines()

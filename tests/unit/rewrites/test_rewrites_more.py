@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,14 @@ def after(rewriting: Rewriting, text: str) -> str:
     return patched(text.encode(), rewriting.edits).decode()
 
 
+def declines(rewrite: Rewrite, given: Target) -> bool:
+    """Whether a rewrite proposes nothing, with or without a reason of its own."""
+    try:
+        return not proposals(rewrite, given)
+    except DeclinedError:
+        return True
+
+
 def only(rewrite: Rewrite, given: Target, text: str) -> str:
     """The text after the only proposal."""
     (found,) = proposals(rewrite, given)
@@ -153,28 +162,47 @@ def test_a_loop_within_a_line_gets_lines_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "why"),
     [
         # Unrolled already.
-        "__global__ void k(float *o) {\n float a[4];\n#pragma unroll\n"
-        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
-        '__global__ void k(float *o) {\n float a[4];\n _Pragma("unroll")\n'
-        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+        (
+            "__global__ void k(float *o) {\n float a[4];\n#pragma unroll\n"
+            " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+            "line 4 has `unroll`",
+        ),
+        (
+            '__global__ void k(float *o) {\n float a[4];\n _Pragma("unroll")\n'
+            " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+            "line 4 has `unroll`",
+        ),
         # In a macro's body, and among its arguments.
-        "#define FILL for (int i = 0; i < 4; ++i) \\\n a[i] = i;\n"
-        "__global__ void k(float *o) {\n float a[4]; FILL }\n",
-        "__global__ void k(float *o) {\n float a[4];\n"
-        " EACH(for (int i = 0; i < 4; ++i) a[i] = i;)\n}\n",
-        "__global__ void k(float *o) {\n float a[4];\n"
-        " EACH([&] { for (int i = 0; i < 4; ++i) a[i] = i; });\n}\n",
+        (
+            "#define FILL for (int i = 0; i < 4; ++i) \\\n a[i] = i;\n"
+            "__global__ void k(float *o) {\n float a[4]; FILL }\n",
+            None,
+        ),
+        (
+            "__global__ void k(float *o) {\n float a[4];\n"
+            " EACH(for (int i = 0; i < 4; ++i) a[i] = i;)\n}\n",
+            None,
+        ),
+        (
+            "__global__ void k(float *o) {\n float a[4];\n"
+            " EACH([&] { for (int i = 0; i < 4; ++i) a[i] = i; });\n}\n",
+            "no pragma can stand before the loop on line 3",
+        ),
         # Its line goes on behind a backslash.
-        "__global__ void k(float *o) {\n float a[4]; \\\n"
-        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+        (
+            "__global__ void k(float *o) {\n float a[4]; \\\n"
+            " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+            "no pragma can stand before the loop on line 3",
+        ),
     ],
 )
-def test_loops_that_are_unrolled_or_in_macros_are_left(text: str) -> None:
+def test_loops_that_are_unrolled_or_in_macros_are_left(text: str, why: str | None) -> None:
     given = target(text, "rolled-loop", declared="float a", used="a[i]")
-    assert proposals(unroll.REWRITE, given) == []
+    with nullcontext() if why is None else pytest.raises(DeclinedError, match=why):
+        assert proposals(unroll.REWRITE, given) == []
 
 
 def test_a_pragma_operator_gives_way() -> None:
@@ -206,8 +234,15 @@ def bounded(loop: str) -> tuple[Rewriting, str, str] | None:
     """What comes of a loop over ``float a[16]``: the rewriting, the text before, and after."""
     text = f"__global__ void k(const float *x, int n) {{\n    float a[16];\n    {loop}\n}}\n"
     given = target(text, "dynamic-index", declared="float a", used=loop)
-    found = proposals(bounded_loop.REWRITE, given)
+    found = [] if declines(bounded_loop.REWRITE, given) else proposals(bounded_loop.REWRITE, given)
     return (found[0], text, after(found[0], text)) if found else None
+
+
+@pytest.mark.parametrize("bound", ["min(n, 16)", "min(n, x[0])"])
+def test_a_bound_by_a_function_that_only_computes_is_one(bound: str) -> None:
+    found = bounded(f"for (int i = 0; i < {bound}; ++i) a[i] = x[i];")
+    assert found is not None
+    assert f"i < 16; ++i) {{ if (!(i < {bound})) break;" in found[2]
 
 
 def test_a_loop_that_uses_each_element_first_is_bounded_safely() -> None:
@@ -532,7 +567,7 @@ def test_an_extent_by_a_name_that_is_another_at_the_loop_is_left(inner: str) -> 
         f"    {loop}\n}}\n"
     )
     given = target(text, "dynamic-index", declared="float a", used="a[i]")
-    assert proposals(bounded_loop.REWRITE, given) == []
+    assert declines(bounded_loop.REWRITE, given)
 
 
 @pytest.mark.parametrize("change", ["bump(i);", "int &q{i}; q += 20;", "bump((i));"])

@@ -26,3 +26,26 @@ def test_other_directives_are_what_they_are() -> None:
     syntax = Syntax(b"#define pragma 1\n#pragmatic\n#include <a>\n")
     kinds = [one.type for one in syntax.root.children]
     assert kinds == ["preproc_def", "preproc_call", "preproc_include"]
+
+
+@pytest.mark.parametrize(
+    ("above", "kept"),
+    [
+        ("int x;\n/** What f does. */\n", "int x;\n"),
+        ("int x;\n/*\n * What\n\n // f\n   does.\n */\n", "int x;\n"),
+        ("int x;\n\n// What f\n// does.\n", "int x;\n\n"),
+        ("// License\n\n// What f does.\n", "// License\n\n"),
+        ("int x;  // f\n", None),
+        ("int x; /* What f\n   does. */\n", None),
+        ("// License\n\n", None),
+        ("#if 0\n// dead\n#endif\n", None),
+        ("/* a\n/* b */\n", ""),
+        ('const char *x = R"(\n// text\n)";\n', None),
+        ("", None),
+    ],
+)
+def test_a_comment_right_above_belongs_to_what_is_below(above: str, kept: str | None) -> None:
+    syntax = Syntax(f"{above}void f() {{}}\n".encode())
+    (function,) = syntax.functions("f")
+    start = syntax.documented_start(syntax.file_item(function))
+    assert syntax.data[:start].decode() == (above if kept is None else kept)
