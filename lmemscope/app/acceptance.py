@@ -43,6 +43,11 @@ if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration, Settings
 
 
+_MOST_TEXT = 1 << 20
+"""Bytes of a compilation's files in which is looked for what makes a comment doubtful: about half a
+second. Of more, an entry of the configuration is offered, which holds whatever they say."""
+
+
 def acceptance_of(
     paths: Sequence[str],
     settings: Settings,
@@ -119,6 +124,8 @@ def _comments(unit: Unit, symbols: Collection[str]) -> tuple[KernelDirective, ..
     try:
         _, source = read_source(unit)
         read = closure(unit.path, unit.options)
+        if sum(os.path.getsize(file) for file in read.files) > _MOST_TEXT:
+            return ()
     except (LmemscopeError, OSError):
         return ()
     headers = tuple(

@@ -7,6 +7,7 @@ for none. Asked only where a file has such comments.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -41,14 +42,20 @@ class _Text:
         macros: replacement of each macro, by name; several definitions are joined.
         outer: words in the parentheses of macros and functions outside of bodies, with how often
             they stand there, by the word before the parenthesis.
-        kernels: definitions of kernels and other functions.
+        spliced: the text, its lines spliced.
         odd: whether it holds digraphs, trigraphs or universal character names.
     """
 
     macros: dict[str, str]
     outer: dict[str, Counter[str]]
-    definitions: tuple[KernelDefinition, ...]
+    spliced: str
     odd: bool
+
+    def definitions_of(self, name: str) -> list[KernelDefinition]:
+        """Kernels and other functions of an unqualified name that it defines."""
+        if name not in self.spliced:
+            return []
+        return [one for one in _definitions(self.spliced) if base_name(one.name) == name]
 
 
 def with_doubts(
@@ -161,7 +168,7 @@ class _Unit:
         name = base_name(meant.name)
         for other, text in self._texts.items():
             if other != path:
-                yield from (one for one in text.definitions if base_name(one.name) == name)
+                yield from text.definitions_of(name)
 
     def _outer_arguments(self) -> Counter[str]:
         """Words that macros are given outside of bodies."""
@@ -249,12 +256,16 @@ def text_of(text: str) -> _Text:
             tokens.append(Token(kind, lexeme, 0))
         elif (found := _DEFINE.match(lexeme)) is not None:
             macros[found[1]] = f"{macros.get(found[1], '')} {found[2]}"
-    source = read_cuda_source(text)
-    definitions = (one for one in (*source.kernels, *source.functions) if not one.is_declaration)
     code = "".join(token.text for token in tokens if token.kind != "string")
     code += "".join(_STRING.sub("", replacement) for replacement in macros.values())
     odd = _SPLICED.search(text) is not None or _ODD.search(code) is not None
-    return _Text(macros, _outer(Code(tokens)), tuple(definitions), odd)
+    return _Text(macros, _outer(Code(tokens)), text, odd)
+
+
+@functools.lru_cache(maxsize=64)
+def _definitions(text: str) -> tuple[KernelDefinition, ...]:
+    source = read_cuda_source(text)
+    return tuple(one for one in (*source.kernels, *source.functions) if not one.is_declaration)
 
 
 def _outer(code: Code) -> dict[str, Counter[str]]:
