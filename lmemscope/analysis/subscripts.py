@@ -70,9 +70,12 @@ def subscripts_of(flow: ModuleFlow) -> Subscripts | None:
     """What subscripts the objects of a module; None where one of them is accessed otherwise."""
     found: dict[tuple[str, int], Subscripted] = {}
     functions: dict[str, Definition] = {}
-    kernels = [one.name for one in flow.ptx.functions if one.kind == "entry"]
-    for kernel in kernels:
-        for name in flow.reached(kernel):
+    # Of code that is linked later, a function may be what others call.
+    listed = sorted(flow.ptx.functions, key=lambda one: one.kind != "entry")
+    for kernel in listed:
+        if kernel.kind != "entry" and kernel.name in functions:
+            continue
+        for name in flow.reached(kernel.name):
             function = flow.ptx.function(name)
             if function is None or not function.survey.declarations:
                 continue
@@ -80,7 +83,7 @@ def subscripts_of(flow: ModuleFlow) -> Subscripts | None:
             if objects is None or place is None:
                 return None
             functions[name] = place
-            causes = object_causes(flow, kernel, objects, objects.objects.values())
+            causes = object_causes(flow, kernel.name, objects, objects.objects.values())
             for one in objects.objects.values():
                 cause = causes[one.offset].cause
                 if not traits_of(cause).named:
