@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from lmemscope.tools.git import Repository
 
 _LARGEST = 16 << 30
+_LARGEST_HEADER = 16 << 20
+_GENERATED = 1000
+"""Headers that a build makes in the project's own directories, at most."""
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".def")
 _LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL)
 _RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
 _ALIKE = 0.5
@@ -364,6 +369,7 @@ def written_out(revision: str) -> Iterator[Checkout]:
         tree = os.path.join(os.path.realpath(base), "tree")
         try:
             _write_out(repository, commit, tree)
+            _bring_generated(repository, tree)
         except (OSError, ValueError) as error:
             raise UsageError("git", f"cannot write {revision} out: {error}") from error
         yield Checkout(repository.top, tree, here, _tracked(repository.indexed()))
@@ -394,6 +400,33 @@ def _write_out(repository: Repository, commit: str, tree: str) -> None:
             _write_out(module, entry.object, os.path.join(tree, entry.path))
     for entry, content in repository.contents([e for e in entries if e.mode == LINK]):
         os.symlink(content, os.fsencode(os.path.join(tree, entry.path)))
+
+
+def _bring_generated(repository: Repository, tree: str) -> None:
+    """Put headers that git ignores beside the revision's files, where they lie today.
+
+    A build writes them into directories of the project that have headers of their own. What lies in
+    a directory at the top, as a build's, is found where it is.
+    """
+    left = _GENERATED
+    for name in repository.ignored():
+        above = os.path.dirname(name.rstrip("/"))
+        if not os.path.isdir(os.path.join(tree, above)):
+            continue
+        names: Iterable[str] = [name] if not name.endswith("/") else ()
+        if name.endswith("/") and above:
+            walked = os.walk(os.path.join(repository.top, name))
+            files = (os.path.join(at, file) for at, _, found in walked for file in found)
+            names = (os.path.relpath(file, repository.top) for file in files)
+        for one in names:
+            source, target = os.path.join(repository.top, one), os.path.join(tree, one)
+            if not one.endswith(_HEADERS) or os.path.lexists(target) or os.path.islink(source):
+                continue
+            if not os.path.isfile(source) or os.path.getsize(source) > _LARGEST_HEADER or not left:
+                continue
+            left -= 1
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copyfile(source, target)
 
 
 def _tracked(names: Iterable[str]) -> frozenset[str]:

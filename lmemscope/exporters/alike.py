@@ -33,15 +33,28 @@ def title(group: Sequence[GateFailure]) -> str:
 
 
 def archs(group: Sequence[GateFailure]) -> str:
-    """The architectures of a group, in a sentence."""
-    return ", ".join(sorted({failure.arch for failure in group}, key=arch_order))
+    """The architectures on which the first kernel of a group fails, in a sentence."""
+    return _archs_of(_kernels(group)[0], group)
 
 
 def others(group: Sequence[GateFailure]) -> str | None:
-    """The kernels of a group but for its first, in words; None where there is one."""
+    """The kernels of a group but for its first, in words; None where there is one.
+
+    Those that fail on other architectures than that say on which.
+    """
     first, *rest = _kernels(group)
-    named = [_named(one, first) for one in rest]
+    own = _archs_of(first, group)
+    named = [
+        _named(one, first) + ("" if theirs == own else f" on {theirs}")
+        for one in rest
+        for theirs in (_archs_of(one, group),)
+    ]
     return layout.few(named, _NAMED) if named else None
+
+
+def _archs_of(kernel: tuple[str, str], group: Sequence[GateFailure]) -> str:
+    found = {one.arch for one in group if (one.kernel, one.input) == kernel}
+    return ", ".join(sorted(found, key=arch_order))
 
 
 def _kernels(group: Sequence[GateFailure]) -> list[tuple[str, str]]:

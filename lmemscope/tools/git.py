@@ -135,6 +135,16 @@ class Repository:
         records = (os.fsdecode(record) for record in listed.split(b"\0") if record)
         return {record[2:].rstrip("/"): not record.startswith("?") for record in records}
 
+    def ignored(self) -> tuple[str, ...]:
+        """Files that git is told to ignore; a directory without any other, with a slash behind it.
+
+        Raises:
+            UsageError: as `entries`.
+        """
+        kinds = ("--others", "--ignored", "--exclude-standard", "--directory")
+        listed = self._listed(["ls-files", "-z", "--full-name", *kinds, "--", ":/"])
+        return tuple(os.fsdecode(record) for record in listed.split(b"\0") if record)
+
     def contents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of files and links, as they are stored: no filter has seen them.
 

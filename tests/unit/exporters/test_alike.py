@@ -45,7 +45,7 @@ def test_what_is_told_once_names_the_others() -> None:
     assert heads == [
         "new: k<1> and 1 more (a.cu, sm_90, sm_120): dynamic-index `recent`, 128 bytes"
     ]
-    assert "  also:     k<2>" in lines
+    assert "  also:     k<2> on sm_90" in lines
     assert "Gate failed: 3 failures." in lines
     result = GateResult("failed", False, failures, (), (), (), (), (), ())
     (annotation,) = render_annotations(result).splitlines()

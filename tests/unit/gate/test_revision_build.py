@@ -122,3 +122,25 @@ def test_ptxas_is_told_what_the_environment_gives_to_nvcc(
     assert told.maxrregcount == cap
     assert told.ptxas_args == words
     assert told.nvcc_args == ()
+
+
+def test_a_header_that_the_build_makes_among_the_projects_own_is_there(project: Path) -> None:
+    (project / ".gitignore").write_text("config.h\n/include/gen/\n/build/\n*.o\n")
+    (project / "include").mkdir()
+    (project / "include" / "own.h").write_text("#pragma once\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "a header")
+    (project / "include" / "gen").mkdir()
+    for name in ("config.h", "gen/made.h", "left.o", "new.h"):
+        (project / "include" / name).write_text("#define N 200\n")
+    (project / "build").mkdir()
+    (project / "build" / "big.h").write_text("")
+    with written_out("main") as checkout:
+        found = {
+            os.path.relpath(os.path.join(at, name), checkout.tree)
+            for at, _, names in os.walk(checkout.tree)
+            for name in names
+            if name.endswith((".h", ".o"))
+        }
+    # What git does not ignore is new in the working tree, and no build makes it.
+    assert found == {"include/own.h", "include/config.h", "include/gen/made.h"}
