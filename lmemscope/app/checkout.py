@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.files import text_beside
-from lmemscope.model import CUDA, Moved, kind_of
+from lmemscope.model import CUDA, INPUT_KINDS, Moved, kind_of
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -35,7 +35,10 @@ _LARGEST = 16 << 30
 _LARGEST_HEADER = 16 << 20
 _GENERATED = 1000
 """Headers that a build makes in the project's own directories, at most."""
-_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".def")
+_HEADERS = (
+    *(ending for kind in INPUT_KINDS if kind.is_header for ending in kind.endings),
+    *(".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".def"),
+)
 _LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL)
 _RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
 _ALIKE = 0.5
