@@ -6,7 +6,8 @@ is missing, or that was made to take long, asks the same questions again and aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -50,6 +51,18 @@ class Code:
         """How many parentheses are open before each token, and behind the last."""
         steps = ((one.text == "(") - (one.text == ")") for one in self.tokens)
         return list(accumulate(steps, initial=0))
+
+    def between(self, text: str, first: int, end: int) -> Sequence[int]:
+        """Indices of the tokens that are a text, from the first and before the end."""
+        own = self._places.get(text, ())
+        return own[bisect_left(own, first) : bisect_left(own, end)]
+
+    @cached_property
+    def _places(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = {}
+        for position, token in enumerate(self.tokens):
+            found.setdefault(token.text, []).append(position)
+        return found
 
     def next_is(self, position: int, text: str) -> bool:
         """Whether the token after ``position`` is that text."""

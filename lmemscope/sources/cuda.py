@@ -80,7 +80,7 @@ def read_cuda_source(text: str) -> CudaSource:
                             token.line,
                             code.is_template(position),
                             *code.end(position),
-                            name_line=_line_of(found, tokens, position),
+                            name_line=_line_of(found, code, position),
                         ),
                         code,
                         position,
@@ -187,11 +187,10 @@ def _kernel_of_macro(
     return [replace(kernel, tokens=tokens_of, form=form_of(code, position), head=head)]
 
 
-def _line_of(name: str, tokens: Sequence[Token], position: int) -> int:
+def _line_of(name: str, code: Code, position: int) -> int:
     """The line of a kernel's name behind its ``__global__``."""
-    word, end = base_name(name), min(position + _LONGEST, len(tokens))
-    places = (tokens[index] for index in range(position, end))
-    return next((token.line for token in places if token.text == word), 0)
+    places = code.between(base_name(name), position, position + _LONGEST)
+    return code[places[0]].line if places else 0
 
 
 def _launched_template(tokens: Sequence[Token], position: int) -> str | None:

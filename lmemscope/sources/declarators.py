@@ -74,9 +74,7 @@ def form_of(code: Code, position: int) -> Form:
 
 def _name_at(name: str, code: Code, position: int, end: int) -> int | None:
     """Index of the name that stands directly before its parameters or template arguments."""
-    for index in range(position, end):
-        if code[index].text != name:
-            continue
+    for index in code.between(name, position, end):
         if code.next_is(index, "("):
             return index
         closing = code.angle_end(index + 1) if code.next_is(index, "<") else None
