@@ -7,6 +7,7 @@ track (generated headers, response files) is the build's, and is taken where it 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -409,27 +410,38 @@ def _bring_generated(repository: Repository, tree: str) -> None:
     """Put headers that git ignores beside the revision's files, where they lie today.
 
     A build writes them into directories of the project that have headers of their own. What lies in
-    a directory at the top, as a build's, is found where it is.
+    a directory at the top, as a build's, is found where it is. The revision's links lead elsewhere:
+    nothing is written there.
     """
-    left = _GENERATED
+    for name in itertools.islice(_generated(repository, tree), _GENERATED):
+        target = os.path.join(tree, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(os.path.join(repository.top, name), target)
+
+
+def _generated(repository: Repository, tree: str) -> Iterator[str]:
+    """Ignored headers, relative to the top, in directories that the revision has, and below."""
     for name in repository.ignored():
         above = os.path.dirname(name.rstrip("/"))
-        if not os.path.isdir(os.path.join(tree, above)):
+        beside = os.path.join(tree, above) if above else tree
+        if not os.path.isdir(beside) or os.path.realpath(beside) != beside:
             continue
-        names: Iterable[str] = [name] if not name.endswith("/") else ()
-        if name.endswith("/") and above:
-            walked = os.walk(os.path.join(repository.top, name))
-            files = (os.path.join(at, file) for at, _, found in walked for file in found)
-            names = (os.path.relpath(file, repository.top) for file in files)
-        for one in names:
-            source, target = os.path.join(repository.top, one), os.path.join(tree, one)
-            if not one.endswith(_HEADERS) or os.path.lexists(target) or os.path.islink(source):
+        for one in _files_of(repository.top, name):
+            source = os.path.join(repository.top, one)
+            is_plain = os.path.isfile(source) and not os.path.islink(source)
+            if not is_plain or os.path.lexists(os.path.join(tree, one)):
                 continue
-            if not os.path.isfile(source) or os.path.getsize(source) > _LARGEST_HEADER or not left:
-                continue
-            left -= 1
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copyfile(source, target)
+            if one.endswith(_HEADERS) and os.path.getsize(source) <= _LARGEST_HEADER:
+                yield one
+
+
+def _files_of(top: str, name: str) -> Iterator[str]:
+    """What git lists: a file, or all files of a directory that is not at the top."""
+    if not name.endswith("/"):
+        yield name
+    elif "/" in name.rstrip("/"):
+        for at, _, files in os.walk(os.path.join(top, name)):
+            yield from (os.path.relpath(os.path.join(at, file), top) for file in files)
 
 
 def _tracked(names: Iterable[str]) -> frozenset[str]:

@@ -144,3 +144,21 @@ def test_a_header_that_the_build_makes_among_the_projects_own_is_there(project: 
         }
     # What git does not ignore is new in the working tree, and no build makes it.
     assert found == {"include/own.h", "include/config.h", "include/gen/made.h"}
+
+
+def test_nothing_is_written_where_a_link_of_the_revision_leads(
+    project: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / ".gitignore").write_text("config.h\n")
+    (project / "include").symlink_to(outside)
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "a link")
+    (project / "include").unlink()
+    (project / "include").mkdir()
+    for name in ("own.h", "config.h"):
+        (project / "include" / name).write_text("#define N 200\n")
+    with written_out("main") as checkout:
+        assert os.path.islink(os.path.join(checkout.tree, "include"))
+    assert list(outside.iterdir()) == []
