@@ -47,8 +47,10 @@ class Debugging:
         wanted = self._wants_names and not artifacts.cached and artifacts.source is not None
         if not wanted or not has_variables(artifacts.ptx or b"") or self._is_of(artifacts):
             return
-        if not child.is_single_threaded() or self._is_told(artifacts):
+        if not child.is_single_threaded():
             return  # A fresh interpreter would cost more than it gains.
+        if self._is_told(artifacts):
+            return
         from lmemscope.lowering.debug import variables_of
 
         self.close()

@@ -119,8 +119,8 @@ def _value(
             return None
     value = sources.uncommented(declared.file)[given.end() : end - 1 if is_made else end]
     kind = _TYPE.search(before) if not is_enumerator else None
-    place = SourceLocation(declared.file, 1 + code.count("\n", 0, declared.at))
-    return Meaning(value.strip(), kind[1] if kind is not None else None, is_made, place)
+    written = kind[1] if kind is not None else None
+    return Meaning(value.strip(), written, is_made, declared.place(sources))
 
 
 def _end_of(code: str, at: int) -> int | None:
@@ -244,7 +244,7 @@ def _only(found: list[Meaning]) -> Meaning | None:
 def _meantime(declared: Declaration, sources: SourceText, used: SourceLocation) -> str:
     """What may be executed between a variable's definition and a use of it."""
     text = rest_of_scope(declared, sources)
-    first = 1 + sources.code(declared.file).count("\n", 0, declared.at)
+    first = declared.place(sources).line
     inner = heads_between(declared, sources, used)
     is_kept = _KEPT.search(declared.statement) is not None or _JUMP.search(text) is not None
     if is_kept or inner is None or not all(_ONCE.fullmatch(head) for head in inner):

@@ -94,6 +94,10 @@ class Declaration:
     scope: Scope
     is_plain: bool
 
+    def place(self, sources: SourceText) -> SourceLocation:
+        """The line that the name stands on."""
+        return SourceLocation(self.file, 1 + sources.code(self.file).count("\n", 0, self.at))
+
 
 @dataclass(frozen=True, slots=True)
 class _Block:
@@ -130,8 +134,7 @@ def declarations_of(
 def is_declared_at(name: str, sources: SourceText, place: SourceLocation, line: int) -> bool:
     """Whether a line of the same file has the one declaration that a name can mean at a place."""
     found = declarations_of(name, sources, place)
-    code = sources.code(place.file)
-    return len(found) == 1 and 1 + code.count("\n", 0, found[0].at) == line
+    return len(found) == 1 and found[0].place(sources).line == line
 
 
 def rest_of_scope(declaration: Declaration, sources: SourceText) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from lmemscope.analysis.candidates import PADDING
 from lmemscope.analysis.expansion import Expansion
@@ -19,6 +20,7 @@ from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import Statement, Subscript, closed_at, parts_of, statement_at
+from lmemscope.formats.words import last_character
 from lmemscope.model import SourceLocation, SourceText, Variable
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import bytes_of
@@ -47,6 +49,7 @@ _PARAMETER = re.compile(r"[\w>][\s*&]+(?:__restrict__\s*|const\s*)*[A-Za-z_]\w*\
 """A type and a name."""
 _REFERENCE = re.compile("&")
 _POINTER = re.compile(r"\*|\bauto\b")
+_BINDING = re.compile(r"\bauto\b[\s&]*\[[\s\w,]*$")
 _HEAD = 400
 """Characters in front of a function's parameters."""
 
@@ -94,15 +97,15 @@ class _Reader:
         if array is None:
             return None
         kind, size = array
-        line = 1 + self._sources.code(only.file).count("\n", 0, only.at)
-        name = self._sources.code(only.file)[only.at : only.end]
+        name, line = self._name(only), only.place(self._sources).line
         return Variable(one.inside, name, kind, size, only.file, line, False, (), only.at)
 
     def _subscripted(
         self, place: SourceLocation, size: int, *, is_store: bool
     ) -> Iterator[Declaration | None]:
         """What a statement may access by an index that has a size; None among it in doubt."""
-        statement, text = self._statement(place)
+        statement = self._statement(place)
+        text = statement.text
         paths = {one.path for one in statement.subscripts}
         for replaced in self._expansion.of_text(text, place.file, place.line):
             if not {one.path for one in Statement(replaced, [0], 0).subscripts} <= paths:
@@ -113,7 +116,10 @@ class _Reader:
         named = ((path[0], _REFERENCE) for path in statement.whole)
         starred = ((name, _POINTER) for name in _STARRED.findall(text))
         for name, indirect in dict.fromkeys((*named, *starred)):
-            if any(indirect.search(_own(one)) for one in self._meant(name, place)):
+            meant = self._meant(name, place)
+            if any(indirect.search(_own(one)) for one in meant):
+                yield None
+            if not meant and self._is_deduced(name, place.file):
                 yield None
         wanted = [s for s in statement.subscripts if (s.writes if is_store else s.reads)]
         if not wanted:
@@ -134,24 +140,27 @@ class _Reader:
             elif 0 <= size - array[1] < PADDING:
                 yield meant[0]
 
-    def _statement(self, place: SourceLocation) -> tuple[Statement, str]:
-        def line_of(number: int) -> str:
-            return self._sources.line(place.file, number)
+    def _is_deduced(self, name: str, file: str) -> bool:
+        """Whether a ``decltype`` may declare a name, which is not read: as a reference, maybe."""
+        code = self._sources.code(file)
+        given = re.finditer(rf"\b{re.escape(name)}\s*[=({{]", code)
+        return any(last_character(code, one.start()) == ")" for one in given)
 
-        statement = statement_at(line_of, place.line)
-        return statement, statement.text
+    def _statement(self, place: SourceLocation) -> Statement:
+        return statement_at(partial(self._sources.line, place.file), place.line)
 
     def _meant(self, name: str, place: SourceLocation) -> tuple[Declaration, ...]:
         return declarations_of(name, self._sources, place)
 
     def _names(self, place: SourceLocation, array: Declaration) -> bool:
         """Whether the statement at a place names an array, or declares it."""
-        name = self._sources.code(array.file)[array.at : array.end]
-        _, text = self._statement(place)
-        if place.file != array.file or not contains(text, name):
+        name = self._name(array)
+        if place.file != array.file or not contains(self._statement(place).text, name):
             return False
-        line = 1 + self._sources.code(array.file).count("\n", 0, array.at)
-        return line == place.line or self._meant(name, place) == (array,)
+        return place == array.place(self._sources) or self._meant(name, place) == (array,)
+
+    def _name(self, declared: Declaration) -> str:
+        return self._sources.code(declared.file)[declared.at : declared.end]
 
     def _is_elsewhere(self, declared: Declaration) -> bool:
         """Whether what is declared is, or points to, no local memory: a kernel's parameter."""
@@ -166,15 +175,16 @@ class _Reader:
     def _array(self, declared: Declaration) -> tuple[str, int] | None:
         """The type and the bytes of a local array of numbers; None of anything else."""
         words = declared.statement.split()
-        const = "const " if words[:1] == ["const"] else ""
-        words = words[len(const) > 0 :]
+        const = ""
+        if words[:1] == ["const"]:
+            const, words = "const ", words[1:]
         if not declared.scope.is_local or not declared.is_plain or not _WORDS.issuperset(words):
             return None
         element = " ".join(words)
         element = _PLAIN.get(element, element)
         code, at = self._sources.code(declared.file), declared.end
         extents: list[int] = []
-        place = SourceLocation(declared.file, 1 + code.count("\n", 0, declared.at))
+        place = declared.place(self._sources)
         while (found := _EXTENT.match(code, at)) is not None:
             end = closed_at(code, found.end() - 1)
             written = code[found.end() : end - 1] if end is not None else ""
@@ -214,5 +224,9 @@ class _Reader:
 
 
 def _own(declared: Declaration) -> str:
-    """What stands before a name for it alone: behind the parameter or variable before it."""
-    return re.split("[,(]", declared.statement)[-1]
+    """What stands before a name for it alone: behind the parameter or variable before it.
+
+    What stands before a structured binding is for all of its names.
+    """
+    binding = _BINDING.search(declared.statement)
+    return binding[0] if binding is not None else re.split("[,(]", declared.statement)[-1]

@@ -82,6 +82,8 @@ def test_padding_may_follow_it() -> None:
         "float w[16]; const float *p = q(); out[n] = (int)*(p) + w[n & 15]; //<",
         "float w[16]; const S *p = q(); out[n] = p->x + w[n & 15]; //<",
         "float w[16]; const float &r = q(); out[n] = r + w[n & 15]; //<",
+        "float w[16]; auto &[a, b] = q();\n out[n] = b + w[n & 15]; //<",
+        "float w[16]; decltype(auto) r = q();\n out[n] = r + w[n & 15]; //<",
         "float w[16]; out[n] = unknown[n] + w[n & 15]; //<",
         "float w[16]; S s; out[n] = s.f[n] + w[n & 15]; //<",
         "T w[16]; out[n] = w[n & 15]; //<",
