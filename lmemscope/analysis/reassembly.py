@@ -1,10 +1,10 @@
 """The lines of a cubin, found in what the installed ptxas makes of the PTX beside it.
 
 A cubin without ``-lineinfo`` does not say which PTX line an instruction comes from. Assembled
-again, with line information, the same PTX does. Where the machine code is the same byte by byte,
-so are the lines. Code of another version of ptxas has its instructions in other places: there each
-access takes the line of the one that moves the same bytes of the frame, in the same order. Whether
-registers, frame and accesses are all equal decides how far that can be trusted.
+again, with line information, the same PTX does. Where the machine code has the same opcodes at the
+same places, it has the same lines. Code of another version of ptxas has its instructions in other
+places: there each access takes the line of the one that moves the same bytes of the frame, in the
+same order. Whether registers, frame and accesses are all equal decides how far that can be trusted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lmemscope.formats.cubin import Cubin, CubinFunction, number_of
-from lmemscope.formats.instructions import INSTRUCTION_BYTES
+from lmemscope.formats.instructions import INSTRUCTION_BYTES, are_alike
 from lmemscope.formats.line_table import InlinedLine, line_at
 from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
@@ -67,8 +67,11 @@ def reassembly(cubin: Cubin, again: Cubin, target: int | None = None) -> Reassem
         section, differences = function.section, newer
         lines, ptx_lines = (t.get(section, []) for t in (again.source_lines, again.ptx_lines))
         if cubin.code(function) != again.code(other):
-            pairs = _pairs(_sites(cubin, function), _sites(again, other))
-            lines, ptx_lines = _moved(lines, pairs), _moved(ptx_lines, pairs)
+            mine, others = _sites(cubin, function), _sites(again, other)
+            pairs = _pairs(mine, others)
+            is_alike = are_alike(cubin.code(function), again.code(other))
+            if not is_alike or _places(mine) != _places(others):
+                lines, ptx_lines = _moved(lines, pairs), _moved(ptx_lines, pairs)
             differences = [*newer, *_differences(function, other, pairs)]
         found.lines[section], found.ptx_lines[section] = lines, ptx_lines
         if differences:
@@ -87,6 +90,10 @@ def _sites(cubin: Cubin, function: CubinFunction) -> Mapping[_Moves, Sequence[Si
         moves = (body.name, site.is_generic, site.is_store, site.width, base, site.displacement)
         found[moves].append(site)
     return found
+
+
+def _places(sites: Mapping[_Moves, Sequence[Site]]) -> Mapping[_Moves, Sequence[int]]:
+    return {moves: [site.pc for site in found] for moves, found in sites.items()}
 
 
 def _pairs(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ from lmemscope.model import (
 from lmemscope.sources import includes
 
 if TYPE_CHECKING:
+    from lmemscope.lowering.built import BuiltCode
     from lmemscope.pipeline import Prepared
 
 EVERYTHING = Wanted()
@@ -70,7 +72,25 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
 
 def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
     """The report of a unit that is compiled, now or by an earlier run."""
-    slot, projects = slot_of(unit, wanted), Projects()
+    report = _analysed(unit, wanted, slot_of(unit, wanted), partial(lowered, unit, wanted))
+    assert report is not None
+    return report
+
+
+def _analysed(
+    unit: Unit,
+    wanted: Wanted,
+    slot: Slot | None,
+    lower: Callable[[Debugging], Artifacts | None],
+) -> UnitReport | None:
+    """The report of a unit, of an earlier run or made now; None where ``lower`` gives none.
+
+    Args:
+        unit, wanted: what is asked for.
+        slot: where its artefacts are stored.
+        lower: makes them.
+    """
+    projects = Projects()
     # What shows no advice may well have it.
     enough = (wanted,) if wanted.proposals else (wanted, replace(wanted, proposals=True))
     found = (known_report(slot, unit, one, projects.mentioning) for one in enough)
@@ -92,7 +112,9 @@ def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
         _pipeline, lambda made: prepare(made).variables is not None, wants_names=names
     )
     with contextlib.closing(debugging):
-        artifacts = lowered(unit, wanted, debugging)
+        artifacts = lower(debugging)
+        if artifacts is None:
+            return None
         debugging.begin(artifacts)
         report, key = _pipeline().report_of(artifacts, wanted, prepare(artifacts), debugging)
     report = proposed(report, unit, wanted, read, projects)
@@ -110,23 +132,36 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
     if shown.state != "current":
         return shown
     with _importing:
-        from lmemscope.lowering.built import artifacts_of_object
-    report: UnitReport
+        from lmemscope.lowering.built import code_of_object
+    report: UnitReport | None
     try:
-        facts_only = not wanted.causes
-        artifacts = artifacts_of_object(unit, unit.built.path, facts_only=facts_only)
-        if isinstance(artifacts, str):
-            return replace(shown, state="compiled", reason=artifacts)
-        never = Debugging(_pipeline, wants_names=False)
-        known = _pipeline().prepared(artifacts, wanted, set(), Projects().mentioning)
-        report, _ = _pipeline().report_of(artifacts, wanted, known, never)
+        code = code_of_object(unit, unit.built.path, facts_only=not wanted.causes)
+        if isinstance(code, str):
+            return replace(shown, state="compiled", reason=code)
+        report = _of_code(code, wanted) if wanted.causes else _of_object_alone(code, wanted)
     except LmemscopeError as error:
         # Compiling meets what is wrong with the source or the tools, and says so.
         return replace(shown, state="compiled", reason=error.message)
-    told = () if facts_only else [one.verdict.kind != "clean" for one in report.kernels]
-    if any(told) or any(one.findings for one in report.kernels):
-        return replace(shown, state="compiled", reason="findings without local memory")
+    if report is None:
+        return replace(shown, state="compiled", reason="ptxas makes other code of it")
     return replace(report, built=shown)
+
+
+def _of_code(code: BuiltCode, wanted: Wanted) -> UnitReport | None:
+    """A report with causes; None where the build's code is not what is made here."""
+    if code.is_without_local:
+        report = _of_object_alone(code, wanted)
+        if not any(one.findings or one.verdict.kind != "clean" for one in report.kernels):
+            return report
+    slot = code.slot(slot_of(code.unit, wanted))
+    return _analysed(code.unit, wanted, slot, partial(code.explained, slot))
+
+
+def _of_object_alone(code: BuiltCode, wanted: Wanted) -> UnitReport:
+    artifacts, never = code.artifacts(), Debugging(_pipeline, wants_names=False)
+    known = _pipeline().prepared(artifacts, wanted, set(), Projects().mentioning)
+    report: UnitReport = _pipeline().report_of(artifacts, wanted, known, never)[0]
+    return report
 
 
 def analyse_binary(unit: Unit, wanted: Wanted, share: Share = ALL_IMAGES) -> Readings:

@@ -51,3 +51,13 @@ class Opcodes:
     def appear_in(self, code: bytes | memoryview) -> bool:
         """Whether code holds an instruction with one of the opcodes."""
         return next(self.find(code), None) is not None
+
+
+def are_alike(code: bytes | memoryview, other: bytes | memoryview) -> bool:
+    """Whether two sections have the same opcodes, under the same guards, at the same places.
+
+    Code of one function in two modules may differ in where the modules keep addresses.
+    """
+    return len(code) == len(other) and all(
+        bytes(code[at::INSTRUCTION_BYTES]) == bytes(other[at::INSTRUCTION_BYTES]) for at in (0, 1)
+    )

@@ -3,19 +3,29 @@
 They stand for a compilation only where that would make the same: an object of another toolkit does
 not tell what a report holds. One without PTX, as of ``CMAKE_CUDA_ARCHITECTURES=90-real``, tells all
 but what PTX declares, which is not known then.
+
+Causes, names and lines of local memory take PTX with line information, which the front end has to
+make, and the machine code of the kernels that use it, which says which line each access is from.
+All other machine code is the build's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from lmemscope.formats.cubin import Cubin, release
+from lmemscope.formats.cubin import Cubin, CubinFunction, release
+from lmemscope.formats.instructions import are_alike
 from lmemscope.lowering.binary import images
-from lmemscope.lowering.compile_cuda import gaps_of, lacking, read_source
-from lmemscope.model import Artifacts, Gap, Unit, listed
+from lmemscope.lowering.compile_cuda import compile_kernels, gaps_of, lacking, read_source
+from lmemscope.lowering.kept import kept
+from lmemscope.lowering.store import Slot, slot_by
+from lmemscope.model import Artifacts, CudaSource, Gap, Tool, Unit, listed
+from lmemscope.routes import Along
 from lmemscope.tools import nvcc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -25,59 +35,146 @@ _OURS = frozenset(("-ptx", "-lineinfo", "-v"))
 """Options that ask for what an object does not hold."""
 
 
-def artifacts_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> Artifacts | str:
+class BuiltCode(Struct, frozen=True):
+    """What an object holds of a unit.
+
+    Attributes:
+        unit: CUDA C++.
+        cubin: for the unit's architecture.
+        ptx: that it was made of, or None.
+        text, source: of the unit's file.
+        tools: nvcc and ptxas, of the version that made it.
+    """
+
+    unit: Unit
+    cubin: Cubin
+    ptx: bytes | None
+    text: str
+    source: CudaSource
+    tools: tuple[Tool, Tool]
+
+    @property
+    def unmade(self) -> Sequence[str]:
+        """Kernels that the source defines and the object lacks, as under an ``#ifdef``."""
+        return lacking(self.source, self.cubin.records)
+
+    @property
+    def is_without_local(self) -> bool:
+        """Whether neither machine code nor PTX has anything in local memory."""
+        return not self._using and (self.ptx is None or b".local" not in self.ptx)
+
+    @property
+    def _using(self) -> tuple[str, ...]:
+        """Mangled names of the kernels whose machine code uses local memory."""
+        records = self.cubin.records
+        return tuple(name for name, one in records.items() if not self.cubin.is_clean(one))
+
+    def artifacts(self) -> Artifacts:
+        """What the object holds, without lines of local memory."""
+        unit = self.unit
+        toolchain = Toolchain(unit.toolkit).of_nvcc()
+        flags = (
+            *nvcc.options_for(unit.arch, unit.options, toolchain),
+            *ptxas.options_for(unit.arch, unit.options),
+        )
+        artifacts = Artifacts(
+            unit=unit,
+            frontend="nvcc",
+            options=tuple(flag for flag in flags if flag not in _OURS),
+            ptx=self.ptx,
+            ptxas_log=None,
+            cubin=bytes(self.cubin.elf.data),
+            tools=self.tools,
+            gaps=(),
+            source=self.source,
+        )
+        return self._with_gaps(artifacts)
+
+    def slot(self, compiled: Slot | None) -> Slot | None:
+        """Where what is made beside this object is stored.
+
+        Args:
+            compiled: where a compilation of the unit is.
+        """
+        if compiled is None:
+            return None
+        digest = hashlib.sha256(self.cubin.elf.data).hexdigest()
+        return slot_by(compiled.directory, compiled.key, digest)
+
+    def explained(self, slot: Slot | None, along: Along) -> Artifacts | None:
+        """The object's machine code with the PTX, and the lines, of its local memory.
+
+        Args:
+            slot: as `slot` gives it.
+            along: what to do while a compiler runs.
+
+        Returns:
+            None where the machine code that is made now is not the object's.
+
+        Raises:
+            LmemscopeError: a compiler is missing or refuses the unit.
+        """
+        using = self._using
+        made = kept(
+            self.unit,
+            slot,
+            self.source,
+            lambda: compile_kernels(self.unit, self.source, along, using),
+        )
+        again = Cubin(made.cubin) if using else None
+        if again is not None and not all(self._is_equal(again, name) for name in using):
+            return None
+        assembled = made.cubin if using else None
+        artifacts = replace(made, cubin=bytes(self.cubin.elf.data), assembled=assembled)
+        return self._with_gaps(artifacts)
+
+    def _is_equal(self, again: Cubin, name: str) -> bool:
+        if name not in again.records:
+            return False
+        mine, other = self.cubin.function(name), again.function(name)
+        # Other kernels of the module decide where it keeps addresses.
+        return are_alike(self.cubin.code(mine), again.code(other)) and _shape(mine) == _shape(other)
+
+    def _with_gaps(self, artifacts: Artifacts) -> Artifacts:
+        gaps = (*artifacts.gaps, *_unmade(self.unmade))
+        more = gaps_of(self.unit, self.text, self.source, artifacts)
+        return replace(artifacts, gaps=(*gaps, *more))
+
+
+def code_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> BuiltCode | str:
     """What a build has made of a unit; else why the unit is compiled.
 
     Args:
         unit: CUDA C++.
         path: of the object.
-        facts_only: whether nobody asks for causes, names and lines of local memory, which take a
-            compilation.
+        facts_only: whether nobody asks for causes, names and lines of local memory.
 
     Raises:
         LmemscopeError: the object or the source cannot be read, or a tool is missing.
     """
-    cubin, text = _of_architecture(unit, path)
+    cubin, ptx = _of_architecture(unit, path)
     if cubin is None:
         return f"it holds no machine code for {unit.arch}"
-    if not facts_only:
-        if not all(map(cubin.is_clean, cubin.records.values())):
-            return "local memory"
-        if text is not None and b".local" in text:
-            return "local memory in its PTX"
     tools = Toolchain(unit.toolkit).of_nvcc()
     made_by = (tools.tool("nvcc"), tools.tool("ptxas"))
     version = release(cubin.elf)
     if version != made_by[1].version:
         made = f"CUDA {version}" if version is not None else "an unknown version of CUDA"
         return f"{made} made it, and {made_by[1].version} compiles here"
-    source_text, source = read_source(unit)
+    text, source = read_source(unit)
+    code = BuiltCode(unit, cubin, ptx, text, source, made_by)
     asked = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
-    unmade = lacking(source, cubin.records)
-    missing = asked if facts_only else (*asked, *unmade)
-    if missing:
-        return f"whether it holds {missing[0]} depends on how it is compiled"
-    flags = (
-        *nvcc.options_for(unit.arch, unit.options, tools),
-        *ptxas.options_for(unit.arch, unit.options),
-    )
-    artifacts = Artifacts(
-        unit=unit,
-        frontend="nvcc",
-        options=tuple(flag for flag in flags if flag not in _OURS),
-        ptx=text,
-        ptxas_log=None,
-        cubin=bytes(cubin.elf.data),
-        tools=made_by,
-        gaps=_unmade(unmade),
-        source=source,
-    )
-    gaps = gaps_of(unit, source_text, source, artifacts)
-    return replace(artifacts, gaps=(*artifacts.gaps, *gaps))
+    missing = asked if facts_only else (*asked, *code.unmade)
+    return f"whether it holds {missing[0]} depends on how it is compiled" if missing else code
+
+
+def _shape(function: CubinFunction) -> tuple[object, ...]:
+    """What machine code must have in common for the lines of one to be those of the other."""
+    return function.registers, function.stack_frame, function.min_stack, function.all_sites
 
 
 def _unmade(names: Sequence[str]) -> tuple[Gap, ...]:
-    """That a build makes nothing of kernels that its source defines, as under an ``#ifdef``."""
+    """That a build makes nothing of kernels that its source defines."""
     if not names:
         return ()
     return (Gap("kernels", f"not in the build's object: {listed(list(names))}", "note"),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
+from lmemscope.formats.ptx_cut import PtxParts
 from lmemscope.lowering import refusals, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
@@ -59,6 +60,23 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
         lambda: _lower_cuda(unit, text, source, cache_directory, along),
     )
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps_of(unit, text, source, artifacts)))
+
+
+def compile_kernels(
+    unit: Unit, source: CudaSource, along: Along | None, kernels: Collection[str]
+) -> Artifacts:
+    """The PTX of a file as nvcc makes it, and machine code of some of its kernels.
+
+    Args:
+        unit: to compile.
+        source: what its text says about itself.
+        along: what to do while a compiler runs.
+        kernels: mangled names of those to assemble; without any there is no machine code.
+
+    Raises:
+        LmemscopeError: a compiler is missing or refuses it.
+    """
+    return _by_nvcc(unit, source, along, kernels)
 
 
 def read_source(unit: Unit) -> tuple[str, CudaSource]:
@@ -351,8 +369,15 @@ def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*source.launches, *elsewhere)))
 
 
-def _by_nvcc(unit: Unit, source: CudaSource, along: Along | None = None) -> Artifacts:
-    artifacts, flags = granting_flags(unit, lambda granted: _by_plain_nvcc(granted, source, along))
+def _by_nvcc(
+    unit: Unit,
+    source: CudaSource,
+    along: Along | None = None,
+    kernels: Collection[str] | None = None,
+) -> Artifacts:
+    artifacts, flags = granting_flags(
+        unit, lambda granted: _by_plain_nvcc(granted, source, along, kernels)
+    )
     said = (Gap("compile", f"compiled with {flag}, which the file needs") for flag in flags)
     return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, *said))
 
@@ -372,7 +397,9 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
             granted.append(flag)
 
 
-def _by_plain_nvcc(unit: Unit, source: CudaSource, along: Along | None) -> Artifacts:
+def _by_plain_nvcc(
+    unit: Unit, source: CudaSource, along: Along | None, kernels: Collection[str] | None
+) -> Artifacts:
     asked_for = Toolchain(unit.toolkit)
     toolchain = asked_for.of_nvcc()
     gaps: tuple[Gap, ...] = ()
@@ -411,7 +438,12 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource, along: Along | None) -> Artif
         instantiated=asked,
     )
     begin = None if along is None else partial(along.begin, artifacts)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain, meanwhile=begin)
+    if kernels is not None and not kernels:
+        if begin is not None:
+            begin()
+        return replace(artifacts, tools=(compiled.tool, toolchain.tool("ptxas")))
+    text = compiled.ptx if kernels is None else PtxParts(compiled.ptx).cut(kernels)
+    assembled = ptxas.assemble(text, unit.input, ptxas_flags, toolchain, meanwhile=begin)
     return replace(
         artifacts,
         ptxas_log=assembled.log,

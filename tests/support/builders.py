@@ -406,8 +406,9 @@ class StandInCubin:
     def function(self, name: str) -> CubinFunction:
         return self.records[name]
 
-    def code(self, function: CubinFunction) -> object:
-        return self
+    def code(self, function: CubinFunction) -> bytes:
+        """Other bytes for each function."""
+        return repr(function).encode()
 
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         return self.generic

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from lmemscope.formats.instructions import INSTRUCTION_BYTES, Opcodes
+from lmemscope.formats.instructions import INSTRUCTION_BYTES, Opcodes, are_alike
 
 WANTED = (0x183, 0x187, 0x947)
 
@@ -40,3 +40,14 @@ def test_a_partial_instruction_at_the_end_is_ignored() -> None:
     assert local.appear_in(code)
     assert not local.appear_in(code[:-1])
     assert [pc for pc, *_ in local.find(code + code[:8])] == [0]
+
+
+@pytest.mark.parametrize(
+    ("bit", "alike"),
+    [(0, False), (11, False), (12, False), (15, False), (16, True), (63, True), (64, True)],
+)
+def test_code_is_alike_where_opcodes_and_guards_are(bit: int, alike: bool) -> None:
+    first = 0x7FF_F183.to_bytes(INSTRUCTION_BYTES, "little")
+    other = (int.from_bytes(first, "little") ^ 1 << bit).to_bytes(INSTRUCTION_BYTES, "little")
+    assert are_alike(first * 2, first + other) is alike
+    assert not are_alike(first, first * 2)
