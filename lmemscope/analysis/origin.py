@@ -56,6 +56,11 @@ class Origin(Struct, frozen=True):
     by_place: bool = False
 
 
+_MARKED = Origin("spill", None, None, None)
+_UNKNOWN = Origin("unknown", None, None, None)
+"""Of a site of machine code alone: marks are all that it tells."""
+
+
 def access_of(flow: ModuleFlow | None, origin: Origin) -> tuple[Dataflow, Instruction] | None:
     """The PTX access that a site comes from, and its function; None where it is not known."""
     if flow is None or origin.function is None or origin.instruction is None:
@@ -93,6 +98,8 @@ class Origins:
 
     def of(self, kernel: CubinFunction, site: Site) -> Origin:
         """The origin of a site in a kernel's code section, its callees' included."""
+        if self._flow is None and kernel.section not in self._cubin.ptx_lines:
+            return _MARKED if site.spill_refill else _UNKNOWN
         key = (kernel.section, site.pc)
         if key not in self._known:
             self._known[key] = self._decide(kernel, site)

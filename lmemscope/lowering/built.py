@@ -88,7 +88,7 @@ class BuiltCode(Struct, frozen=True):
             gaps=(),
             source=self.source,
         )
-        return self._with_gaps(artifacts)
+        return self._with_gaps(replace(artifacts, gaps=_unmade(self.unmade)))
 
     def slot(self, compiled: Slot | None) -> Slot | None:
         """Where what is made beside this object is stored.
@@ -136,9 +136,8 @@ class BuiltCode(Struct, frozen=True):
         return are_alike(self.cubin.code(mine), again.code(other)) and _shape(mine) == _shape(other)
 
     def _with_gaps(self, artifacts: Artifacts) -> Artifacts:
-        gaps = (*artifacts.gaps, *_unmade(self.unmade))
         more = gaps_of(self.unit, self.text, self.source, artifacts)
-        return replace(artifacts, gaps=(*gaps, *more))
+        return replace(artifacts, gaps=(*artifacts.gaps, *more))
 
 
 def code_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> BuiltCode | str:
@@ -163,8 +162,9 @@ def code_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> BuiltC
         return f"{made} made it, and {made_by[1].version} compiles here"
     text, source = read_source(unit)
     code = BuiltCode(unit, cubin, ptx, text, source, made_by)
-    asked = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
-    missing = asked if facts_only else (*asked, *code.unmade)
+    missing = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
+    if not facts_only and code.is_without_local:
+        missing = (*missing, *code.unmade)
     return f"whether it holds {missing[0]} depends on how it is compiled" if missing else code
 
 
