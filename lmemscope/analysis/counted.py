@@ -80,6 +80,34 @@ def running(
     return [one for one, _ in known] or candidates
 
 
+def in_turn(
+    candidates: Sequence[Subscript],
+    turn: int,
+    of_data: Sequence[bool],
+    file: str,
+    sources: SourceText,
+) -> Sequence[Subscript]:
+    """The subscripts that the accesses of one turn may be, where a line's come in turn.
+
+    Compilers keep the order of the text mostly, but either side of a comparison may be read first:
+    ``w[j] < w[k]``. It is another one where an index of nothing but counters would be of data, and
+    none of data the other index.
+
+    Args:
+        candidates: of the line, as many as accesses come in a turn.
+        turn: of the access among them.
+        of_data: whether the index of the accesses of each turn depends on data.
+        file: that they stand in.
+        sources: the user's files.
+    """
+    whole = [_heads(one, file, sources).is_whole for one in candidates]
+    pairs = set(zip(whole, of_data, strict=True))
+    if not {(True, True), (False, False)} <= pairs:
+        return (candidates[turn],)
+    fitting = [one for one, is_whole in zip(candidates, whole, strict=True) if not is_whole]
+    return fitting if of_data[turn] else candidates
+
+
 @dataclass(frozen=True, slots=True)
 class _Heads:
     """The loops that count in the names of an index.

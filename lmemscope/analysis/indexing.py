@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import Turns, counted, running
+from lmemscope.analysis.counted import Turns, counted, in_turn, running
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexing_lines import indexing_line, is_changed_with
 from lmemscope.analysis.layers import Layers
@@ -337,7 +337,9 @@ class IndexReader:
         if len(there) < len(on_line):
             return candidates  # Some of them are constants once their loops are written out.
         if len(there) % len(candidates) == 0:
-            return (candidates[there.index(access) % len(candidates)],)
+            turn, count = there.index(access) % len(candidates), len(candidates)
+            of_data = [any(map(_is_of_data, there[first::count])) for first in range(count)]
+            return in_turn(candidates, turn, of_data, written.file, self._sources)
         return candidates
 
     def _turns(self, objects: FunctionObjects, access: PtxAccess) -> Turns:
@@ -484,6 +486,11 @@ def _telling(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
 
 def _leaves(accesses: Iterable[PtxAccess]) -> set[Leaf]:
     return {leaf for access in accesses for leaf in access.leaves if leaf.kind != "symbol"}
+
+
+def _is_of_data(access: PtxAccess) -> bool:
+    """Whether an index depends on more than counters and parameters."""
+    return any(leaf.kind not in ("loop-counter", "parameter") for leaf in access.leaves)
 
 
 def _reversed(cost: tuple[int, bool]) -> tuple[int, bool]:

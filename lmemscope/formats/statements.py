@@ -23,8 +23,10 @@ _REACH = 32
 
 _CONTROL = re.compile(r"(?:\}?\s*else\s+)?(?:for|if|while|switch)\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_CONSTANT = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+_CONSTANT = re.compile(r"-?\s*(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)")
+_MACRO_USE = re.compile(r"(?!(?:return|throw|case|sizeof)\b)[A-Za-z_]\w*\s*\(")
+_WORD_FIRST = re.compile(r"\s*[A-Za-z_]")
 _MADE = re.compile(r"\s*(?:[A-Za-z_][\w:]*\s*[({<]|\{)")
 _CLOSING = {"(": ")", "[": "]", "<": ">", "{": "}"}
 _NO_TYPES = frozenset(
@@ -284,18 +286,29 @@ def statement_at(line_of: Callable[[int], str], number: int) -> Statement:
     first = number
     while number - first < _REACH and first > 1:
         before = line_of(first - 1)
-        if _ends(before) or before.lstrip().startswith("#"):
+        if _ends(before) or before.lstrip().startswith("#") or _is_apart(before, lines[0]):
             break
         lines.insert(0, before)
         first -= 1
     last = number
-    while last - number < _REACH and not _ends("\n".join(lines[number - first :])):
+    while last - number < _REACH and not _ends(text := "\n".join(lines[number - first :])):
         last += 1
-        lines.append(line_of(last))
+        following = line_of(last)
+        if _is_apart(text, following):
+            break
+        lines.append(following)
     starts = [0]
     for line in lines[:-1]:
         starts.append(starts[-1] + len(line) + 1)
     return Statement("\n".join(lines), starts, first)
+
+
+def _is_apart(text: str, following: str) -> bool:
+    """Whether a text is the use of a macro that needs no semicolon before what follows."""
+    text = text.strip()
+    use = _MACRO_USE.match(text)
+    ends = closed_at(text, use.end() - 1) if use is not None else None
+    return ends == len(text) and _WORD_FIRST.match(following) is not None
 
 
 def _ends(text: str) -> bool:

@@ -222,7 +222,10 @@ def local_array(target: Target, *, aligned: bool = False) -> LocalArray:
     """
     declared = target.declared
     if declared is not None and declared.array is None:
-        raise DeclinedError("it is no array")
+        is_array = "[" in (target.type or "")
+        raise DeclinedError(
+            "its type is that of an array by another name" if is_array else "it is no array"
+        )
     return local_variable(target, aligned=aligned)
 
 

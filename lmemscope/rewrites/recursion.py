@@ -137,8 +137,23 @@ class _Calls:
         text = tree.code_of(node)
         if node.type not in FUNCTIONS:
             return set(_WORD.findall(text))
+        text = self._without_members(node, tree)
         words = {*_WORD.findall(text.partition(b"(")[2])} - {*_variables(node, tree)}
         return {_IMPLICIT, *words, *(name for _, name in _called(node, tree))}
+
+    def _without_members(self, node: Node, tree: Syntax) -> bytes:
+        """A function's text, without members of objects that are not called."""
+        text = bytearray(tree.code_of(node))
+        for one in walk(node):
+            above = one.parent
+            if one.type != "field_identifier" or above is None or above.type != "field_expression":
+                continue
+            outer = above.parent
+            is_called = outer is not None and outer.type == "call_expression"
+            if not is_called and tree.text(one) not in self._macros:
+                begin, end = one.start_byte - node.start_byte, one.end_byte - node.start_byte
+                text[begin:end] = b" " * (end - begin)
+        return bytes(text)
 
     def _is_open(self, node: Node, tree: Syntax) -> bool:
         """Whether a function calls something that is not known by the name of a function."""

@@ -26,7 +26,7 @@ from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import declared_as, helper_edits, initialised_on
 from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
-from lmemscope.sources.syntax import Syntax, around
+from lmemscope.sources.syntax import Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -56,6 +56,8 @@ _TO_POINTER = re.compile(
     rb"|\breinterpret_cast\s*<\s*(?:(?:const|volatile)\s+)*([A-Za-z_][\w:\s]*?)\s*[*&]"
 )
 """A cast to a pointer, with its type."""
+_DEFAULT = "default_method_clause"
+"""How a tree says that a constructor is the compiler's."""
 _NAME_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?$")
 
 
@@ -66,6 +68,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError("it is reached through a pointer" if target.name else "it has no name")
     whole = replace(target, name=root[1], type=target.type if root[1] == target.name else None)
     variable = local_variable(whole)
+    _check_made(variable.element, target)
     room = room_for(variable, target)
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
     if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):
@@ -91,6 +94,40 @@ def propose(target: Target) -> Iterator[Rewriting]:
         room.caveat,
         room=room.claimed,
     )
+
+
+def _check_made(kind: bytes, target: Target) -> None:
+    """That nothing runs where an object of a type begins or ends, by the classes in sight.
+
+    Raises:
+        DeclinedError: something does, which shared memory does not allow.
+    """
+    name = b"".join(_NAME_CALLED.findall(kind))
+    for _, tree in target.trees(name) if name in target.meanings.classes else ():
+        for node in walk(tree.root):
+            if node.type not in ("struct_specifier", "class_specifier"):
+                continue
+            named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+            if named is None or body is None or tree.text(named) != name:
+                continue
+            members = body.named_children
+            own = [one for one in members if _made_by(one, tree) == name]
+            if any(one.child_by_field_name("default_value") for one in members) or (
+                own and not any(one.named_children[-1].type == _DEFAULT for one in own)
+            ):
+                said = name.decode(errors="replace")
+                raise DeclinedError(f"`{said}` does something where an object of it is made")
+
+
+def _made_by(member: Node, tree: Syntax) -> bytes:
+    """The name of a constructor or, without its tilde, of a destructor; empty of another member."""
+    if member.type not in ("function_definition", "declaration"):
+        return b""
+    declarator = member.child_by_field_name("declarator")
+    called = declarator.child_by_field_name("declarator") if declarator is not None else None
+    if called is None or called.type not in ("identifier", "destructor_name"):
+        return b""
+    return tree.text(called).lstrip(b"~ ")
 
 
 def _declaration(variable: LocalArray, threads: int) -> tuple[Edit, ...]:

@@ -18,6 +18,10 @@ _NO_FUNCTION = re.compile(
 
 
 _TEMPLATE = re.compile(r"\btemplate\s*<")
+_LOOP = re.compile(r"\b(?:for|while|do)\b")
+_LOOP_HEAD = re.compile(r"\b(?:for|while)\s*\([^{}]*\)\s*$|\bdo\s*$")
+"""What stands before a loop's brace."""
+_HEAD_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,24 @@ def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int
         opened = opened or "{" in code
         if (opened and depth <= 0) or (not opened and text.rstrip().endswith(";")):
             return
+
+
+def is_in_loop(text: str, at: int) -> bool:
+    """Whether a statement of a function's text is in a loop that the text has."""
+    if _LOOP.search(text, max(text.rfind(sign, 0, at) for sign in ";{}") + 1, at) is not None:
+        return True
+    depth = 0
+    for index in range(at - 1, -1, -1):
+        if text[index] == "}":
+            depth += 1
+        elif text[index] == "{" and depth:
+            depth -= 1
+        elif (
+            text[index] == "{"
+            and _LOOP_HEAD.search(text, max(0, index - _HEAD_CHARACTERS), index) is not None
+        ):
+            return True
+    return False
 
 
 def _rows(sources: SourceText, place: SourceLocation) -> list[str]:

@@ -26,10 +26,12 @@ from lmemscope.rules.block_sizes import (
     threads_of,
 )
 from lmemscope.rules.constants import number_of
-from lmemscope.rules.declared import rest_of_block
+from lmemscope.rules.declared import NO_TYPES, rest_of_block
+from lmemscope.rules.enclosing import is_in_loop
 from lmemscope.rules.launch_reader import Launches, launches_in
 from lmemscope.rules.launch_syntax import without_casts
 from lmemscope.rules.remembered import Remembered
+from lmemscope.rules.scopes import declarations_of
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _REACHED = re.compile(
@@ -50,9 +52,6 @@ _BEFORE = 80
 _SUBSCRIPT = re.compile(r"\[[^\[\]]*+\]")
 _INDEXED = re.compile(r"\[\s*+[A-Za-z_][^\[\]]*+\]")
 """The same that may select any element."""
-_LOOP = re.compile(r"\b(?:for|while|do)\b")
-_HEAD = re.compile(r"\b(?:for|while)\s*\([^{}]*\)\s*$|\bdo\s*$")
-"""What stands before a loop's brace."""
 _STATEMENTS = frozenset({"if", "constexpr", "for", "while", "switch", "catch"})
 """Words before parentheses and a brace that name no function."""
 _CASES = 64
@@ -326,7 +325,13 @@ class _Project:
             r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>[({][^;]*[)}])\s*;)"
         )
         file = place.file
-        found = self._matches(name, given, file)
+        of_name = declarations_of(name, self._sources, place)
+        meant = {one.at for one in of_name if one.file == file and one.scope.is_local}
+        found = tuple(
+            (at, one)
+            for at, one in self._matches(name, given, file)
+            if not meant or one.start() in meant or not _is_typed(one)
+        )
         above = [one for one in found if self._place(file, one[1].start()).line <= place.line]
         declared = [number for number, (_, one) in enumerate(above) if _is_typed(one)]
         found = tuple(above[declared[-1] :]) if declared else found
@@ -345,7 +350,8 @@ class _Project:
             return  # It is more than what it begins with, and nobody knows how much.
         yield from ends or ()
         # Only what its own file does not give it is a name of the whole project.
-        yield from self._of_sides(found if found or handed else self._matches(name, given), hops)
+        is_own = found or handed or meant
+        yield from self._of_sides(found if is_own else self._matches(name, given), hops)
         counted = re.compile(
             rf"\bfor\s*\([^;{{}}]*(?<!\w){name}\s*=(?!=)[^;{{}}]*;\s*{name}\s*<(?P<too>=?)(?P<end>[^;&|]+);"
         )
@@ -426,7 +432,7 @@ class _Project:
             )
         ]
         before = self._sources.code(file)[max(0, first.start() - _BEFORE) : first.start()]
-        is_looped = _is_in_loop(block, step.start()) or _is_in_loop(before, len(before))
+        is_looped = is_in_loop(block, step.start()) or is_in_loop(before, len(before))
         return tuple(ends) if ends or is_looped else None
 
     def _arguments(self, function: str, position: int, hops: int, opening: str) -> Iterator[int]:
@@ -475,22 +481,7 @@ def _is_typed(name: re.Match[str]) -> bool:
     """Whether a word stands before a name, with nothing but blanks, ``*`` and ``&`` between."""
     before = name.string[max(0, name.start() - _BEFORE) : name.start()]
     kind = before.rstrip("*& \t\n")
-    return kind != before and last_word(kind) != ""
-
-
-def _is_in_loop(text: str, at: int) -> bool:
-    """Whether a statement of a function's text is in a loop that the text has."""
-    if _LOOP.search(text, max(text.rfind(sign, 0, at) for sign in ";{}") + 1, at) is not None:
-        return True
-    depth = 0
-    for index in range(at - 1, -1, -1):
-        if text[index] == "}":
-            depth += 1
-        elif text[index] == "{" and depth:
-            depth -= 1
-        elif text[index] == "{" and _HEAD.search(text, max(0, index - _BEFORE), index) is not None:
-            return True
-    return False
+    return kind != before and last_word(kind) not in ("", *NO_TYPES)
 
 
 def _products(sides: Iterable[Iterable[int]]) -> Iterator[int]:

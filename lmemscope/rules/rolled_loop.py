@@ -45,7 +45,11 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To unroll, or one table for all threads; else as for any index."""
     size = case.object.size if case.object is not None else 0
     best = tuple(one for one in offer.advice if one.rewrite in _BEST)
-    if not best and not unnamed(case) and can_be_unrolled(case):
+    # Beside the counters an index may be chosen between constants: unrolling may leave that.
+    is_chosen = case.index is not None and case.index.other_uniformity not in (None, "uniform")
+    if is_chosen:
+        best = tuple(one for one in offer.advice if one.rewrite != "unroll") or best
+    elif not best and not unnamed(case) and can_be_unrolled(case):
         best = (_unroll(case),)
     if best and size // 4 > spare_registers(case.facts):
         # Not all of it may fit.

@@ -160,17 +160,19 @@ class Dependences:
         return Node(tuple(found.values), tuple(found.lanes))
 
     def _told_apart(self, incoming: Mapping[int, Value | None]) -> dict[int, Value | None]:
-        """What predecessors of a join bring, the same for the same constant."""
+        """What predecessors of a join bring, the same for copies of one value."""
         found: dict[int, Value | None] = {}
         first: dict[tuple[str, object], Value] = {}
         for before, value in incoming.items():
             found[before] = value
             if value is not None and value >= 0:
                 instruction = self._body.instructions[value]
-                constant = instruction.operands[-1]
+                copied: object = instruction.operands[-1]
                 is_mov = instruction.operation == "mov" and instruction.predicate is None
-                if is_mov and isinstance(constant, str) and not constant.startswith("%"):
-                    found[before] = first.setdefault((instruction.opcode, constant), value)
+                if isinstance(copied, str) and copied.startswith("%"):
+                    copied = self.values.read(value, copied)
+                if is_mov and isinstance(copied, (str, int)):
+                    found[before] = first.setdefault((instruction.opcode, copied), value)
         return found
 
     def _guards(self, join: Join, loop: Loop | None, deciding: set[int]) -> set[int]:

@@ -250,6 +250,21 @@ def test_a_statement_goes_on_over_lines(line: int, expected: list[tuple[str, str
     assert [(one.path[0], one.text, one.line) for one in found.subscripts] == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "names"), [(1, ["a"]), (2, ["b"]), (3, ["c"]), (4, ["d", "e"]), (5, ["d", "e"])]
+)
+def test_uses_of_macros_end_before_a_word(line: int, names: list[str]) -> None:
+    lines = ["MAKE(one, a[i])", "MAKE(two, b[j])", "__global__ void f() { c[k] = 1; }"]
+    lines += ["CALL(d[i])", "  + e[i];"]
+    found = statement_at(lambda n: lines[n - 1] if 0 < n <= len(lines) else "", line)
+    assert [one.path[0] for one in found.subscripts] == names
+
+
+def test_a_negative_number_is_a_constant_index() -> None:
+    found = Statement("x = p[-1] + (&a[i])[-2];", [0], 1).subscripts
+    assert {one.text for one in found if not one.is_constant} == {"i"}
+
+
 def test_calls_tell_what_they_pass_on() -> None:
     statement = Statement("r.push<3>(a[i], &b.c, f(d)) + push(e);", [0], 1)
     assert [(c.receiver, c.arguments) for c in statement.calls("push")] == [

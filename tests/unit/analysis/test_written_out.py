@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.analysis.counted import Turns, running
+from lmemscope.analysis.counted import Turns, in_turn, running
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.formats.statements import Subscript
 from lmemscope.model import SourceText
@@ -37,3 +37,22 @@ def test_the_counter_of_a_written_out_loop_is_no_index_of_other_things(
     constant = any(leaf.constant_trip for leaf in counters)
     turns = Turns(frozenset(), frozenset(), bool(counters), constant)
     assert [one.text for one in running(found, "a.cu", turns, sources)] == kept
+
+
+@pytest.mark.parametrize(
+    ("of_data", "kept"),
+    [
+        ((False, True), (["j"], ["k"])),  # As in the text.
+        ((True, False), (["k"], ["j", "k"])),  # The other way round.
+        ((True, True), (["j"], ["k"])),
+        ((False, False), (["j"], ["k"])),
+    ],
+)
+def test_a_comparison_may_read_its_second_operand_first(
+    of_data: tuple[bool, bool], kept: tuple[list[str], list[str]]
+) -> None:
+    lines = ["for (int j = 1; j < 49; j++)", "  if (w[j] < w[k]) k = j;"]
+    sources = SourceText(lambda file: lines if file == "a.cu" else [])
+    found = [Subscript(("w",), text, 2, True, False, False) for text in ("j", "k")]
+    said = [in_turn(found, turn, of_data, "a.cu", sources) for turn in (0, 1)]
+    assert [[one.text for one in each] for each in said] == [*kept]

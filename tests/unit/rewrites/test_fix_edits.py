@@ -250,6 +250,26 @@ def test_a_declaration_in_a_branch_of_an_if_has_room() -> None:
     assert "shared-memory" in {one.rewrite for one in found}, reasons
 
 
+@pytest.mark.parametrize(
+    ("members", "is_offered"),
+    [
+        ("int n;", True),
+        ("int n; __device__ int get() const { return n; }", True),
+        ("int n; S() = default; __device__ S(int m) : n(m) {}", True),
+        ("int n = 0;", False),
+        ("int n; __device__ S() : n(0) {}", False),
+        ("int n; __device__ S(int m);", False),
+        ("int n; __device__ ~S() { n = 0; }", False),
+    ],
+)
+def test_what_runs_where_an_object_is_made_has_no_row(members: str, is_offered: bool) -> None:
+    before = f"template <int N> struct S {{ int a[N]; {members} }};\n"
+    text = kernel("S<8> s;", "s.a[n] = p[0];", "out[0] = s.a[p[1]];", before=before)
+    found, reasons = proposals(target(text, "s.a", "int[8]", line="S<8> s"))
+    assert bool(found) == is_offered, reasons
+    assert is_offered or any("where an object of it is made" in one.reason for one in reasons)
+
+
 def test_a_structure_has_a_row_for_its_member() -> None:
     before = "struct S { int a[8]; int n; };\n"
     text = kernel("S s = {{}, n};", "s.a[n] = p[0];", "out[0] = s.a[p[1]];", before=before)

@@ -97,3 +97,13 @@ def test_no_rewrite_of_a_samples_finding_is_passed_over_in_silence(fixed: Finish
         wanted = {one.name for one in REWRITES if key[2] in one.causes}
         if not key[0].endswith(".py"):
             assert wanted <= names, (key, wanted - names)
+
+
+@pytest.mark.parametrize(
+    ("type_", "why"),
+    [("int[8]", "an array by another name"), ("Eight", "it is no array")],
+)
+def test_an_array_by_another_name_is_said_to_be_one(type_: str, why: str) -> None:
+    text = kernel("Eight a;", "a[n] = 1;", "out[0] = a[n];", before="using Eight = int[8];\n")
+    one = target(text, "a", type_, line="Eight a")
+    assert any(why in reason.reason for reason in proposals(one)[1])

@@ -54,6 +54,8 @@ STEP = "typedef int (*Step)(int);\n__device__ int walk(int d);\n"
         + function("(N{d} % 1)"),
         STEP + "struct N { int d; __device__ N(int n) : d(walk(n)) {} };\n" + function("N(d).d"),
         STEP + "struct N { int d = walk(0); };\n" + function("N().d"),
+        STEP + "struct N { int walk(int); };\n" + function("N().walk(d)"),
+        STEP + "#define more d + walk(0)\nstruct N { int d; };\n" + function("N().more"),
         STEP + "__device__ int rest(int d) { return walk(d - 1); }\n" + function("rest(d)"),
     ],
 )
@@ -69,6 +71,7 @@ def test_a_function_may_come_back_by_any_call(text: str) -> None:
         function("__ldg(p)"),
         function("g(d)").replace(ARRAY, ARRAY + "  auto g = [](int x) { return x; };\n"),
         function("s(d)", "__device__ int walk(int (*s)(int), int d)"),
+        "struct N { int walk; };\n" + function("n.walk", "__device__ int walk(N n, int d)"),
         function("walk").replace(ARRAY, ARRAY + "  int walk = 3;\n"),
         STEP
         + "__device__ int leaf(int d) { return d; }\n__device__ Step now = leaf;\n"

@@ -308,6 +308,14 @@ def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
     assert "Unroll the loop at line 7" in said(small)
 
 
+def test_an_index_that_is_chosen_beside_the_counters_stays_when_loops_are_unrolled() -> None:
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
+    alone = kernel("rolled-loop", index=index)
+    beside = kernel("rolled-loop", index=replace(index, other_uniformity="data-dependent"))
+    assert "every index is then a constant" in said(alone)
+    assert "every index is then a constant" not in said(beside)
+
+
 # Calls.
 
 

@@ -82,6 +82,20 @@ def test_a_member_is_that_of_its_object_where_something_gives_it(host: str, thre
         ("void f() { int all = 2048, few = 32;\n few = 16;\n own<<<4, all / few>>>(p); }", 128),
         ("void f(int few) { own<<<4, 2048 / few>>>(p); }", None),
         (
+            "__global__ void k(int i) { for (int n = i - 4; n <= i + 4; ++n) p[n] = i; }\n"
+            "int main() { for (int n : {96, 288})\n own<<<4, n>>>(p); }",
+            288,
+        ),
+        (
+            "__global__ void k(int i) { int n = 1000; for (; n < i; n++) p[n] = i; }\n"
+            "void f(int n) { own<<<4, n>>>(p); }\nint main() { f(320); }",
+            320,
+        ),
+        (
+            "void f() { int n = 64;\n if (q) n = 96;\n else n = 448;\n own<<<4, n>>>(p); }",
+            448,
+        ),
+        (
             "void f(int n) { own<<<4, n>>>(p); }\n"
             "int main() { for (int i = 1; i <= 512; i *= 2) f(i); }",
             512,

@@ -219,6 +219,15 @@ $END:
     assert read_last(search)[0] - {"loop-counter"} == sources
 
 
+def test_a_condition_between_copies_of_one_value_chooses_nothing() -> None:
+    copied = chosen_by("%r7").replace("%r1, 1", "%r1, %r8").replace("%r1, 2", "%r1, %r8")
+    assert read_last(copied) == ({"%tid.x"}, "lane-varying")
+    other = chosen_by("%r7").replace("%r1, 1", "%r1, %r8").replace("%r1, 2", "%r1, %r9")
+    assert read_last(other) == ({"%tid.x", "k_param_1", "k_param_0"}, "data-dependent")
+    changed = copied.replace("$ELSE:", "$ELSE:\nadd.s32 %r8, %r8, 1;")
+    assert read_last(changed) == ({"%tid.x", "k_param_0"}, "data-dependent")
+
+
 def test_an_exit_that_leads_past_a_use_says_nothing_of_it() -> None:
     search = """
     mov.u32 %r1, 0;
