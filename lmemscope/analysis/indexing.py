@@ -158,13 +158,15 @@ class IndexReader:
         inside = [access for access in deciding if access.leaves and access in own]
         primary, alike = self._primary(kernel, objects, found, inside or _decisive(own), named)
         loop = written_out = None
-        if primary is not None and not any(leaf.is_dynamic for leaf in leaves):
-            header = min(leaf.header for leaf in _leaves([primary.access]))
-            loop = self._loop_line(objects, header)
-            written_out = objects.dataflow.written_out(header)
         expression = primary.expression if primary is not None else None
-        if expression is not None and loop is not None:
-            expression = self._of_loop(expression, loop, named)
+        headers = primary.access.counted_by if primary is not None else []
+        is_rolled = not any(leaf.is_dynamic for leaf in leaves)
+        if headers and (is_rolled or len(headers) == 1):
+            counting = self._loop_line(objects, headers[0])
+            if is_rolled:
+                loop, written_out = counting, objects.dataflow.written_out(headers[0])
+            if expression is not None and counting is not None:
+                expression = self._of_loop(expression, counting, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
         # Once loops are written out compilers take it apart; other indices stay.
         stays = any(leaf.is_dynamic for leaf in leaves)
@@ -338,7 +340,7 @@ class IndexReader:
             return candidates  # Some of them are constants once their loops are written out.
         if len(there) % len(candidates) == 0:
             turn, count = there.index(access) % len(candidates), len(candidates)
-            of_data = [any(map(_is_of_data, there[first::count])) for first in range(count)]
+            of_data = [any(one.is_of_data for one in there[first::count]) for first in range(count)]
             return in_turn(candidates, turn, of_data, written.file, self._sources)
         return candidates
 
@@ -486,11 +488,6 @@ def _telling(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
 
 def _leaves(accesses: Iterable[PtxAccess]) -> set[Leaf]:
     return {leaf for access in accesses for leaf in access.leaves if leaf.kind != "symbol"}
-
-
-def _is_of_data(access: PtxAccess) -> bool:
-    """Whether an index depends on more than counters and parameters."""
-    return any(leaf.kind not in ("loop-counter", "parameter") for leaf in access.leaves)
 
 
 def _reversed(cost: tuple[int, bool]) -> tuple[int, bool]:

@@ -32,6 +32,7 @@ from lmemscope.rules.indexing import (
     left_alone,
     unnamed,
     with_members,
+    with_tables,
     without_usable_advice,
 )
 from lmemscope.rules.own_element import own_element
@@ -50,8 +51,8 @@ def message(case: Case) -> str:
 def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """One element if no more are used; else what rewrites propose."""
     found = own_element(case) or left_alone(case)
-    found = found or with_members(case, offer.advice) or of_components(case) or unnamed(case)
-    return found or without_usable_advice(case, offer)
+    usable = found or with_members(case, offer.advice) or of_components(case) or unnamed(case)
+    return found or with_tables(case, usable) or without_usable_advice(case, offer)
 
 
 RULE = Rule("LM201", "dynamic-index", severity, certain, message, advice, __name__)

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.model import Advice, Cause, IndexSource, LocalAccess, is_foreign, traits_of
+from lmemscope.model import (
+    Advice,
+    Cause,
+    IndexSource,
+    LocalAccess,
+    LocalObject,
+    is_foreign,
+    traits_of,
+)
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Offer, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
@@ -71,6 +79,49 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
             f"Leave {case.name} in local memory: a few uniform accesses outside loops cost little."
         ),
     )
+
+
+def with_tables(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """Advice after that on the tables that an index is loaded from, if it is made of nothing else.
+
+    A table that only counters of constant loops index is in registers once these are unrolled, and
+    if it holds constants, so is what they index.
+    """
+    own, index = case.object, case.index
+    if own is None or index is None or not _fits(case):
+        return found
+    loaded = [one.name for one in index.all_sources if one.kind == "memory"]
+    named = [one for one in case.facts.objects if one.function == own.function]
+    tables = [one for one in named if one.name in loaded and _is_unrollable(one)]
+    if not loaded or len(loaded) < len(index.all_sources):
+        return found
+    if sorted(one.name or "" for one in tables) != sorted(one or "" for one in loaded):
+        return found
+    loops = sorted({one.index.loop for one in tables if one.index and one.index.loop})
+    where = listed([case.line(one) for one in loops])
+    names = listed([f"`{table.name}`" for table in tables])
+    which = "the loop that indexes" if len(loops) == 1 else "the loops that index"
+    text = (
+        f"Unroll {which} {names} ({where}): where {names} hold{'s' * (len(tables) == 1)} "
+        "constants, the index that is loaded there is then a constant, too."
+    )
+    return (Advice(text), *found)
+
+
+def _is_unrollable(table: LocalObject) -> bool:
+    """Whether an object is in memory only for a loop of constant length that may be written out."""
+    index = table.index
+    if table.cause != "rolled-loop" or table.also or index is None or index.loop is None:
+        return False
+    if table.confidence in (None, "possible") or is_foreign(index.loop.file):
+        return False
+    return (index.written_out or 0) <= _MOST_WRITTEN_OUT
+
+
+def _fits(case: Case) -> bool:
+    """Whether registers may hold an object, each element in its own."""
+    size = case.object.type_size or case.object.size if case.object is not None else 0
+    return -(-size // 4) <= register_limit(case.facts) - _OTHER_VALUES
 
 
 def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
@@ -166,9 +217,7 @@ def can_be_unrolled(case: Case) -> bool:
     )
     if not counted or (index.written_out or 0) > _MOST_WRITTEN_OUT:
         return False
-    size = found.type_size or found.size
-    room = register_limit(case.facts) - _OTHER_VALUES
-    return size > REGISTER_FILE or -(-size // 4) <= room
+    return (found.type_size or found.size) > REGISTER_FILE or _fits(case)
 
 
 def _is_counted(case: Case) -> bool:

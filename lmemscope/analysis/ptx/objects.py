@@ -44,6 +44,18 @@ class PtxAccess(Struct, frozen=True):
     uniformity: Uniformity = "uniform"
     is_choice: bool = False
 
+    @property
+    def is_of_data(self) -> bool:
+        """Whether its index depends on more than counters and parameters."""
+        return any(leaf.kind not in ("loop-counter", "parameter") for leaf in self.leaves)
+
+    @property
+    def counted_by(self) -> list[int]:
+        """Headers of the loops whose counters its index is made of; none where it is of more."""
+        leaves = [leaf for leaf in self.leaves if leaf.kind != "symbol"]
+        is_counted = all(leaf.kind == "loop-counter" for leaf in leaves)
+        return sorted({leaf.header for leaf in leaves}) if is_counted else []
+
 
 class StackObject(Struct):
     """A stack object as PTX delimits it.

@@ -106,6 +106,36 @@ def test_a_users_class_is_shown_where_it_indexes_what_it_is_given(
     assert line_notes(kernel, there)
 
 
+WIDE = """struct Wide {
+  unsigned limbs[16];
+  __device__ unsigned mod(unsigned divisor) const {
+    unsigned long long rest = 0;
+    #pragma unroll
+    for (int i = 15; i >= 0; i--) {
+      rest = ((rest << 32) | limbs[i]) % divisor;
+    }
+    return (unsigned)rest;
+  }
+};
+extern "C" __global__ void reduce(const Wide *in, const unsigned *primes, unsigned *out, int n) {
+  Wide values[32];
+  for (int i = 0; i < n; i++) values[i] = in[i];
+  for (int j = 0; j < n; j++) out[j] = values[j].mod(primes[threadIdx.x]);
+}
+"""
+
+
+@pytest.mark.toolchain
+def test_the_index_of_a_loop_written_out_in_an_element_is_not_the_arrays(tmp_path: Path) -> None:
+    """A method of an element subscripts its own member; the array is indexed where it is called."""
+    source = tmp_path / "a.cu"
+    source.write_text(WIDE)
+    (kernel,) = scan(source).units[0].kernels
+    index = only(kernel, "values").index
+    assert index is not None
+    assert index.expression == "j"
+
+
 def frame(file: str, line: int, function: str | None = None) -> InlineFrame:
     return InlineFrame(file, line, function)
 
