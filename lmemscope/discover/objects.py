@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.discover.build_doubts import asks_host_compiler, names_gcc
+from lmemscope.discover.build_doubts import names_gcc
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.locate import shown_path
 from lmemscope.discover.object_record import Doubt, Record, Records
@@ -154,9 +154,8 @@ def entry_doubt(entry: Entry) -> Doubt | None:
         return "unknown", f"it was made by {', '.join(sorted(names - {'nvcc'}))}"
     if caching:
         return "unknown", f"{caching[0]} may have it from another build"
-    left = command.left_out
-    if any(map(names_gcc, left)) and not asks_host_compiler(entry.path, given):
-        left = tuple(word for word in left if not names_gcc(word))
+    # Which GCC it was is in the object already, whatever its source asks of it.
+    left = tuple(word for word in command.left_out if not names_gcc(word))
     if left:
         return "compiled", f"its command has {left[0]}, which is left out"
     if command.relocatable:

@@ -72,7 +72,7 @@ def test_what_changed_is_named() -> None:
         ("nvcc -Xcicc -O1 -c a.cu -o a.o", "compiled"),
         ("nvcc -ccbin /opt/other/g++ -c a.cu -o a.o", None),
         ("nvcc -ccbin /opt/other/clang++ -c a.cu -o a.o", "compiled"),
-        ("nvcc -ccbin /opt/other/g++ -c asks.cu -o a.o", "compiled"),
+        ("nvcc -ccbin /opt/other/g++ -c asks.cu -o a.o", None),
         ("nvcc --entries=one -c a.cu -o a.o", "compiled"),
     ],
 )
