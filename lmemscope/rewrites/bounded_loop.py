@@ -389,7 +389,8 @@ def _is_made(target: Target, loop: Node) -> bool:
 
 def _is_likely(target: Target) -> bool:
     """Whether counters of loops that it bounds alone index it, and registers can hold it."""
-    is_small = (elements_of(target) or 0) <= _ADVISED and fits_limit(target)
+    elements = elements_of(target)
+    is_small = elements is not None and elements <= _ADVISED and fits_limit(target)
     if not is_counted(target) or not is_small or target.declared is None:
         return is_counted(target) and is_small
     try:

@@ -28,6 +28,7 @@ LOOPS = ("for_statement", "while_statement", "do_statement")
 PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b(?:(?!//|/\*)[^\r\n])*")
 """A pragma that says how often to unroll a loop: a comment to the grammar."""
 _OPERATOR = re.compile(rb'_Pragma\s*\(\s*"\s*(?:no)?unroll\b[^"]*"\s*\)')
+_BRANCHES = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"})
 _PLAIN = re.compile(rb'(?:#[ \t]*pragma[ \t]+unroll\s*|_Pragma\s*\(\s*"\s*unroll\s*"\s*\))')
 _KEPT = re.compile(rb"nounroll|unroll\s*(?:1|\(\s*1\s*\))\s*(?:\"|$)")
 _LOOPING = re.compile(rb"\b(?:for|while|do)\b")
@@ -90,6 +91,8 @@ def _said(loop: Node, target: Target) -> tuple[int, int] | None:
     """Where the pragma before a loop is, which says how often to unroll it."""
     node = loop.prev_sibling
     while node is not None:
+        while node.type in _BRANCHES and node.named_children:
+            node = node.named_children[-1]  # A pragma for some compilers.
         text = target.syntax.text(node)
         if node.type == "comment" and (found := PRAGMA.match(text)) is not None:
             return node.start_byte, node.start_byte + len(found[0].rstrip())

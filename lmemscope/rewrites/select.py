@@ -129,11 +129,13 @@ struct {name.decode()} {{
 
 def _is_likely(target: Target) -> bool:
     """Whether an index is all that keeps a small array in memory, and comparing costs less."""
+    elements = elements_of(target)
     return (
         target.cause in ("dynamic-index", "rolled-loop")
         and is_named(target)
         and is_reached_by_index_alone(target)
-        and (elements_of(target) or 0) <= _ADVISED
+        and elements is not None
+        and elements <= _ADVISED
         and fits_registers(target)
     )
 

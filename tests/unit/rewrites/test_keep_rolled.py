@@ -77,6 +77,8 @@ def test_what_is_spilled_in_no_loop_has_no_proposal() -> None:
         ("#pragma unroll(1)", None),
         ("#pragma nounroll", None),
         ("#pragma unroll \\\n8", None),
+        ("#ifdef __CUDA_ARCH__\n#pragma unroll 1\n#endif", None),
+        ("#if 0\n#else\n#pragma nounroll\n#endif", None),
     ],
 )
 def test_a_pragma_is_read_to_its_end(pragma: str, behind: str | None) -> None:

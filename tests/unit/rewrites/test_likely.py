@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from msgspec.structs import replace
 
@@ -54,6 +56,18 @@ def test_comparing_is_for_small_arrays_that_nothing_else_keeps_in_memory(
         limit=limit,
     )
     assert ("select" in advised(asked)) == is_advised
+
+
+@pytest.mark.parametrize("module", ["select", "bounded_loop"])
+def test_an_array_of_unknown_extent_is_not_known_to_be_small(
+    monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    is_likely = import_module(f"lmemscope.rewrites.{module}").REWRITE.is_likely
+    source = LOADED if module == "select" else COUNTED
+    asked = indexed("out[0] = a[p[n]];", source=source)
+    assert is_likely(asked)
+    monkeypatch.setattr(f"lmemscope.rewrites.{module}.elements_of", lambda _: None)
+    assert not is_likely(asked)
 
 
 @pytest.mark.parametrize(
