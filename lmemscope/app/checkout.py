@@ -359,8 +359,9 @@ def written_out(revision: str) -> Iterator[Checkout]:
     """Write a revision's files into a temporary directory, each as it is stored.
 
     Raises:
-        UsageError: there is no repository here, or it knows no such revision.
+        UsageError: there is no repository here, or it knows no such revision, or several.
     """
+    from lmemscope.discover.revision import refuse_namesakes
     from lmemscope.tools.git import Repository
 
     here = os.getcwd()
@@ -369,6 +370,7 @@ def written_out(revision: str) -> Iterator[Checkout]:
     if repository is None or commit is None:
         why = said if repository is None else f"{repository.top} has no commit of that name"
         raise UsageError("git", f"cannot read {revision}: {why}", hint="check the name")
+    refuse_namesakes(revision, repository)
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
         tree = os.path.join(os.path.realpath(base), "tree")
         try:

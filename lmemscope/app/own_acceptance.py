@@ -342,10 +342,9 @@ def theirs_of(
     """
     if file is None:
         return Theirs(None)
-    path = os.path.realpath(file.path)
-    if path not in revision.changed:
+    if not revision.has_changed(file.path):
         return Theirs(known)
-    data = revision.content(path)
+    data = revision.content(file.path)
     if data is None:
         return Theirs(None)
     name = f"{file.path} of {revision.name}"
