@@ -187,6 +187,7 @@ class NewOptions:
 
     def _old(self, words: Iterable[str], where: str) -> list[str]:
         """Words less those that are new, which are noted."""
+        from lmemscope.discover.build_words import NO_CODE
         from lmemscope.discover.option_tables import VALUED
 
         kept: list[str] = []
@@ -196,7 +197,8 @@ class NewOptions:
             name = word.lstrip("-")
             group = [word, *([next(left, "")] if word != name and name in VALUED else [])]
             said = "".join(group) if len(name) == 1 else "=".join(group)
-            (new if self.change.is_new(said) else kept).extend(group)
+            is_new = name.partition("=")[0] not in NO_CODE and self.change.is_new(said)
+            (new if is_new else kept).extend(group)
         if new:
             self.words[where] = (*self.words.get(where, ()), *new)
         return kept

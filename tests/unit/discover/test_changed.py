@@ -18,7 +18,7 @@ from lmemscope.app.checkout import written_out
 from lmemscope.config.settings import Settings
 from lmemscope.discover.changed import Grounds, Selection, since
 from lmemscope.discover.revision import Revision, read_revision
-from lmemscope.discover.walk import Discovery, Found
+from lmemscope.discover.walk import Discovery, Found, Globs, discover
 from lmemscope.errors import UsageError
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
@@ -220,6 +220,34 @@ def test_what_a_build_compiles_follows_the_files_that_describe_it(tree: Tree) ->
     looked, selection = tree.select(tree.revision(known=known), built)
     assert "d.cu" not in looked
     assert selection.notes[-1].startswith("the build's options are assumed to be those of main")
+
+
+@pytest.mark.parametrize(
+    ("was", "word", "looked"),
+    [
+        ("", "-maxrregcount=40", True),
+        ("", "-DBIG", True),
+        ("", "-Xptxas=-O1", False),
+        ("", "-c", False),
+        ("-DSMALL", "-c", True),
+    ],
+)
+def test_a_script_that_gives_options_says_how_an_input_is_built(
+    repository: Repository, was: str, word: str, looked: bool
+) -> None:
+    top = repository.top
+    (top / "build.sh").write_text(f"cmake -DCMAKE_CUDA_FLAGS={was}\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "two")
+    (top / "build.sh").write_text("sh -c 'cmake -DCMAKE_CUDA_FLAGS=\"-maxrregcount=40 -DBIG\"'\n")
+    (top / "compile_commands.json").write_text(
+        json.dumps([{"directory": str(top), "file": "k.cu", "arguments": ["nvcc", word, "k.cu"]}])
+    )
+    (top / ".git" / "info" / "exclude").write_text("compile_commands.json\n")
+    found = discover(["compile_commands.json"], Globs(str(top)))
+    selection = Selection(read_revision("HEAD", ["."]), Settings(root=str(top)))
+    chosen = [one.file for one in selection.narrow(found).inputs]
+    assert chosen == (["k.cu"] if looked else [])
 
 
 def test_headers_are_compiled_as_others_launch_them(tree: Tree) -> None:
