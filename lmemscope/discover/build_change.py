@@ -170,7 +170,10 @@ def build_change(revision: Revision) -> BuildChange | None:
     manifests = [path for path in others if _MANIFEST.fullmatch(os.path.basename(path))]
     if not (paths or given or manifests):
         return None
-    targets = files.new_targets(frozenset(map(os.path.basename, revision.known)))
+    known = frozenset(map(os.path.basename, revision.known))
+    gone = map(os.path.basename, revision.deleted)
+    # A source that is new may be one that is gone, under another name.
+    targets = frozenset() if any(map(CODE.fullmatch, gone)) else files.new_targets(known)
     words: set[str] = set()
     added: list[Statement] = []
     removed: list[Statement] = []

@@ -108,6 +108,17 @@ def test_options_of_a_new_target_may_be_those_of_old_sources(
     assert found.unexplained([]) != ()
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_new_target_may_be_made_of_a_source_that_was_moved(tmp_path: Path, is_gone: bool) -> None:
+    (tmp_path / "a.cu").write_text("")
+    change(tmp_path, CMAKE, CMAKE + "add_library(t t.cu)\ntarget_compile_options(t PRIVATE -G)\n")
+    if is_gone:
+        (tmp_path / "a.cu").rename(tmp_path / "t.cu")
+    found = build_change(read_revision("HEAD", [str(tmp_path)]))
+    assert found is not None
+    assert found.is_new("-G") == is_gone
+
+
 @pytest.mark.parametrize(
     ("before", "now", "head"),
     [
