@@ -76,6 +76,11 @@ class Checkout:
 
         What is a link today is what the revision has in its place, if it has something there.
         """
+        named = os.path.normpath(path)
+        there = os.path.join(self.tree, os.path.relpath(named, self.live))
+        # The directories on the way may be links too, and lead elsewhere in the revision.
+        if self.is_live(named) and os.path.lexists(there) and self._is_inside(there):
+            return there
         own = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         there = os.path.normpath(os.path.join(self.tree, os.path.relpath(own, self.live)))
         if self.is_live(own) and os.path.lexists(there):
@@ -84,6 +89,10 @@ class Checkout:
         if not self.is_live(real):
             return path
         return os.path.normpath(os.path.join(self.tree, os.path.relpath(real, self.live)))
+
+    def _is_inside(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        return real == self.tree or real.startswith(self.tree + os.sep)
 
     def built(self, path: str) -> str:
         """As `path`, but what only the build knows of stays where it lies."""
