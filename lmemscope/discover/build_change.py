@@ -191,6 +191,7 @@ def build_change(revision: Revision) -> BuildChange | None:
         for one in before - now:
             if not is_of_no_target(one, left):
                 removed += _with(one, frozenset(had[one.head] - has[one.head]))
+        removed += _reordered(*files.statements(path))
     for path, (new, lost) in given.items():
         words |= new
         head = (os.path.relpath(path, revision.top),)
@@ -399,6 +400,22 @@ def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[
     for one, times in found.items():
         for word in one.words:
             words[one.head][word] += times
+    return words
+
+
+def _reordered(before: Sequence[Statement], now: Sequence[Statement]) -> Iterator[Statement]:
+    """The options of each head that are the same ones in another order: the last may win."""
+    had, has = _options_by_head(before), _options_by_head(now)
+    for head in had.keys() & has.keys():
+        if had[head] != has[head] and Counter(had[head]) == Counter(has[head]):
+            yield Statement(head, (*head, *had[head]), frozenset(had[head]))
+
+
+def _options_by_head(found: Iterable[Statement]) -> defaultdict[tuple[str, ...], list[str]]:
+    """The words that may be options in the statements of each head, in their order."""
+    words: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for one in found:
+        words[one.head] += (word for word in one.words if word in one.of_options)
     return words
 
 

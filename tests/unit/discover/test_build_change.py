@@ -126,8 +126,10 @@ def test_a_new_target_may_be_made_of_a_source_that_was_moved(tmp_path: Path, is_
         ("80 90)\n", "80 90)\nset(CMAKE_BUILD_TYPE Debug)\n", "set CMAKE_BUILD_TYPE"),
         ("80 90)\n", "80 90)\ninclude(cmake/flags.cmake)\n", "include cmake/flags.cmake"),
         ("80 90)", "90)", "set CMAKE_CUDA_ARCHITECTURES"),
+        ("  -O3\n  $<$<CONFIG:Debug>:-lineinfo>)", "  $<$<CONFIG:Debug>:-lineinfo>\n  -O3)",
+         "target_compile_options p"),
     ],
-)
+)  # fmt: skip
 def test_changes_whose_effect_is_not_known(
     tmp_path: Path, before: str, now: str, head: str
 ) -> None:
