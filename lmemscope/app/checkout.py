@@ -76,6 +76,11 @@ class Checkout:
 
         What is a link today is what the revision has in its place, if it has something there.
         """
+        named = os.path.normpath(path)
+        there = os.path.join(self.tree, os.path.relpath(named, self.live))
+        # The directories on the way may be links too, and lead elsewhere in the revision.
+        if self.is_live(named) and os.path.lexists(there) and self._is_inside(there):
+            return there
         own = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         there = os.path.normpath(os.path.join(self.tree, os.path.relpath(own, self.live)))
         if self.is_live(own) and os.path.lexists(there):
@@ -84,6 +89,10 @@ class Checkout:
         if not self.is_live(real):
             return path
         return os.path.normpath(os.path.join(self.tree, os.path.relpath(real, self.live)))
+
+    def _is_inside(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        return real == self.tree or real.startswith(self.tree + os.sep)
 
     def built(self, path: str) -> str:
         """As `path`, but what only the build knows of stays where it lies."""
@@ -187,6 +196,7 @@ class NewOptions:
 
     def _old(self, words: Iterable[str], where: str) -> list[str]:
         """Words less those that are new, which are noted."""
+        from lmemscope.discover.build_words import NO_CODE
         from lmemscope.discover.option_tables import VALUED
 
         kept: list[str] = []
@@ -196,7 +206,8 @@ class NewOptions:
             name = word.lstrip("-")
             group = [word, *([next(left, "")] if word != name and name in VALUED else [])]
             said = "".join(group) if len(name) == 1 else "=".join(group)
-            (new if self.change.is_new(said) else kept).extend(group)
+            is_new = name.partition("=")[0] not in NO_CODE and self.change.is_new(said)
+            (new if is_new else kept).extend(group)
         if new:
             self.words[where] = (*self.words.get(where, ()), *new)
         return kept
@@ -359,8 +370,9 @@ def written_out(revision: str) -> Iterator[Checkout]:
     """Write a revision's files into a temporary directory, each as it is stored.
 
     Raises:
-        UsageError: there is no repository here, or it knows no such revision.
+        UsageError: there is no repository here, or it knows no such revision, or several.
     """
+    from lmemscope.discover.revision import refuse_namesakes
     from lmemscope.tools.git import Repository
 
     here = os.getcwd()
@@ -369,6 +381,7 @@ def written_out(revision: str) -> Iterator[Checkout]:
     if repository is None or commit is None:
         why = said if repository is None else f"{repository.top} has no commit of that name"
         raise UsageError("git", f"cannot read {revision}: {why}", hint="check the name")
+    refuse_namesakes(revision, repository)
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
         tree = os.path.join(os.path.realpath(base), "tree")
         try:

@@ -22,6 +22,7 @@ from lmemscope.model import (
     Account,
     Baseline,
     BaselineEntry,
+    Finding,
     GapKind,
     GateFailure,
     GateResult,
@@ -223,7 +224,7 @@ def without_old(
     if old:
         notes.append(f"{count(old, 'limit')} exceeded at {name} already, by as much or more")
     said = [f"not checked, as at {name}: {piece.text}" for piece in unseen]
-    said += _newly_allowed(result, before, name)
+    said += _newly_accepted(result, report, before, name)
     if len(said) > _NAMED:
         said[_NAMED:] = [f"… and {len(said) - _NAMED} more (--format json shows all accounts)"]
     return replace(
@@ -286,19 +287,33 @@ def _inputs(report: Report) -> set[str]:
     return {*(unit.input for unit in report.units), *(name for name, _ in _unread(report))}
 
 
-def _newly_allowed(result: GateResult, before: Report, name: str) -> Iterator[str]:
-    """Findings that limits or allowances accept, and that are new or larger than before."""
-    most: dict[tuple[str, str], int] = {}
-    for entry in baseline.from_report(before).findings:
-        key = (entry.arch, entry.fingerprint)
-        most[key] = max(entry.bytes, most.get(key, 0))
+def _newly_accepted(result: GateResult, report: Report, before: Report, name: str) -> Iterator[str]:
+    """Findings that something accepts, and that are new or larger than before."""
+    moved = _inputs(before) - _inputs(report)
+    found = matching.match(
+        report,
+        matching.items_of(report),
+        baseline.from_report(before),
+        by_cause=False,
+        movable=moved,
+    )
+    grown = (item for item, entry in found.known if item.finding.bytes > entry.bytes)
+    left = Counter(_told(one.unit.input, one.finding) for one in (*found.new, *grown))
     for one in result.accepted:
-        if one.in_source and one.finding.bytes > most.get((one.arch, one.finding.fingerprint), -1):
+        key = _told(one.input, one.finding)
+        if left[key] > 0:
+            left[key] -= 1
             named = f" `{one.finding.object}`" if one.finding.object is not None else ""
+            by = one.by if one.in_source else "the baseline has it"
             yield (
                 f"new since {name}, and accepted: {one.kernel} ({one.input}, {one.arch}): "
-                f"{one.finding.cause}{named}, {count(one.finding.bytes, 'byte')}: {one.by}"
+                f"{one.finding.cause}{named}, {count(one.finding.bytes, 'byte')}: {by}"
             )
+
+
+def _told(name: str, finding: Finding) -> tuple[str, str, str, int]:
+    """What tells a finding of a report from others."""
+    return name, finding.fingerprint, finding.message, finding.bytes
 
 
 def _grown(

@@ -34,6 +34,7 @@ def inputs_of(
     *,
     globs_typed: bool,
     archs_typed: bool,
+    deleted: frozenset[str] | None = None,
 ) -> Inputs:
     """Look on disk for what the gate's accounting has to know.
 
@@ -43,6 +44,7 @@ def inputs_of(
         known: the baseline, spelled as the report is.
         settings: with the globs.
         globs_typed, archs_typed: whether these are of the command line.
+        deleted: as of `Inputs`.
     """
     saved = any(map(is_saved, paths))
     looked_at = {unit.file: None for unit in report.units}
@@ -75,6 +77,7 @@ def inputs_of(
         excluded=frozenset(file for file in present if not admit(os.path.abspath(file))),
         globs_typed=globs_typed,
         archs_typed=archs_typed,
+        deleted=deleted,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from lmemscope.app import earlier
 from lmemscope.app.gate_inputs import inputs_of
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
+from lmemscope.model import InputId
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration, Settings
@@ -66,6 +68,8 @@ class Judging:
                 self.settings,
                 globs_typed=bool(self.settings.narrowed),
                 archs_typed="arch" in self.typed,
+                # What was gone from the earlier revision already, no change has moved.
+                deleted=since.revision.deleted if since and before is not None else None,
             ),
             kernels=self.settings.kernels,
             unchanged=since.unchanged if since is not None else (),
@@ -75,7 +79,12 @@ class Judging:
             return result
         # What was gone there already has not gone since.
         had = {_identity(one) for one in baseline.from_report(before).findings}
-        gone = tuple(one for one in result.gone if _identity(one) in had)
+        deleted = since.revision.deleted
+        gone = tuple(
+            one
+            for one in result.gone
+            if _identity(one) in had or os.path.realpath(InputId.parse(one.input).file) in deleted
+        )
         result = replace(result, gone=gone)
         name = self.new_since or ""
         untouched = since.untouched

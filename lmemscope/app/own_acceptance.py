@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from lmemscope.app import earlier
 from lmemscope.app.checkout import NewOptions
-from lmemscope.discover.build_change import BuildChange, Statement, build_change
+from lmemscope.discover.build_change import BuildChange, build_change
+from lmemscope.discover.build_statements import Statement
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
 from lmemscope.gate import baseline, matching
@@ -206,7 +207,7 @@ def by_build(
         return ByBuild()
     said = f"{listed(change.files, _NAMED)} changed, in no option known"
     same = (f"{said}: {before.name} is compiled as it is today",) if change.says_how else ()
-    if not (change.words or change.removed or change.sources or change.inputs):
+    if not (change.words or change.removed or change.sources or change.inputs or change.names):
         return ByBuild(notes=same)
     new = NewOptions(change)
     report = judging.report
@@ -247,11 +248,14 @@ def _generated(
     """
     within = tuple(os.path.join(os.path.realpath(one), "") for one in (revision.top, *directories))
     found: dict[str, str] = {}
-    for unit in chain.from_iterable(report.units for report in reports if change.inputs):
+    for unit in chain.from_iterable(report.units for report in reports):
         for name in unit.sources or ():
             path = os.path.realpath(name)
             is_tracked = path in revision.known or path in revision.changed
-            if path.startswith(within) and not is_tracked:
+            above = next((one for one in reversed(within) if path.startswith(one)), None)
+            if above is None or is_tracked:
+                continue
+            if change.inputs or change.may_have_made(os.path.relpath(path, above)):
                 found.setdefault(unit.input, name)
     return found
 
@@ -268,13 +272,16 @@ def _said_of_build(
     if words:
         yield f"{files} changed options: {listed(words, _NAMED)}"
     elif unclear:
-        statements = listed([" ".join(one.head) for one in unclear], _NAMED)
-        yield f"{files} may have changed options, in {statements}"
+        # A file that is no build file's is its own statement.
+        said = dict.fromkeys(" ".join(one.head) for one in unclear)
+        heads = [one for one in said if one not in change.files]
+        where = f", in {listed(heads, _NAMED)}" if heads else ""
+        yield f"{files} may have changed options{where}"
     if added:
         yield f"{files} did not name {listed(sorted(added), _NAMED)}"
     if made:
         generated = listed(sorted({*made.values()}), _NAMED)
-        yield f"{listed(change.inputs, _NAMED)} may have changed {generated}"
+        yield f"{listed(change.inputs or change.files, _NAMED)} may have changed {generated}"
 
 
 def _more(strict: GateResult, result: GateResult) -> Iterator[GateFailure]:
@@ -342,10 +349,9 @@ def theirs_of(
     """
     if file is None:
         return Theirs(None)
-    path = os.path.realpath(file.path)
-    if path not in revision.changed:
+    if not revision.has_changed(file.path):
         return Theirs(known)
-    data = revision.content(path)
+    data = revision.content(file.path)
     if data is None:
         return Theirs(None)
     name = f"{file.path} of {revision.name}"

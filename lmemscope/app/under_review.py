@@ -1,7 +1,7 @@
 """What the change under review edits of the gate itself, for whoever reviews it.
 
-The baseline, comments in sources, databases of builds and the files of CI come with the sources:
-who is judged may edit them. Each edit that may let something pass is a sentence.
+The baseline, comments in sources, databases of builds and the files that run this program come with
+the sources: who is judged may edit them. Each edit that may let something pass is a sentence.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from lmemscope.config.file import OWN
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.discover.cpp_files import is_cpp_name
 from lmemscope.discover.locate import is_database, shown_path
+from lmemscope.discover.revision import LARGEST_TEXT
 from lmemscope.discover.walk import Globs
 from lmemscope.files import text_beside
 from lmemscope.model import Account, count, kind_of
@@ -26,17 +28,18 @@ if TYPE_CHECKING:
     from lmemscope.model import BaselineEntry, Report
 
 _MOST = 20
-_CI = re.compile(
-    r"\.github/(?:workflows|actions)/.*|\.gitlab(?:-ci)?(?:/.*|\.ya?ml)|\.circleci/.*"
-    r"|\.buildkite/.*|\.ci/.*|ci/.*|Jenkinsfile|azure-pipelines.*|\.travis\.ya?ml"
-    r"|\.pre-commit-config\.ya?ml|bitbucket-pipelines\.ya?ml"
-)
-"""Files that say what CI runs, relative to the top of a repository."""
 _PROGRAM = b"lmemscope"
+_NAMED = re.compile(rb"(?<!\btool\.)lmemscope(?!\.\w+/\d)")
+"""The program's name, but that of its section in pyproject.toml, or of a document's schema."""
+_RUN_BY_PYTHON = re.compile(
+    rb"\bmark\.lmem\b|[(,]\s*lmem\b|[\"']lmemscope\b|\bimport\s+lmemscope\b"
+)
+"""The marker and the fixture of its pytest plugin, the program in a command, and the package."""
+_DOCUMENT = re.compile(r".*\.(?:md|rst)", re.IGNORECASE)
 
 
 def unbuilt(revision: Revision, report: Report, unchanged: Collection[str]) -> frozenset[str]:
-    """CUDA sources that a change adds or edits, and that no input is or reads.
+    """Files with kernels that a change adds or edits, and that no input is or reads.
 
     Args:
         revision: that the change starts from.
@@ -46,10 +49,16 @@ def unbuilt(revision: Revision, report: Report, unchanged: Collection[str]) -> f
     named = chain.from_iterable((u.file, *(u.sources or ())) for u in report.units)
     known = chain.from_iterable(_places(file) for file in (*named, *unchanged))
     left = revision.changed - revision.deleted - {*known}
-    kinds = {path: kind_of(path) for path in left}
-    return frozenset(
-        path for path, k in kinds.items() if k is not None and k.is_cuda and not k.is_header
-    )
+    return frozenset(filter(_holds_kernels, left))
+
+
+def _holds_kernels(path: str) -> bool:
+    from lmemscope.sources.python_words import may_hold_kernels
+
+    kind = kind_of(path)
+    if kind is None or kind.is_header or not (kind.is_cuda or kind.reads):
+        return False
+    return not _is_python(path) or may_hold_kernels(text_beside(path) or b"")
 
 
 def _places(file: str) -> tuple[str, str]:
@@ -72,7 +81,7 @@ def edits(
         report: of the inputs, as they are now.
         added: entries of the baseline that the revision's does not have.
         settings: with the globs that leave files out.
-        unbuilt: sources that the build compiles in no input.
+        unbuilt: files with kernels that no input of the build is or reads.
     """
     yield from map(_edit, _comments(report, revision))
     for one in added[:_MOST]:
@@ -84,6 +93,7 @@ def edits(
     if len(added) > _MOST:
         yield _edit(f"… and {len(added) - _MOST} more entries of the baseline")
     admit = Globs.of(settings).admit
+    running = _running(revision)
     for path in sorted(revision.changed):
         name = os.path.relpath(path, revision.top)
         differs = _differs(path, revision)
@@ -91,7 +101,7 @@ def edits(
             yield _edit(f"{name}, the baseline of {revision.name}, is gone")
         elif is_database(path):
             yield _edit(f"{shown_path(path)}, which says how files are compiled, {differs}")
-        elif _CI.fullmatch(name) and _names_us(path, revision):
+        elif path in running:
             yield _edit(f"{name}, which may say how this check runs, {differs}")
         elif _is_read(path) and path not in revision.deleted and not admit(path):
             yield _edit(f"{name} {differs}, and include or exclude leaves it out")
@@ -110,9 +120,33 @@ def _edit(text: str) -> Account:
     return Account("change", "", "left-out", text)
 
 
-def _names_us(path: str, revision: Revision) -> bool:
-    """Whether a file names this program, or did."""
-    return any(_PROGRAM in (data or b"") for data in (text_beside(path), revision.content(path)))
+def _running(revision: Revision) -> frozenset[str]:
+    """Changed files that may say how this program is run: they name it, or did."""
+    changed = sorted(revision.changed)
+    paths = [path for path in changed if not _is_other(os.path.relpath(path, revision.top))]
+    were = revision.contents(paths)
+    return frozenset(
+        path
+        for path in paths
+        if any(map(_names_of(path).search, (_text(path), were.get(path, b""))))
+    )
+
+
+def _text(path: str) -> bytes:
+    """What a file holds, or nothing where it is no text of ordinary size."""
+    is_small = os.path.isfile(path) and os.path.getsize(path) <= LARGEST_TEXT
+    return text_beside(path) or b"" if is_small else b""
+
+
+def _is_other(name: str) -> bool:
+    """Whether a changed file is told of otherwise, or runs nothing: its name tells."""
+    if os.path.basename(name) in (DEFAULT_BASELINE, OWN) or is_database(name):
+        return True
+    return _DOCUMENT.fullmatch(name) is not None or (_is_read(name) and not _is_python(name))
+
+
+def _names_of(path: str) -> re.Pattern[bytes]:
+    return _RUN_BY_PYTHON if _is_python(path) else _NAMED
 
 
 def _comments(report: Report, revision: Revision) -> Iterator[str]:

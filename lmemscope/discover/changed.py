@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from msgspec.structs import replace
 
 from lmemscope.config.settings import Settings
-from lmemscope.discover.build_change import BUILD_FILE
+from lmemscope.discover.build_change import BUILD_FILE, BuildChange, build_change
 from lmemscope.discover.locate import is_below, is_database
 from lmemscope.discover.plan import combined
 from lmemscope.discover.revision import (
@@ -241,10 +242,9 @@ class Whys:
             return own
         if found.options is not None and self._build:
             return f"{self._build[0]}, which says how it is built, changed"
-        for path in found.responses:
-            why = self._of_response(path)
-            if why is not None:
-                return why
+        why = self._of_command(found)
+        if why is not None:
+            return why
         kind = kind_of(found.path) or CUDA
         if kind.reads == "imports":
             return self._of_python(found)
@@ -259,7 +259,7 @@ class Whys:
     def is_untouched(self, found: Found) -> bool:
         """Whether no change is known of an input, of what it reads and of how it is built."""
         is_built_otherwise = found.options is not None and bool(self._build)
-        if is_built_otherwise or any(self._of_response(path) for path in found.responses):
+        if is_built_otherwise or self._of_command(found) is not None:
             return False
         kind = kind_of(found.path) or CUDA
         own = self._revision.why(found.path)
@@ -283,6 +283,19 @@ class Whys:
     def build_file(self) -> str | None:
         """A file that says how inputs are built and that changed, or None."""
         return next(iter(self._build), None)
+
+    @cached_property
+    def _change(self) -> BuildChange | None:
+        return build_change(self._revision)
+
+    def _of_command(self, found: Found) -> str | None:
+        """The same for the command of its build, and what that is made of."""
+        words = found.entry.command.words if found.entry is not None else ()
+        change = self._change if words else None
+        if change is not None and change.may_change(words):
+            return f"{change.files[0]}, which may give options to its build, changed"
+        whys = map(self._of_response, found.responses)
+        return next((why for why in whys if why is not None), None)
 
     def _of_response(self, path: str) -> str | None:
         """The same for a file of options that the build's command names.

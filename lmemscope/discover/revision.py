@@ -21,7 +21,10 @@ from lmemscope.discover.checkouts import is_top
 from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools.git import LINK, MODULE, Entry, Repository
 
-_LARGEST_TEXT = 4 << 20
+LARGEST_TEXT = 4 << 20
+"""Bytes of a file that is read for its words, at most."""
+_MOST_LINKS = 40
+"""Links that a path leads by way of, at most; as many as Linux follows."""
 
 
 class Revision(Struct, frozen=True):
@@ -55,9 +58,17 @@ class Revision(Struct, frozen=True):
         real = os.path.realpath(path)
         if not _is_below(real, self.top):
             return f"is outside of the repository {self.top}"
-        if real in self.changed:
-            return ""
-        return None if real in self.known else ""
+        return None if real in self.known and not self.has_changed(path) else ""
+
+    def has_changed(self, path: str) -> bool:
+        """Whether a file is known to have changed, or a link by way of which it is named.
+
+        A file that git does not know has not, as far as it can tell.
+        """
+        ways = {os.path.abspath(path), os.path.realpath(path)}
+        if not ways.isdisjoint(self.changed):
+            return True
+        return bool(self.links) and not self.links.isdisjoint(_links_on(os.path.abspath(path)))
 
     def may_have_come_or_gone(self, directory: str) -> bool:
         """Whether a directory may exist in one of the two only; git knows none without files."""
@@ -69,13 +80,15 @@ class Revision(Struct, frozen=True):
         return any(_is_below(path, real) for path in self.deleted)
 
     def content(self, path: str) -> bytes | None:
-        """What an absolute path holds in the revision, or None where it has no such file."""
-        return Repository(self.top).text(self.commit, os.path.relpath(path, self.top))
+        """What a path holds in the revision, links followed, or None where it has no such file."""
+        own = os.path.abspath(path)
+        own = own if _is_below(own, self.top) else os.path.realpath(path)
+        return Repository(self.top).text(self.commit, os.path.relpath(own, self.top))
 
     def contents(self, paths: Iterable[str]) -> dict[str, bytes]:
         """What absolute paths hold in the revision, asked at once; without those that have no text.
 
-        Links and files of more than 4 MiB are no texts.
+        Links and files of more than 4 MiB are no texts, nor is what a partial clone lacks.
         """
         repository = Repository(self.top)
         wanted = {os.path.relpath(path, self.top): path for path in paths}
@@ -84,7 +97,7 @@ class Revision(Struct, frozen=True):
             for entry in (repository.entries(self.commit) if wanted else ())
             if entry.path in wanted and entry.mode not in (LINK, MODULE)
         )
-        texts = [entry for entry in found if (entry.size or 0) <= _LARGEST_TEXT]
+        texts = [one for one in found if one.size is not None and one.size <= LARGEST_TEXT]
         return {wanted[entry.path]: data for entry, data in repository.contents(texts)}
 
 
@@ -148,7 +161,7 @@ def findings_differ(revision: Revision, path: str) -> frozenset[str] | None:
     if revision.why(path) is None:
         return frozenset()
     try:
-        before = json.loads(_text_at(revision, os.path.realpath(path)) or "")
+        before = json.loads(_text_at(revision, path) or "")
         now = json.loads(_text_now(path) or "")
         found = [Counter(_line(entry) for entry in one.pop("findings")) for one in (before, now)]
         differ = (found[0] - found[1]) + (found[1] - found[0])
@@ -200,7 +213,7 @@ def commit_of(name: str, repository: Repository, option: str = "--changed") -> s
         option: that names it.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: there is no such revision, or there are several.
     """
     found = repository.commit(name)
     if found is None:
@@ -210,7 +223,23 @@ def commit_of(name: str, repository: Repository, option: str = "--changed") -> s
             hint="check the name (one revision, not A..B), or fetch it: git fetch origin; a "
             "checkout of CI may have its newest commit only (fetch-depth: 0)",
         )
+    refuse_namesakes(name, repository, option)
     return found
+
+
+def refuse_namesakes(name: str, repository: Repository, option: str = "--git") -> None:
+    """Make sure that a revision's name means one commit: git takes a tag before a branch.
+
+    Raises:
+        UsageError: it may mean several.
+    """
+    several = repository.namesakes(name)
+    if several:
+        raise UsageError(
+            "git",
+            f"{option} {name}: {' and '.join(several)} are different commits",
+            hint=f"write one of them whole, such as {several[0]}",
+        )
 
 
 def _compared(name: str, commit: str, repository: Repository) -> Revision:
@@ -310,6 +339,24 @@ def _text_now(path: str) -> str | None:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None
+
+
+def _links_on(path: str) -> Iterator[str]:
+    """The symbolic links by way of which an absolute path leads to its file, each by its place."""
+    left = [path]
+    for _ in range(_MOST_LINKS):
+        if not left:
+            return
+        at = os.sep
+        names = left.pop().split(os.sep)
+        for place, name in enumerate(names):
+            own = os.path.normpath(os.path.join(at, name))
+            if os.path.islink(own):
+                yield own
+                target = os.path.join(at, os.readlink(own), *names[place + 1 :])
+                left.append(os.path.normpath(target))
+                break
+            at = own
 
 
 def _is_in(path: str, directory: str) -> bool:

@@ -49,6 +49,8 @@ class Inputs:
         excluded: those of them that ``include`` and ``exclude`` leave out.
         globs_typed, archs_typed: whether the globs and the architectures are those of the command
             line; else they are the configuration's.
+        deleted: files that the change under review deletes, absolute, where all that the earlier
+            revision has itself is known; None where a file may have been gone before.
     """
 
     directories: tuple[str, ...] = ()
@@ -60,6 +62,11 @@ class Inputs:
     excluded: frozenset[str] = frozenset()
     globs_typed: bool = False
     archs_typed: bool = False
+    deleted: frozenset[str] | None = None
+
+    def may_have_moved(self, file: str) -> bool:
+        """Whether what a file that is gone held may be in another now."""
+        return self.deleted is None or os.path.realpath(file) in self.deleted
 
     def stand_for(self, file: str) -> bool:
         """Whether what was given should have held a file."""
@@ -167,7 +174,8 @@ class _Judge:
             self.movable.add(name)
             return Account("baseline", name, "looked-at", f"as {successor}"), None
         if file not in self._inputs.present:
-            self.movable.add(name)
+            if self._inputs.may_have_moved(file):
+                self.movable.add(name)
             return Account("baseline", name, "gone", "the file is gone"), None
         return self._not_looked_at(name, file)
 

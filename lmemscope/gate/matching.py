@@ -7,6 +7,7 @@ variables of the same kernel, then a kernel that was renamed.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial
@@ -20,6 +21,8 @@ from lmemscope.gate.baseline import entry_of, is_ignored, toolchain_of
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
 from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
+
+_LAMBDA = re.compile(r"(\{lambda\([^{}]*\))#\d+(?=\})")
 
 
 class Item(Struct, frozen=True):
@@ -121,6 +124,15 @@ def match(
             lambda e: (*_known(e)[1:], e.object) if e.input in movable else None,
         )
 
+    # An instance with a lambda: compilers number those of a function in their order.
+    matcher.pair(
+        lambda i: (*_place(i), _unnumbered(i.name), i.finding.object, i.finding.bytes),
+        lambda e: (
+            (*_known(e)[:-1], _unnumbered(e.kernel), e.object, e.bytes)
+            if _is_sized(e) and _unnumbered(e.kernel) is not None
+            else None
+        ),
+    )
     # A renamed kernel: the instance with the same arguments, then another of the same template.
     for alike in (template_arguments, template_name, _any):
         matcher.pair(partial(_of_renamed, alike), partial(_was_renamed, alike, kernels))
@@ -136,20 +148,24 @@ def paired(
 
     Also the entries of the baseline that the report has nothing of.
     """
-    items = [
-        Item(unit, kernel, finding)
-        for unit in report.units
-        for kernel in unit.kernels
-        for finding in kernel.findings
-        if not is_ignored(finding)
-    ]
     by_cause = is_by_others(baseline, report)
-    found = match(report, items, baseline, by_cause=by_cause, movable=())
+    found = match(report, items_of(report), baseline, by_cause=by_cause, movable=())
     pairs = (
         *((_entry(item), entry) for item, entry in found.known),
         *((_entry(item), None) for item in found.new),
     )
     return pairs, found.left
+
+
+def items_of(report: Report) -> tuple[Item, ...]:
+    """The findings of a report that may fail a gate."""
+    return tuple(
+        Item(unit, kernel, finding)
+        for unit in report.units
+        for kernel in unit.kernels
+        for finding in kernel.findings
+        if not is_ignored(finding)
+    )
 
 
 def is_by_others(baseline: Baseline, report: Report) -> bool:
@@ -184,6 +200,12 @@ def _was_renamed(
     if (file, arch, name) in kernels or not _is_sized(entry):
         return None
     return file, arch, cause, entry.object, entry.bytes, alike(entry.kernel)
+
+
+def _unnumbered(name: str) -> str | None:
+    """A kernel's name without the numbers of lambdas, or None where it has none."""
+    found, times = _LAMBDA.subn(r"\1", lasting_name(name))
+    return found if times else None
 
 
 def _any(name: str) -> str:

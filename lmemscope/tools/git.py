@@ -34,6 +34,11 @@ _FORBIDDEN = frozenset(("", os.curdir, os.pardir, ".git"))
 _LISTING = 1 << 28
 _AT_ONCE = 1 << 26
 _HEADER = 200
+_BATCH = 3
+"""Words of the line that ``git cat-file --batch`` has above a content: name, kind and size."""
+_OPERATORS = re.compile(r"[~^:]|@\{")
+_REFERENCE = re.compile(r"[\w.+/@#%=,-]+")
+"""Names without what `git for-each-ref` would take for a pattern."""
 
 LINK, MODULE = 0o120000, 0o160000
 """Modes of entries that are a symbolic link, or a submodule's commit."""
@@ -163,14 +168,36 @@ class Repository:
             yield from self._contents(together)
 
     def text(self, commit: str, path: str) -> bytes | None:
-        """A file of a commit, or None where it has none.
+        """A file of a commit, or what a link of it leads to; None where it has none.
 
         Args:
             commit: its hash.
             path: relative to the top.
         """
-        done = _asked(["cat-file", "blob", f"{commit}:{path}"], self.top)
-        return done.output if done.returncode == 0 else None
+        if "\n" in path:
+            return None
+        asked = os.fsencode(f"{commit}:{path}\n")
+        done = _asked(["cat-file", "--batch", "--follow-symlinks"], self.top, asked)
+        header, _, content = done.output.partition(b"\n")
+        words = header.split()
+        # A link that leads nowhere, or out of the repository, has another word there.
+        is_file = done.returncode == 0 and len(words) == _BATCH and words[1] == b"blob"
+        return content[: int(words[2])] if is_file else None
+
+    def namesakes(self, name: str) -> tuple[str, ...]:
+        """The references that a name may mean, if they name different commits; else nothing.
+
+        git takes a tag before a branch, and a branch before that of a remote (gitrevisions(7)).
+        """
+        own = _OPERATORS.split(name, maxsplit=1)[0]
+        if _REFERENCE.fullmatch(own) is None:
+            return ()
+        wanted = [f"refs/{kind}{own}" for kind in ("tags/", "heads/", "remotes/")]
+        shown = "%(refname) %(objectname) %(*objectname)"
+        done = _asked(["for-each-ref", f"--format={shown}", *wanted], self.top)
+        lines = [line.split() for line in os.fsdecode(done.output).splitlines()]
+        found = {name: objects[-1] for name, *objects in lines if name in wanted}
+        return tuple(sorted(found)) if len({*found.values()}) > 1 else ()
 
     def is_changed(self, entry: Entry) -> bool:
         """Whether the working tree has a file otherwise, or lacks it.

@@ -45,6 +45,11 @@ def change(
         ("80 90)\n", "80 90)\nadd_definitions(-DBIG=2)\n", "-DBIG=2"),
         ("80 90)\n", "80 90)\nset(CMAKE_CUDA_STANDARD 20)\n", "-std=c++20"),
         ("80 90)\n", "80 90)\ninclude_directories(fast)\n", "-I/home/u/p/fast"),
+        (
+            "80 90)\n",
+            "80 90)\ntarget_include_directories(p PRIVATE ${zlib_SOURCE_DIR}/c)\n",
+            "-I/home/u/p/build/_deps/zlib-src/c",
+        ),
     ],
 )
 def test_words_that_a_changed_file_explains(
@@ -69,13 +74,49 @@ def test_words_that_a_changed_file_explains(
         ("project(p LANGUAGES CUDA)", "project(p LANGUAGES CUDA VERSION 1.2)"),
         ("80 90)\n", "80 90)\nset(TESTS ON)\nif(TESTS)\n  add_subdirectory(tests)\nendif()\n"),
         ("80 90)\n", "80 90)\nset(RELEASE 3)\nmessage(STATUS ${RELEASE})\n"),
+        ("80 90)\n", "80 90)\noption(DOCS \"\" ON)\nif(DOCS)\n  add_subdirectory(docs)\nendif()\n"),
+        ("80 90)\n", "80 90)\ninclude(FetchContent)\nadd_test(NAME t COMMAND t -G --fast)\n"),
+        ("80 90)\n", "80 90)\nadd_executable(t t.cu)\ntarget_compile_options(t PRIVATE -O3 -G)\n"
+         "set_target_properties(t PROPERTIES CUDA_ARCHITECTURES 90)\n"),
     ],
-)
+)  # fmt: skip
 def test_changes_that_set_no_option(tmp_path: Path, before: str, now: str) -> None:
     found = change(tmp_path, CMAKE, CMAKE.replace(before, now))
     assert found is not None
     assert found.unexplained([]) == ()
     assert not any(map(found.is_new, NVCC))
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "add_executable(t a.cu)\ntarget_compile_options(t PRIVATE -G)\n",
+        "add_executable(t ${S})\ntarget_compile_options(t PRIVATE -G)\n",
+        "add_executable(t t.cu)\ntarget_compile_options(t PUBLIC -G)\n",
+        "add_library(t t.cu)\nset_target_properties(t PROPERTIES INTERFACE_COMPILE_OPTIONS -G)\n",
+        "add_library(t t.cu)\nset_target_properties(t p PROPERTIES COMPILE_OPTIONS -G)\n",
+        "add_library(t t.cu)\ntarget_sources(t PRIVATE a.cu)\ntarget_compile_options(t PRIVATE -G)",
+    ],
+)
+def test_options_of_a_new_target_may_be_those_of_old_sources(
+    tmp_path: Path, statements: str
+) -> None:
+    (tmp_path / "a.cu").write_text("")
+    found = change(tmp_path, CMAKE, CMAKE + statements)
+    assert found is not None
+    assert found.is_new("-G")
+    assert found.unexplained([]) != ()
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_new_target_may_be_made_of_a_source_that_was_moved(tmp_path: Path, is_gone: bool) -> None:
+    (tmp_path / "a.cu").write_text("")
+    change(tmp_path, CMAKE, CMAKE + "add_library(t t.cu)\ntarget_compile_options(t PRIVATE -G)\n")
+    if is_gone:
+        (tmp_path / "a.cu").rename(tmp_path / "t.cu")
+    found = build_change(read_revision("HEAD", [str(tmp_path)]))
+    assert found is not None
+    assert found.is_new("-G") == is_gone
 
 
 @pytest.mark.parametrize(
@@ -85,8 +126,10 @@ def test_changes_that_set_no_option(tmp_path: Path, before: str, now: str) -> No
         ("80 90)\n", "80 90)\nset(CMAKE_BUILD_TYPE Debug)\n", "set CMAKE_BUILD_TYPE"),
         ("80 90)\n", "80 90)\ninclude(cmake/flags.cmake)\n", "include cmake/flags.cmake"),
         ("80 90)", "90)", "set CMAKE_CUDA_ARCHITECTURES"),
+        ("  -O3\n  $<$<CONFIG:Debug>:-lineinfo>)", "  $<$<CONFIG:Debug>:-lineinfo>\n  -O3)",
+         "target_compile_options p"),
     ],
-)
+)  # fmt: skip
 def test_changes_whose_effect_is_not_known(
     tmp_path: Path, before: str, now: str, head: str
 ) -> None:

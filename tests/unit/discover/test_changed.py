@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from lmemscope.app.checkout import written_out
 from lmemscope.config.settings import Settings
 from lmemscope.discover.changed import Grounds, Selection, since
 from lmemscope.discover.revision import Revision, read_revision
-from lmemscope.discover.walk import Discovery, Found
+from lmemscope.discover.walk import Discovery, Found, Globs, discover
 from lmemscope.errors import UsageError
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
@@ -219,6 +220,34 @@ def test_what_a_build_compiles_follows_the_files_that_describe_it(tree: Tree) ->
     looked, selection = tree.select(tree.revision(known=known), built)
     assert "d.cu" not in looked
     assert selection.notes[-1].startswith("the build's options are assumed to be those of main")
+
+
+@pytest.mark.parametrize(
+    ("was", "word", "looked"),
+    [
+        ("", "-maxrregcount=40", True),
+        ("", "-DBIG", True),
+        ("", "-Xptxas=-O1", False),
+        ("", "-c", False),
+        ("-DSMALL", "-c", True),
+    ],
+)
+def test_a_script_that_gives_options_says_how_an_input_is_built(
+    repository: Repository, was: str, word: str, looked: bool
+) -> None:
+    top = repository.top
+    (top / "build.sh").write_text(f"cmake -DCMAKE_CUDA_FLAGS={was}\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "two")
+    (top / "build.sh").write_text("sh -c 'cmake -DCMAKE_CUDA_FLAGS=\"-maxrregcount=40 -DBIG\"'\n")
+    (top / "compile_commands.json").write_text(
+        json.dumps([{"directory": str(top), "file": "k.cu", "arguments": ["nvcc", word, "k.cu"]}])
+    )
+    (top / ".git" / "info" / "exclude").write_text("compile_commands.json\n")
+    found = discover(["compile_commands.json"], Globs(str(top)))
+    selection = Selection(read_revision("HEAD", ["."]), Settings(root=str(top)))
+    chosen = [one.file for one in selection.narrow(found).inputs]
+    assert chosen == (["k.cu"] if looked else [])
 
 
 def test_headers_are_compiled_as_others_launch_them(tree: Tree) -> None:
@@ -429,6 +458,47 @@ def test_what_is_no_revision_is_refused(repository: Repository, name: str) -> No
     assert ("is no revision" in caught.value.message) == (name[:1] in ("", "-", "\0"))
     assert caught.value.hint
     assert repository.git("status", "--porcelain") == before
+
+
+@pytest.mark.parametrize(("taken", "commit"), [("main", "HEAD~1"), ("origin/main", "HEAD")])
+def test_a_name_of_several_commits_is_refused(
+    repository: Repository, taken: str, commit: str
+) -> None:
+    repository.git("remote", "add", "origin", ".")
+    repository.git("fetch", "-q", "origin")
+    repository.git("tag", taken)
+    assert read_revision(taken, ["."]).changed == frozenset()
+    repository.git("commit", "-qm", "two", "--allow-empty")
+    repository.git("tag", "-a", "-f", "-m", "three", taken, commit)
+    for name in (taken, f"{taken}^{{commit}}", f"{taken}~0"):
+        with pytest.raises(UsageError, match="are different commits") as caught:
+            read_revision(name, ["."])
+        assert f"refs/tags/{taken} are different" in caught.value.message
+        assert f"{taken}" in str(caught.value.hint)
+    assert read_revision(f"refs/tags/{taken}", ["."]).name == f"refs/tags/{taken}"
+    with pytest.raises(UsageError, match=f"--git {taken}: "), written_out(taken):
+        pass
+
+
+@pytest.mark.parametrize("name", ["k.cu", "sub/k.cu", "way/k.cu"])
+def test_a_link_to_what_has_not_changed_is_a_change(repository: Repository, name: str) -> None:
+    top = repository.top
+    (top / "sub").mkdir()
+    (top / "sub" / "k.cu").write_text("int sub;\n")
+    (top / "way").symlink_to("sub")
+    (top / "other").mkdir()
+    (top / "other" / "k.cu").write_text("int other;\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "two")
+    was = read_revision("HEAD", ["."])
+    text = (top / name).read_bytes()
+    assert (was.why(name), was.has_changed(name), was.content(name)) == (None, False, text)
+    place = top / name if name != "way/k.cu" else top / "way"
+    place.unlink()
+    place.symlink_to(top / "other" / "k.cu" if name != "way/k.cu" else "other")
+    found = read_revision("HEAD", ["."])
+    assert (found.why(name), found.has_changed(name), found.content(name)) == ("", True, text)
+    assert found.why("other/k.cu") is None
 
 
 def test_no_repository_and_no_git_are_refused(

@@ -173,6 +173,7 @@ SPILLS_OF_A_LOG = logged(spilling("register-spill", 16))
 ACCEPT = {"allow_incomplete": True}
 NOTED = Policy(uninstantiated="note")
 EXTERNAL = Policy(external="note")
+LAMBDA = "apply<f()::{{lambda(int)#{}}}>"
 SCENARIOS = (
     # What is there and what is not.
     S("checks a clean project", "passed", project(a=(CLEAN,))),
@@ -234,6 +235,15 @@ SCENARIOS = (
       said=("gone: k (sm_90)",)),
     S("renames a kernel", "passed", project(a=(found("new"),)), known=known(DIRTY_PROJECT),
       said=("k is treated as renamed to new",)),
+    S("writes a lambda in front of a known one", "passed",
+      project(a=(judged(LAMBDA.format(1)), found(LAMBDA.format(2)))),
+      known=known(project(a=(found(LAMBDA.format(1)),)))),
+    S("writes an array into two lambdas", "failed",
+      project(a=(found(LAMBDA.format(1)), found(LAMBDA.format(2)))),
+      known=known(project(a=(found(LAMBDA.format(1)),))), said=("1 failure",)),
+    S("writes an array into a lambda of another function", "failed",
+      project(a=(judged(LAMBDA.format(1)), found(LAMBDA.format(1).replace("f()", "g()")))),
+      known=known(project(a=(found(LAMBDA.format(1)),))), said=("1 failure",)),
     S("fixes one kernel and writes the same array into another", "failed",
       project(a=(CLEAN, found("other"))), known=known(DIRTY_PROJECT), said=("new: other",)),
     S("moves a file", "passed", project(moved=(DIRTY,)), known=known(DIRTY_PROJECT)),

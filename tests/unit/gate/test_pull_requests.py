@@ -40,6 +40,9 @@ from tests.support.repositories import git
 
 FORMATS = ("text", "github", "markdown", "pr-comment", "json", "sarif", "junit")
 CMAKE = "project(p LANGUAGES CUDA)\nadd_library(p a.cu)\nset(CMAKE_CUDA_STANDARD 17)\n"
+GATE = "lint:\n\tlmemscope check . --new-since origin/main\n"
+MARKER = "@pytest.mark.lmem('a.cu', max_frame=0)\ndef test(): pass\n"
+PROJECT = "[project]\nversion = '1'\n[tool.lmemscope]\narch = ['sm_90']\n"
 WORKFLOW = "jobs:\n  gate:\n    steps:\n      - run: lmemscope check . --new-since origin/main\n"
 ALLOW = '// lmemscope: allow dynamic-index 80 "measured"\n'
 EXPECT = "// lmemscope: expect registers<=32 frame=0\n"
@@ -65,7 +68,8 @@ class PullRequest:
         name: what was done.
         code: that `check` exits with.
         now, before: reports of the branch and of its merge base, by the options of today.
-        base, head: files of the merge base, and what the branch makes of them; None deletes one.
+        base, head: files of the merge base, and what the branch makes of them; None deletes one,
+            and a path is what a link leads to.
         known, claimed: baselines of the merge base and of the branch; a claimed one of None is that
             of the merge base.
         command: words of today's command for ``a.cu``.
@@ -82,7 +86,7 @@ class PullRequest:
     now: Report
     before: Report = CLEAN
     base: Mapping[str, str] = field(default_factory=dict)
-    head: Mapping[str, str | None] = field(default_factory=dict)
+    head: Mapping[str, str | Path | None] = field(default_factory=dict)
     known: Baseline | None = None
     claimed: Baseline | None = None
     command: tuple[str, ...] = ()
@@ -125,6 +129,18 @@ LISTED = CMAKE + "file(STRINGS names.lst NAMES)\ntarget_compile_definitions(p PR
 MAKING = CMAKE + "set(SIZE 20)\nconfigure_file(config.h.in config.h)\n"
 TEMPLATE = {"config.h.in": "#define SIZE @SIZE@\n", "CMakeLists.txt": MAKING}
 GENERATED = reading(DIRTY, "build/config.h")
+RUNNING = (
+    CMAKE + "execute_process(COMMAND ${CMAKE_SOURCE_DIR}/flags.py OUTPUT_VARIABLE F)\n"
+    "target_compile_options(p PRIVATE ${F})\n"
+)
+READING = CMAKE + "file(READ VERSION V)\nset(CPACK_PACKAGE_VERSION ${V})\n"
+FETCHING = (
+    CMAKE + "set(TAG v1)\nFetchContent_Declare(Bins GIT_REPOSITORY u GIT_TAG ${TAG})\n"
+    "FetchContent_Declare(other GIT_REPOSITORY o GIT_TAG v3)\n"
+    "FetchContent_MakeAvailable(Bins other)\n"
+)
+FETCHED = reading(DIRTY, "build/_deps/bins-src/b.h")
+PACKAGED = reading(DIRTY, "build/vcpkg_installed/include/bins/b.h")
 OLDER = known(project(version="13.4", a=(found("k"),)))
 AHEAD = MissingEvidence("b.cu", "instantiate", "only templates: rm")
 BIG = CMAKE + "target_compile_definitions(p PRIVATE BIG)\n"
@@ -155,7 +171,18 @@ PULL_REQUESTS = (
       project(a=(found("k"),), b=(found("k", object_="renamed"),)), DIRTY,
       head={"b.cu": TEXT}, review=("new: k (b.cu",)),
     # The baseline of the branch.
-    P("has the baseline of its merge base", 0, DIRTY, CLEAN, known=known(DIRTY)),
+    P("has the baseline of its merge base", 0, DIRTY, CLEAN, known=known(DIRTY),
+      review=("new since main, and accepted: k (a.cu, sm_90): dynamic-index `table`, 80 bytes: "
+              "the baseline has it",)),
+    P("adds a file like one that is long gone", 1, project(a=(judged("k"),), b=(found("o"),)),
+      CLEAN, known=known(project(gone=(found("o"),))), head={"b.cu": TEXT},
+      review=("new: o (b.cu",)),
+    P("moves a file that the baseline has", 0, project(b=(found("k"),)), CLEAN, known=known(DIRTY),
+      head={"a.cu": None, "b.cu": TEXT}, review=("a.cu is treated as moved to b.cu",)),
+    P("links the baseline to another", 3, TWO, DIRTY, known=known(DIRTY),
+      base={"other.json": baseline.render(known(TWO))},
+      head={"lmemscope-baseline.json": Path("other.json")},
+      review=("added (sm_90): dynamic-index `table`, 256 bytes at a.cu:7: accepted by the",)),
     P("adds an array, and to the baseline", 3, TWO, DIRTY, known=known(DIRTY), claimed=known(TWO),
       review=("added (sm_90): dynamic-index `table`, 256 bytes at a.cu:7",
               "accepted by the baseline of this change, but not by that of main",
@@ -291,6 +318,36 @@ PULL_REQUESTS = (
       head={"ci/build.sh": "cmake -B build -DCMAKE_CUDA_FLAGS=-maxrregcount=40\n"},
       command=("nvcc", "-maxrregcount=40", "-c", "a.cu"), without=CLEAN,
       review=("ci/build.sh changed options: -maxrregcount=40",)),
+    P("lowers a cap in a script that configures the build", 3, SPILLS, SPILLS,
+      base={"ci/build.sh": "cmake -B build -DCMAKE_CUDA_FLAGS='-maxrregcount 80'\n"},
+      head={"ci/build.sh": "cmake -B build -DCMAKE_CUDA_FLAGS='-maxrregcount 40'\n"},
+      command=("nvcc", "-maxrregcount", "40", "-c", "a.cu"), without=CLEAN,
+      review=("ci/build.sh changed options: -maxrregcount, 40",)),
+    P("takes a macro out of a script that configures the build", 3, DIRTY, DIRTY,
+      base={"ci/build.sh": "cmake -B build -DCMAKE_CUDA_FLAGS=-DSMALL\n"},
+      head={"ci/build.sh": "cmake -B build\n"}, command=("nvcc", "-c", "a.cu"),
+      review=("ci/build.sh may have changed options",)),
+    P("takes a macro out of a program that the build runs", 3, DIRTY, DIRTY,
+      base={"CMakeLists.txt": RUNNING, "flags.py": "print('-DSMALL')\n"},
+      head={"flags.py": "print()\n"}, command=("nvcc", "-c", "a.cu"),
+      review=("flags.py may have changed options",)),
+    P("edits a program that the build runs", 0, DIRTY, DIRTY,
+      base={"CMakeLists.txt": RUNNING, "flags.py": "print('-DSMALL')\n"},
+      head={"flags.py": "print('-DSMALL')  # as ever\n"},
+      command=("nvcc", "-DSMALL", "-c", "a.cu")),
+    P("releases a version that the build reads", 0, DIRTY, DIRTY,
+      base={"CMakeLists.txt": READING, "VERSION": "alpha\n"}, head={"VERSION": "beta\n"},
+      command=("nvcc", "-c", "a.cu")),
+    P("fetches another release of what is included", 3, FETCHED, FETCHED,
+      base={"CMakeLists.txt": FETCHING}, head={"CMakeLists.txt": FETCHING.replace("v1", "v2")},
+      command=("nvcc", "-c", "a.cu"), review=("may have changed build/_deps/bins-src/b.h",)),
+    P("fetches another release of something else", 0, FETCHED, FETCHED,
+      base={"CMakeLists.txt": FETCHING}, head={"CMakeLists.txt": FETCHING.replace("v3", "v4")},
+      command=("nvcc", "-c", "a.cu")),
+    P("asks for another release of a package", 3, PACKAGED, PACKAGED,
+      base={"vcpkg.json": '{"dependencies": ["bins"]}\n', "CMakeLists.txt": CMAKE},
+      head={"vcpkg.json": '{"dependencies": ["bins", "other"]}\n'}, command=("nvcc", "-c", "a.cu"),
+      review=("vcpkg.json may have changed build/vcpkg_installed/include/bins/b.h",)),
     P("edits a script", 0, DIRTY, DIRTY, base={"ci/build.sh": "cmake -B build\n"},
       head={"ci/build.sh": "cmake -B build --fresh\n"}, command=("nvcc", "a.cu"),
       unsaid=("build.sh",)),
@@ -325,6 +382,11 @@ PULL_REQUESTS = (
       base={".gitignore": "compile_commands.json", "compile_commands.json": "[]"},
       head={"extra.cu": TEXT},
       review=("extra.cu is new since the merge base with main, and the build does not compile",)),
+    P("adds Python kernels beside a build", 0, CLEAN,
+      base={".gitignore": "compile_commands.json", "compile_commands.json": "[]"},
+      head={"extra.py": "from numba import cuda\n@cuda.jit\ndef k(x): pass\n", "no.py": "x = 1\n"},
+      review=("extra.py is new since the merge base with main, and the build does not compile",),
+      unsaid=("no.py",)),
     # Comments in sources.
     P("allows what it adds", 0, said_in(ALLOW + TEXT, DIRTY), base={"a.cu": TEXT},
       head={"a.cu": ALLOW + TEXT},
@@ -360,6 +422,17 @@ PULL_REQUESTS = (
       review=(".github/workflows/gate.yml, which may say how this check runs",)),
     P("deletes the job that runs the gate", 0, CLEAN, base={".gitlab-ci.yml": WORKFLOW},
       head={".gitlab-ci.yml": None}, review=(".gitlab-ci.yml, which may say",)),
+    P("edits what a workflow calls", 0, CLEAN, base={"Makefile": GATE},
+      head={"Makefile": GATE + "\ttrue\n"}, review=("Makefile, which may say how",)),
+    P("deletes the owner of the baseline", 0, CLEAN,
+      base={"CODEOWNERS": "lmemscope-baseline.json @us\n"}, head={"CODEOWNERS": None},
+      review=("CODEOWNERS, which may say how this check runs, is gone",)),
+    P("raises a limit of a test", 0, CLEAN, base={"test_k.py": MARKER},
+      head={"test_k.py": MARKER.replace("0", "80")}, review=("test_k.py, which may say how",)),
+    P("edits a test that asks nothing", 0, CLEAN, base={"test_k.py": "def test(): pass\n"},
+      head={"test_k.py": "def test(): ...\n"}, unsaid=("test_k.py",)),
+    P("edits a project beside its settings", 0, CLEAN, base={"pyproject.toml": PROJECT},
+      head={"pyproject.toml": PROJECT.replace("1", "2")}, unsaid=("may say how",)),
     P("edits another workflow", 0, CLEAN, base={".github/workflows/docs.yml": "jobs: {}\n"},
       head={".github/workflows/docs.yml": "jobs: {a: {}}\n"}, unsaid=("docs.yml",)),
     P("excludes the file that it dirties", 3, CLEAN, base={"lmemscope.toml": ""},
@@ -367,6 +440,9 @@ PULL_REQUESTS = (
       review=("lmemscope.toml is weaker than at the merge base with main: exclude",)),
     P("excludes it by a trusted command", 0, CLEAN, base={"lmemscope.toml": ""},
       head={"lmemscope.toml": 'exclude = ["b.cu"]\n'}, asked=TRUST, review=("is weaker than at",)),
+    P("links the configuration to another", 3, DIRTY,
+      base={"lmemscope.toml": "", "loose.toml": ALLOWING["lmemscope.toml"]},
+      head={"lmemscope.toml": Path("loose.toml")}, review=("allowances: dynamic-index of k*",)),
     P("lets the configuration allow it", 3, DIRTY, base={"lmemscope.toml": ""},
       head={"lmemscope.toml": '[[allowances]]\nkernel = "k"\ncause = "dynamic-index"\n'
                               'reason = "ours"\n'}, review=("allowances: dynamic-index of k",)),
@@ -414,13 +490,15 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(checkout: Path, files: Mapping[str, str | None]) -> None:
+def write(checkout: Path, files: Mapping[str, str | Path | None]) -> None:
     for name, text in files.items():
         path = checkout / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if text is None:
+        if not isinstance(text, str):
             path.unlink()
-        else:
+        if isinstance(text, Path):
+            path.symlink_to(text)
+        elif text is not None:
             path.write_text(text)
 
 

@@ -88,6 +88,22 @@ def test_what_has_become_a_link_was_a_file(project: Path, target: str) -> None:
         assert checkout.path(str(project / "a.cu")) == os.path.join(checkout.tree, "a.cu")
 
 
+def test_a_directory_that_is_a_link_leads_where_it_led(project: Path) -> None:
+    for name in ("old", "new"):
+        (project / name).mkdir()
+        (project / name / "k.cu").write_text(kernel(name))
+    (project / "current").symlink_to("old")
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "link")
+    (project / "current").unlink()
+    (project / "current").symlink_to("new")
+    source = project / "current" / "k.cu"
+    database(project / "build", source)
+    with written_out("main") as checkout:
+        assert Path(checkout.path(str(source))).read_text() == kernel("old")
+        assert sorted(compiled(checkout, "build")) == ["current/k.cu"]
+
+
 def test_new_words_of_the_environment_are_not_the_revisions(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
