@@ -253,8 +253,8 @@ def test_a_statement_goes_on_over_lines(line: int, expected: list[tuple[str, str
 def test_calls_tell_what_they_pass_on() -> None:
     statement = Statement("r.push<3>(a[i], &b.c, f(d)) + push(e);", [0], 1)
     assert [(c.receiver, c.arguments) for c in statement.calls("push")] == [
-        (("r",), ((("a",), ("i",)), (("b", "c"),), (("d",),))),
-        (None, ((("e",),),)),
+        (("r",), ("a[i]", " &b.c", " f(d)")),
+        (None, ("e",)),
     ]
 
 
