@@ -9,7 +9,7 @@ from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.formats.statements import Path, Statement, closed_at, parts_of
 from lmemscope.model import SourceText, Variable
 
-_LONGEST = 40
+_LONGEST = 64
 """Lines of a constructor, and of a declaration with its arguments, at most."""
 
 
@@ -47,8 +47,8 @@ def members_given(
 
 def _arguments(sources: SourceText, variable: Variable) -> tuple[str, Sequence[str]]:
     """The bracket that opens the arguments of a declaration, and these; none of another one."""
-    text = _text(sources, variable, ";")
-    name = re.search(rf"\b{re.escape(variable.name)}\b\s*(?:=\s*[\w:]+(?:<[^;]*>)?\s*)?", text)
+    text = declaration(sources, variable)
+    name = re.search(rf"\b{re.escape(variable.name)}\b\s*(?:=\s*(?:[\w:]+(?:<[^;]*>)?\s*)?)?", text)
     at = name.end() if name is not None else len(text)
     opened = text[at : at + 1]
     closed = closed_at(text, at) if opened and opened in "({" else None
@@ -57,7 +57,7 @@ def _arguments(sources: SourceText, variable: Variable) -> tuple[str, Sequence[s
 
 def _members_of(sources: SourceText, parameters: Sequence[Variable]) -> Mapping[str, str]:
     """The members that a constructor sets, by the parameters that it sets them to."""
-    text = _text(sources, parameters[0], "}") if parameters else ""
+    text = declaration(sources, parameters[0], "}") if parameters else ""
     found: dict[str, str] = {}
     for one in parameters:
         if not (is_pointer(one.type) or is_reference(one.type)):
@@ -73,8 +73,8 @@ def _members_of(sources: SourceText, parameters: Sequence[Variable]) -> Mapping[
     return found
 
 
-def _text(sources: SourceText, first: Variable, end: str) -> str:
-    """What stands from a declaration's line on, up to an end that no brackets are open at."""
+def declaration(sources: SourceText, first: Variable, end: str = ";") -> str:
+    """What stands from a declaration's line on, up to an end that no braces are open at: lines."""
     text = ""
     for number in range(first.line, first.line + _LONGEST):
         text += sources.code_line(first.file, number) + "\n"

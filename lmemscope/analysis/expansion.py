@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from lmemscope.formats.macros import Definitions, Macro, definitions_of, expanded
-from lmemscope.model import SourceText, is_library
+from lmemscope.formats.statements import Statement, statement_at
+from lmemscope.model import SourceLocation, SourceText, is_library
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEEPEST = 4
@@ -28,6 +30,7 @@ class Expansion:
         self._included: dict[str, dict[str, frozenset[Macro | None]]] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._texts: dict[tuple[str, str, int], tuple[str, ...]] = {}
+        self._statements: dict[SourceLocation, tuple[Statement, ...]] = {}
 
     def of_line(self, file: str, number: int) -> tuple[str, ...]:
         """A line with its macros replaced once, twice, and so on; empty without a macro's call."""
@@ -47,6 +50,14 @@ class Expansion:
             uses = self._uses(file, text)
             self._texts[key] = tuple(self._replaced(text, file, number)) if uses else ()
         return self._texts[key]
+
+    def statements(self, place: SourceLocation) -> tuple[Statement, ...]:
+        """The statement at a place as it stands, then as `of_line` has its lines."""
+        if place not in self._statements:
+            written = statement_at(partial(self._sources.line, place.file), place.line)
+            made = written.rewritten(lambda text, _: self.of_text(text, place.file, place.line))
+            self._statements[place] = (written, *made)
+        return self._statements[place]
 
     def _uses(self, file: str, text: str) -> bool:
         """Whether a text may hold the name of a macro."""

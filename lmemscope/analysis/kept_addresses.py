@@ -15,16 +15,15 @@ import re
 from collections.abc import Iterable
 
 from lmemscope.analysis.causes import ProvenCause
-from lmemscope.analysis.layout import is_pointer
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
-from lmemscope.analysis.set_pointers import is_set_on_some_paths, set_pointers
 from lmemscope.model import (
     Evidence,
     InlineFrame,
     SourceLocation,
     SourceText,
+    Variable,
     calling_line,
     is_library,
 )
@@ -34,6 +33,7 @@ _ITSELF = re.compile(
     r"|(?:&\s*\w+|addressof\s*\(\s*\w+\s*\))\s*[!=]=\s*this\b"
 )
 _ASSIGNMENT = re.compile(r"\boperator\s*=(?!=)")
+_CHOOSES = re.compile(r"\b(?:if|else|case|for|while)\b")
 _REACH = 400
 """Lines behind a declaration on which its address may be given to a function."""
 _LONGEST = 12
@@ -92,14 +92,9 @@ def kept_address(
         The cause with its evidence, and the line that shows it; None where the source shows none.
     """
     variable = named.variable
-    behind = set_pointers(sources, names.scopes, variable)
-    for other in names.declared_in(variable.function):
-        place = behind.get(other.name)
-        is_candidate = is_pointer(other.type) and not other.is_parameter
-        if place is None or not is_candidate or other.file != place.file:
-            continue
-        if is_set_on_some_paths(sources, other, place):
-            evidence = Evidence("set-pointer", other.name)
+    for pointer, place in names.aliases.set_to(variable):
+        if _is_set_on_some_paths(sources, pointer, place):
+            evidence = Evidence("set-pointer", pointer.name)
             return ProvenCause("address-taken", (evidence,)), lines.shown(place)
     handed = _handed(names, sources, found, named)
     if handed is not None:
@@ -107,6 +102,14 @@ def kept_address(
         evidence = Evidence("source-address", callee)
         return ProvenCause("address-taken", (evidence,)), lines.shown(place)
     return None
+
+
+def _is_set_on_some_paths(sources: SourceText, pointer: Variable, place: SourceLocation) -> bool:
+    """Whether a pointer is set in a block, or under a condition, that its declaration is not in."""
+    lines = (sources.code_line(place.file, number) for number in range(pointer.line, place.line))
+    text = "\n".join(lines)
+    last = sources.line(place.file, place.line)
+    return text.count("{") > text.count("}") or _CHOOSES.search(last) is not None
 
 
 def _handed(

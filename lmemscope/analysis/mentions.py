@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lmemscope.analysis.expansion import Expansion
-from lmemscope.analysis.layout import has_union, is_pointer, is_reference
+from lmemscope.analysis.aliases import Aliases, Known, is_lambda
+from lmemscope.analysis.constructed import declaration
+from lmemscope.analysis.layout import has_union, is_reference
 from lmemscope.analysis.scopes import Scopes
-from lmemscope.analysis.set_pointers import pointers_made_of, set_pointers
-from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
@@ -25,10 +24,6 @@ from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, i
 _Chain = tuple[InlineFrame, ...]
 _CLOSURE = "(lambda)"
 """What the type of a lambda's object is called here, behind its qualifiers."""
-_LONGEST = 32
-"""Lines of a call at most."""
-_LONGEST_INITIALISER = 64
-"""Lines of a declaration at most."""
 _LONGEST_FUNCTION = 2000
 """Lines of a function at most, to be searched for casts."""
 _REINTERPRETS = re.compile(
@@ -38,15 +33,11 @@ _REINTERPRETS = re.compile(
     r"\s*&?\s*(?P<cast>\w*)"
 )
 """What takes the bits of a number for those of another kind; the name that a cast is of."""
-_END = re.compile("[;{}]")
-_CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
 _STORES: Mapping[Access | None, bool] = {"store": True, "load": False}
 _OTHER_SIDE = 0.3
 """What a name counts for that stands only on the other side of an assignment."""
 _OUTSIDE = 0.95
 """What a name counts for that stands at a call, and the lines inside do not show as what."""
-_LAMBDA = re.compile(r"E(?:NK?)?Ul")
-"""In the mangled name of a lambda's call operator, behind that of the function around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +58,26 @@ class Mentions:
     """What lines say of one unit's variables.
 
     Args:
-        by_function: the variables that each function declares.
         ptx: the optimised module.
         sources: for the text of lines.
         scopes: of the variables.
+        aliases: what they are called elsewhere.
     """
 
     def __init__(
         self,
-        by_function: dict[str, list[Variable]],
         ptx: PtxModule,
         sources: SourceText,
         scopes: Scopes,
+        aliases: Aliases,
     ) -> None:
-        self._by_function, self._ptx, self._sources = by_function, ptx, sources
-        self._expansion = Expansion(sources)
-        self._scopes = scopes
+        self._ptx, self._sources = ptx, sources
+        self._expansion = aliases.expansion
+        self._scopes, self.aliases = scopes, aliases
         self._said: dict[tuple[str, int, str], bool] = {}
         self._texts: dict[SourceLocation, str] = {}
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
-        self._spellings: dict[Variable, tuple[str, ...]] = {}
-        self._statements: dict[tuple[str, int], str] = {}
-        self._explicit: dict[str, Sequence[Variable]] = {}
-        self._made_of: dict[Variable, list[str]] = {}
+        self._paths_of: dict[Variable, Known] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
         self._reinterpreting: dict[tuple[str, str], bool] = {}
 
@@ -132,8 +120,7 @@ class Mentions:
         captured = self._inside(variable, [(chain, at) for chain, at, _, _ in placed])
         for chain, at, is_store, count in placed:
             total += count
-            if self._names(chain, at, variable, captured):
-                named += count * self._agreement(chain, at, is_store, variable)
+            named += count * self._fit(chain, at, is_store, variable, captured)
         return named / total if total else 0.0
 
     def coverage(self, owner: str, lines: AccessLines, variable: Variable) -> float:
@@ -157,26 +144,40 @@ class Mentions:
         """Whether an instruction's line names a variable, on the side that it accesses."""
         chain = self.chain(instruction)
         at = _position(owner, chain, variable)
-        if at is None or not self._names(chain, at, variable, self.spellings(variable)):
+        if at is None:
             return False
         is_store = _STORES.get(instruction.isa.access)
-        return self._agreement(chain, at, is_store, variable) > _OTHER_SIDE
+        return self._fit(chain, at, is_store, variable, self.spellings(variable)) > _OTHER_SIDE
 
-    def _agreement(
-        self, chain: _Chain, at: int, is_store: bool | None, variable: Variable
+    def _fit(
+        self,
+        chain: _Chain,
+        at: int,
+        is_store: bool | None,
+        variable: Variable,
+        inside: Sequence[str],
     ) -> float:
-        """How well a line that names a variable fits an access: it says which side is stored."""
-        named = self._handed_in(chain, at, self.spellings(variable))
-        if named is not None and named[0]:
-            return _OUTSIDE
-        if named is None or is_store is None:
-            return 1.0
-        frame, words = chain[0], named[1]
+        """How well lines that name a variable fit an access: they say which side is stored.
+
+        0 where none names it, neither its function's nor, as one of ``inside``, a lambda's there.
+        """
+        place = chain[at].location
+        if not self._scopes.holds(variable, place.file, place.line):
+            return 0.0  # What has the name there is another variable.
+        named = self._handed_in(chain, at, variable)
+        if named is None:
+            lambdas = _lambdas(chain, at)
+            is_named = any(self.says(frame, word) for frame in lambdas for word in inside)
+            return float(is_named or (not at and self._declares(chain[0], variable)))
+        depth, words = named
+        if depth or is_store is None:
+            return _OUTSIDE if depth else 1.0
+        frame = chain[0]
         texts = [text for text in self.levels(frame) if any(contains(text, w) for w in words)]
         text = texts[0] if texts else self._text(frame)
         return 1.0 if any(is_on_side(text, word, is_store) for word in words) else _OTHER_SIDE
 
-    def _inside(self, variable: Variable, placed: Sequence[tuple[_Chain, int]]) -> tuple[str, ...]:
+    def _inside(self, variable: Variable, placed: Sequence[tuple[_Chain, int]]) -> Sequence[str]:
         """What lambdas call a variable.
 
         Where a lambda captures by value, the name is its copy's; it is the variable's again where
@@ -185,7 +186,7 @@ class Mentions:
         if is_closure(variable):
             return tuple(_copies(variable))
         words = self.spellings(variable)
-        held = self._by_function.get(variable.function, ())
+        held = self.aliases.declared_in(variable.function)
         closures = [one for one in held if is_closure(one)]
         copies = {name for one in closures for name in _copies(one)}
         if copies.isdisjoint(words):
@@ -199,23 +200,10 @@ class Mentions:
                 return words
         return tuple(word for word in words if word not in copies)
 
-    def _names(self, chain: _Chain, at: int, variable: Variable, inside: Sequence[str]) -> bool:
-        """Whether a chain names a variable: on its function's line, or in a lambda inside it."""
-        place = chain[at].location
-        if not self._scopes.holds(variable, place.file, place.line):
-            return False  # What has the name there is another variable.
-        words = self.spellings(variable)
-        if self._handed_in(chain, at, words) is not None:
-            return True
-        if not at and self._declares(chain[0], variable):
-            return True
-        return any(self.says(frame, word) for frame in _lambdas(chain, at) for word in inside)
-
     def _declares(self, frame: InlineFrame, variable: Variable) -> bool:
         """Whether a line is part of a declaration with an initialiser over several lines."""
         place = frame.location
-        behind = place.line - variable.line
-        if place.file != variable.file or not 0 < behind < _LONGEST_INITIALISER:
+        if place.file != variable.file or place.line <= variable.line:
             return False
         key = (variable.file, variable.line)
         if key not in self._declared_to:
@@ -224,70 +212,44 @@ class Mentions:
 
     def _last_line(self, variable: Variable) -> int:
         """Where a variable's declaration ends: behind its line only if it has an initialiser."""
-        text = ""
-        for number in range(variable.line, variable.line + _LONGEST_INITIALISER):
-            text += self._sources.code_line(variable.file, number) + "\n"
-            before, brace, _ = text.partition("{")
-            if ";" in before or (brace and "=" not in before):
-                break
-            if brace and text.count("{") == text.count("}"):
-                return number
-        return variable.line
+        text = declaration(self._sources, variable)
+        before, brace, _ = text.partition("{")
+        is_list = brace and "=" in before and ";" not in before
+        return variable.line + text.count("\n") - 1 if is_list else variable.line
 
     def _handed_in(
-        self, chain: _Chain, at: int, words: Sequence[str]
+        self, chain: _Chain, at: int, variable: Variable
     ) -> tuple[int, Sequence[str]] | None:
-        """The innermost line to which a line that names one of the words hands it, and as what.
+        """The innermost line to which a line that names a variable hands it, and as what.
 
         ``step(first, other)`` names both; on a line of ``step`` that reads ``a[i]`` it is the
         one that ``step``'s parameter ``a`` is, as ``p[i]`` is behind ``auto *p = a``. A call whose
         arguments do not tell counts as naming.
         None where no line names it.
         """
-        frame = chain[at]
-        if not at:
-            return (0, words) if any(self.says(frame, word) for word in words) else None
-        statement = self.statement(frame)
-        place = frame.location
-        texts = (statement, *self._expansion.of_text(statement, place.file, place.line))
-        naming = [text for text in texts if any(contains(text, word) for word in words)]
-        if not naming:
-            return None
-        statement = naming[0]
-        parameters = self.explicit(chain[at - 1].function or "")
-        for _, arguments in argument_lists(statement, len(parameters)):
-            bound = [
-                name
-                for parameter, argument in zip(parameters, arguments, strict=True)
-                if any(contains(argument, word) for word in words)
-                for name in (parameter.name, *self._pointers_made_of(parameter))
-            ]
-            if bound:
-                return self._handed_in(chain, at - 1, bound)
-        return at, words
-
-    def declared_in(self, function: str) -> Sequence[Variable]:
-        """Variables and parameters of a function."""
-        return self._by_function.get(function, ())
-
-    def explicit(self, function: str) -> Sequence[Variable]:
-        """The parameters of a function that a call has arguments for."""
-        if function not in self._explicit:
-            held = (one for one in self.declared_in(function) if one.is_parameter)
-            self._explicit[function] = [one for one in held if one.name != "this"]
-        return self._explicit[function]
+        known = self._paths(variable)
+        for depth in range(at, 0, -1):
+            frame, callee = chain[depth], chain[depth - 1].function or ""
+            place, words = frame.location, _words(known)
+            statement = self.statement(frame)
+            texts = (statement, *self._expansion.of_text(statement, place.file, place.line))
+            if not any(contains(text, word) for text in texts for word in words):
+                return None
+            inner, is_shown = self.aliases.into(known, place, callee, variable)
+            if not is_shown:
+                return depth, words
+            known = self.aliases.within(inner, callee, variable, is_sure=True)
+        words = _words(known)
+        return (0, words) if any(self.says(chain[0], word) for word in words) else None
 
     def temporaries(self, lines: AccessLines) -> Iterator[Variable]:
         """What reference parameters stand for that are made in the call: ``sum(a, Pair(0, 0))``."""
         seen: set[tuple[str, str]] = set()
         for chain, _, _ in lines.chains:
             for inner, outer in pairwise(chain):
-                parameters = self.explicit(inner.function or "")
-                for number, one in enumerate(parameters):
+                for one, argument in self.aliases.arguments(outer.location, inner.function or ""):
                     key = (one.function, one.name)
-                    if one.referent is None or key in seen:
-                        continue
-                    if self._is_made(outer, number, len(parameters)):
+                    if one.referent is not None and key not in seen and is_made(argument):
                         seen.add(key)
                         yield one.referent
 
@@ -301,49 +263,30 @@ class Mentions:
             at = _position(owner, chain, variable)
             if not at or is_library(chain[at - 1].location.file):
                 continue
-            parameters = self.explicit(chain[at - 1].function or "")
-            for _, arguments in argument_lists(self.statement(chain[at]), len(parameters)):
-                for one, argument in zip(parameters, arguments, strict=True):
-                    if one.referent is not None and argument.strip() == variable.name:
-                        found[one.function, one.name] = one.referent
+            callee = chain[at - 1].function or ""
+            for one, argument in self.aliases.arguments(chain[at].location, callee):
+                if one.referent is not None and argument.strip() == variable.name:
+                    found[one.function, one.name] = one.referent
         same = [one for one in found.values() if one.size == variable.size]
         return same[0] if len(same) == 1 else variable
-
-    def _is_made(self, frame: InlineFrame, number: int, count: int) -> bool:
-        """Whether an argument of the call on a line is made there: ``Pair(0, 0)``."""
-        found = next(iter(argument_lists(self.statement(frame), count)), None)
-        return found is not None and is_made(found[1][number])
 
     def statement(self, frame: InlineFrame) -> str:
         """The text from a line to the end of its statement."""
         place = frame.location
-        key = (place.file, place.line)
-        if key not in self._statements:
-            text = ""
-            for number in range(place.line, place.line + _LONGEST):
-                text += self._sources.line(place.file, number) + "\n"
-                is_condition = _CONDITION.match(text) is not None
-                if _END.search(text) or (is_condition and text.count("(") == text.count(")")):
-                    break
-            self._statements[key] = text
-        return self._statements[key]
+        return self._expansion.statements(place)[0].behind(place.line)
 
     def takes_address(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
-        """Whether ``&name`` stands on one of the lines, or where a pointer is declared."""
-        taken = re.compile(rf"(?:^|[=(,{{?:;)]|\breturn)\s*&\s*{re.escape(variable.name)}\b")
-        if any(
-            is_pointer(one.type)
-            and not one.is_parameter
-            and taken.search(self._sources.line(one.file, one.line))
-            for one in self._by_function.get(variable.function, ())
-        ):
-            return True
-        return any(
-            taken.search(self._text(frame))
+        """Whether ``&name`` stands on one of the lines, or where a pointer is set."""
+        links = self.aliases.links(variable.function)
+        places = (
+            frame.location
             for chain, _, _ in lines.chains
-            for at in (_position(owner, chain, variable),)
-            if at is not None
+            if (at := _position(owner, chain, variable)) is not None
             for frame in (*_lambdas(chain, at), chain[at])
+        )
+        operands = (one for at in places for one in self._expansion.statements(at)[0].operands())
+        return any(path[0] == variable.name for one in links for path in one.addresses) or any(
+            one.operator == "&" and one.path[0] == variable.name for one in operands
         )
 
     def says(self, frame: InlineFrame, name: str) -> bool:
@@ -367,7 +310,7 @@ class Mentions:
     def _takes_bits(self, function: str, place: SourceLocation, owner: str) -> bool:
         key = (function, place.file)
         if key not in self._reinterpreting:
-            held = [v for v in self._by_function.get(function, ()) if v.file == place.file]
+            held = [v for v in self.aliases.declared_in(function) if v.file == place.file]
             given = {v.name for v in held if v.is_parameter} if function == owner else set()
             first = min((one.line for one in held if one.line > 0), default=place.line)
             last = max(self._scopes.function_end(held), place.line)
@@ -396,39 +339,20 @@ class Mentions:
             self._texts[place] = self._sources.line(place.file, place.line)
         return self._texts[place]
 
-    def spellings(self, variable: Variable) -> tuple[str, ...]:
+    def spellings(self, variable: Variable) -> Sequence[str]:
         """Its name and what refers to it under another, in its function."""
-        if variable not in self._spellings:
-            own = [variable.name]
-            if has_no_name(variable):
-                own = [member.name for member in variable.members]
-            self._spellings[variable] = (*own, *self._aliases(variable, own))
-        return self._spellings[variable]
+        return _words(self._paths(variable))
 
-    def _pointers_made_of(self, parameter: Variable) -> list[str]:
-        if parameter not in self._made_of:
-            held = self._by_function.get(parameter.function, ())
-            self._made_of[parameter] = pointers_made_of(self._sources, parameter, held)
-        return self._made_of[parameter]
-
-    def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
-        """References and pointers that are declared, or set, on a line that names the variable."""
-        others = [
-            other
-            for other in self._by_function.get(variable.function, ())
-            if other is not variable
-            and not other.is_parameter
-            and (is_reference(other.type) or is_pointer(other.type))
-        ]
-        if not others:
-            return []
-        behind = set_pointers(self._sources, self._scopes, variable)
-        return [
-            other.name
-            for other in others
-            if any(self._sources.mentions(other.file, other.line, name) for name in own)
-            or (other.name in behind and is_pointer(other.type) and other.file == variable.file)
-        ]
+    def _paths(self, variable: Variable) -> Known:
+        """What its function calls a variable."""
+        if variable not in self._paths_of:
+            # What has no name of its own is known by its members'.
+            names = [one.name for one in variable.members] if has_no_name(variable) else []
+            own = frozenset((one,) for one in names or [variable.name])
+            self._paths_of[variable] = self.aliases.within(
+                own, variable.function, variable, is_sure=True
+            )
+        return self._paths_of[variable]
 
 
 @functools.cache
@@ -459,9 +383,10 @@ def is_closure(variable: Variable) -> bool:
     return variable.type.endswith(_CLOSURE)
 
 
-def is_lambda(function: str) -> bool:
-    """Whether a mangled name is that of a lambda's call operator."""
-    return _LAMBDA.search(function) is not None
+@functools.lru_cache(maxsize=1 << 10)
+def _words(known: Known) -> tuple[str, ...]:
+    """What names a variable by itself: members that are set to it are others' on other lines."""
+    return tuple(sorted(path[0] for path in known if len(path) == 1))
 
 
 def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:

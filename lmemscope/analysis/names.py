@@ -19,9 +19,9 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lmemscope.analysis.aliases import Aliases
 from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
-from lmemscope.analysis.copied import begins_in
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
@@ -36,11 +36,11 @@ from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.statements import Statement
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
-_CONSTRUCTOR = re.compile(r"C[123]E")
-"""In a mangled name (Itanium C++ ABI, 5.1.4.3), where `this` says the rest."""
+_COPIES = re.compile(r"mem(?:cpy|move|set)\w*")
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
 
@@ -93,6 +93,7 @@ class Names:
 
     Attributes:
         scopes: of the variables.
+        aliases: what they are called elsewhere.
     """
 
     def __init__(self, variables: Iterable[Variable], ptx: PtxModule, sources: SourceText) -> None:
@@ -108,7 +109,8 @@ class Names:
                 self._by_function[variable.function].append(variable)
         self._sources = sources
         self.scopes = Scopes(sources)
-        self._mentions = Mentions(self._by_function, ptx, sources, self.scopes)
+        self.aliases = Aliases(self._by_function, sources, self.scopes)
+        self._mentions = Mentions(ptx, sources, self.scopes, self.aliases)
         self._places: dict[str, Places] = {}
         self._numbers: dict[str, Numbers] = {}
 
@@ -118,17 +120,6 @@ class Names:
     def declared_in(self, function: str) -> Sequence[Variable]:
         """Variables and parameters of a function, in the order of their declarations."""
         return self._by_function.get(same_function(function), ())
-
-    def constructors(self, kind: str) -> list[list[Variable]]:
-        """The parameters of each constructor of a class, by the name of its type."""
-        found: dict[tuple[str, int, int], list[Variable]] = {}
-        for function, variables in self._by_function.items():
-            if _CONSTRUCTOR.search(function) is None:
-                continue
-            first, *own = (one for one in variables if one.is_parameter)
-            if own and first.name == "this" and first.type.partition(" *")[0] == kind:
-                found[own[0].file, own[0].line, len(own)] = own
-        return list(found.values())
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""
@@ -387,6 +378,24 @@ class Names:
             ]
             for claim, each, found in zip(claims, known, listed, strict=True)
         ]
+
+
+def begins_in(text: str, member: str, *, is_store: bool, is_plain: bool) -> bool:
+    """Whether a copy in a text begins in a member: ``memcpy(s.data + n, from, length)``.
+
+    Args:
+        text: of a statement.
+        member: its plain name.
+        is_store: whether the copy's destination is asked for; else its source.
+        is_plain: whether the name alone, as a member function writes it, is the member's.
+    """
+    for call in Statement(text, [0], 0).calls_with(3):
+        if _COPIES.fullmatch(call.name) is not None:
+            paths = Statement(call.arguments[0 if is_store else 1], [0], 0).paths
+            members = (one for one in paths if len(one) > 1 or (is_plain and one == (member,)))
+            if member in next(members, ()):
+                return True
+    return False
 
 
 def _spare(objects: FunctionObjects, found: StackObject) -> int:

@@ -14,22 +14,19 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from lmemscope.analysis.candidates import PADDING, is_begun_on
+from lmemscope.analysis.constructed import declaration
 from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.analysis.taken import type_taken
-from lmemscope.formats.argument_lists import argument_lists
-from lmemscope.formats.demangle import demangle
+from lmemscope.formats.demangle import demangle, scopes
 from lmemscope.formats.operators import is_computed, operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import closed_at, is_made
-from lmemscope.formats.words import last_word
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
-_STATEMENT = 20
-"""Lines that a declaration may go on over."""
 _PLAIN = re.compile(r"\s*+(&?)\s*+([A-Za-z_]\w*)\s*")
 """A variable, or its address."""
 _RESULT = re.compile(r"\s*(?:\w+::)*(\w+)\s*\(")
@@ -176,9 +173,8 @@ def _is_result(argument: str) -> bool:
 def classes_of(found: StackObject) -> frozenset[str]:
     """Names of the classes whose constructors and destructors get an object: it is one of them."""
     called = (call.callee for call, position in found.passed_to if position == 0)
-    symbols = [one for one in called if one is not None]
-    made = (_scopes(one) for one in symbols if _is_constructor(one) or _is_destructor(one))
-    return frozenset(scopes[-2] for scopes in made)
+    paths = [scopes(demangle(one)) for one in called if one is not None]
+    return frozenset(one[-2] for one in paths if one[-1].removeprefix("~") in one[-2:-1])
 
 
 def class_name(kind: str) -> str:
@@ -189,26 +185,16 @@ def class_name(kind: str) -> str:
 
 def _is_constructor(symbol: str) -> bool:
     """Whether a function's name is that of its class."""
-    scopes = _scopes(symbol)
-    return len(scopes) > 1 and scopes[-1] == scopes[-2]
-
-
-def _is_destructor(symbol: str) -> bool:
-    scopes = _scopes(symbol)
-    return len(scopes) > 1 and scopes[-1] == f"~{scopes[-2]}"
-
-
-def _scopes(symbol: str) -> list[str]:
-    path = demangle(symbol).partition("(")[0]
-    return [one.partition("<")[0] for one in path.split("::")]
+    *outer, name = scopes(demangle(symbol))
+    return outer[-1:] == [name]
 
 
 def _is_in_declaration(variable: Variable, place: SourceLocation, sources: SourceText) -> bool:
     """Whether a line is of the statement that declares a variable, which goes on over lines."""
-    if place.file != variable.file or not 0 <= place.line - variable.line <= _STATEMENT:
-        return False
-    above = (sources.line(variable.file, one) for one in range(variable.line, place.line))
-    return not any(";" in text for text in above)
+    behind = place.line - variable.line
+    if place.file != variable.file or behind <= 0:
+        return place.file == variable.file and not behind
+    return behind < declaration(sources, variable).count("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +232,7 @@ class _Passing:
 
     def _referent(self, callee: str | None, count: int, at: int) -> Variable | None:
         """What a parameter refers to; the first operand of a member is its object."""
-        parameters = self.mentions.explicit(callee or "")
+        parameters = self.mentions.aliases.explicit(callee or "")
         if _operator(callee) is not None and len(parameters) == count - 1:
             at, count = at - 1, count - 1
         return parameters[at].referent if len(parameters) == count and at >= 0 else None
@@ -263,7 +249,7 @@ class _Passing:
         names = {argument.strip() for argument in arguments}
         if function is None or len(names) > 1 or at + 1 == len(self.chain):
             return None
-        parameters = self.mentions.explicit(function)
+        parameters = self.mentions.aliases.explicit(function)
         for number, one in enumerate(parameters):
             if one.name in names and one.referent is not None:
                 calls = self._calls(at + 1, function, len(parameters))
@@ -274,19 +260,17 @@ class _Passing:
 
     def _calls(self, at: int, callee: str | None, count: int) -> Iterator[Sequence[str]]:
         """The arguments of calls that begin on a line: of a function; of any, if it is unknown."""
-        statement = self.mentions.statement(self.chain[at])
-        line = statement.partition("\n")[0]
-        for start, arguments in argument_lists(statement, count):
-            called = last_word(statement, start)
-            is_meant = callee is None or (
-                bool(called) and (callee == called or f"{len(called)}{called}" in callee)
-            )
-            if is_meant and start <= len(line):
-                yield arguments
+        place = self.chain[at].location
+        calls, is_meant = self.mentions.aliases.calls(place, callee, count)
+        for call in calls if is_meant or callee is None else ():
+            if call.line == place.line and len(call.arguments) == count:
+                yield call.arguments
         operator = _operator(callee)
         if operator is not None:
+            statement = self.mentions.statement(self.chain[at])
+            first = statement.find("\n")
             for start, operands in operand_lists(statement, operator, count):
-                if start <= len(line):
+                if not 0 <= first < start:
                     yield operands
 
     def _is_value(self, at: int, argument: str, reference: Variable | None, kind: str) -> bool:
@@ -310,7 +294,7 @@ class _Passing:
             return False
         if closed_at(argument, called.end() - 1) != len(argument.rstrip()):
             return False
-        known = self.mentions.declared_in(self.chain[at].function or self.owner)
+        known = self.mentions.aliases.declared_in(self.chain[at].function or self.owner)
         return not any(one.name == called[1] and _kind(one) == kind for one in known)
 
 

@@ -68,6 +68,51 @@ class TemplateValues:
         return []
 
 
+def taken(text: str, known: Mapping[str, bool]) -> str:
+    """A text with blanks for what ``name ? a : b`` does not choose, for names that are known.
+
+    Args:
+        text: of a statement.
+        known: truth values of names.
+    """
+    for name, value in known.items():
+        for match in reversed(
+            list(re.finditer(rf"((?:!\s*)?)(?<![\w.>]){re.escape(name)}\s*\?", text))
+        ):
+            before = text[: match.start()].rstrip()
+            if before and not before.endswith((*"=([{,?:", "return")):
+                continue  # a part of a larger condition
+            colon, end = _alternatives(text, match.end())
+            if colon is None:
+                continue
+            kept = (match.end(), colon) if value != bool(match[1]) else (colon + 1, end)
+            for start, stop in ((match.start(), kept[0]), (kept[1], end)):
+                text = text[:start] + re.sub(r"[^\n]", " ", text[start:stop]) + text[stop:]
+    return text
+
+
+def _alternatives(text: str, at: int) -> tuple[int | None, int]:
+    """Offsets of the colon of a ``?:``, and of its end; ``at`` is behind the question mark."""
+    depth = asked = 0
+    colon: int | None = None
+    for index in range(at, len(text)):
+        char = text[index]
+        depth += (char in "([{") - (char in ")]}")
+        if depth < 0 or (depth == 0 and char in ";,"):
+            return colon, index
+        if depth == 0 and char == "?":
+            asked += 1
+        elif (
+            depth == 0 and char == ":" and ":" not in (text[index - 1], text[index + 1 : index + 2])
+        ):
+            if not asked and colon is not None:
+                return colon, index
+            if not asked:
+                colon = index
+            asked = max(asked - 1, 0)
+    return colon, len(text)
+
+
 def _instance(short: str) -> tuple[str, tuple[str, ...]]:
     """A function's plain name and its template arguments."""
     if not short.endswith(">"):

@@ -27,6 +27,7 @@ which follows."""
 
 
 _COPY = re.compile(r"(?<=.)\$\d+$")
+_OPERATOR = re.compile(r"\boperator(?:\(\)|\W[^(]*)")
 
 
 def original_name(name: str) -> str:
@@ -150,7 +151,21 @@ def scoped_name(demangled: str) -> str:
 
 def plain_name(demangled: str) -> str:
     """A function's unqualified name, without template arguments."""
-    return short_name(demangled).partition("<")[0].rpartition("::")[2].strip()
+    return scopes(demangled)[-1]
+
+
+def scopes(demangled: str) -> list[str]:
+    """The namespaces and classes of a function, and its name, without template arguments."""
+    name = short_name(demangled)
+    operator = _OPERATOR.search(name)
+    at = len(name) if operator is None else operator.start()
+    depth, kept = 0, ""
+    for char in name[:at]:
+        depth += char == "<"
+        kept += char if not depth else ""
+        depth -= char == ">"
+    *outer, last = kept.split("::")
+    return [*outer, operator[0] if operator is not None else last.strip()]
 
 
 def variable_name(symbol: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -60,12 +60,31 @@ class WrittenCall:
     """A call in a statement.
 
     Attributes:
+        name: what stands before the parentheses; ``if`` and casts have them too.
         receiver: the object of a member function, or None.
-        arguments: the names that each argument holds.
+        arguments: as written.
+        line: on which the name stands.
     """
 
+    name: str
     receiver: Path | None
-    arguments: tuple[tuple[Path, ...], ...]
+    arguments: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A name as an expression has it.
+
+    Attributes:
+        path: without what a call of a member gives: ``v`` of ``v.data()``.
+        operator: ``&`` or ``*`` in front of it, or empty.
+        subscripts: how many.
+    """
+
+    path: Path
+    operator: str
+    subscripts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +122,10 @@ class Statement:
             starts = [0, *(found.end() for found in re.finditer("\n", text))]
             yield Statement(text, starts, self._first)
 
+    def behind(self, line: int) -> str:
+        """The text from one of its lines on."""
+        return self.text[self._starts[line - self._first] :]
+
     @cached_property
     def subscripts(self) -> tuple[Subscript, ...]:
         """Of all arrays, in the order of the text; declarations of arrays are none."""
@@ -121,6 +144,29 @@ class Statement:
         return tuple(
             chain.path for chain in self._chains if _CALLED not in chain.path and not chain.brackets
         )
+
+    def operands(self) -> Iterator[Operand]:
+        """Everything that is named outside of subscripts."""
+        inside = [bracket for chain in self._chains for bracket in chain.brackets]
+        for chain in self._chains:
+            if any(first < chain.start < last for first, last, _ in inside):
+                continue
+            path = chain.path
+            if _CALLED in path:
+                path = path[: max(path.index(_CALLED) - 1, 0)]
+            if path:
+                counted = sum(length <= len(path) for *_, length in chain.brackets)
+                yield Operand(path, self._operator(chain.start), counted)
+
+    def _operator(self, at: int) -> str:
+        """``&`` or ``*`` in front of an offset, if it has no operand there; a cast is none."""
+        before = self.text[:at].rstrip()
+        sign, before = before[-1:], before[:-1].rstrip()
+        if sign not in ("&", "*") or before.endswith(("&", "]")):
+            return ""
+        word = last_word(before)
+        is_binary = (word and word not in _NO_TYPES) or (sign == "*" and before.endswith(")"))
+        return "" if is_binary else sign
 
     def sums(self) -> Iterator[tuple[Path, str]]:
         """Of ``p + i``: each name that may be a pointer, with what is added to it."""
@@ -148,15 +194,24 @@ class Statement:
             at = found.end()
             if self.text[at : at + 1] == "<":
                 closed = closed_at(self.text, at)
-                at = at if closed is None else closed
-                at += len(self.text[at:]) - len(self.text[at:].lstrip())
-            closed = closed_at(self.text, at) if self.text[at : at + 1] == "(" else None
-            if closed is not None:
-                arguments = tuple(
-                    Statement(part, [0], 0).paths
-                    for part in parts_of(self.text[at + 1 : closed - 1])
-                )
-                yield WrittenCall(self._receiver(found.start()), arguments)
+                at = _skip(self.text, at if closed is None else closed)
+            if self.text[at : at + 1] == "(":
+                yield from self._call(name, found.start(), at)
+
+    def calls_with(self, count: int) -> Iterator[WrittenCall]:
+        """Whatever has so many arguments in parentheses, outermost first."""
+        for found in re.finditer(r"\(", self.text) if count else ():
+            name = last_word(self.text, found.start())
+            for call in self._call(name, found.start() - len(name), found.start()):
+                if len(call.arguments) == count:
+                    yield call
+
+    def _call(self, name: str, start: int, opened: int) -> Iterator[WrittenCall]:
+        """A call that begins at an offset; none where its parentheses are not closed."""
+        closed = closed_at(self.text, opened)
+        if closed is not None:
+            arguments = tuple(parts_of(self.text[opened + 1 : closed - 1]))
+            yield WrittenCall(name, self._receiver(start), arguments, self.line_of(start))
 
     def _receiver(self, at: int) -> Path | None:
         """What stands before ``.name`` or ``->name``."""
@@ -381,51 +436,6 @@ def is_made(argument: str) -> bool:
         return argument.rstrip().endswith("}")
     closed = closed_at(argument, at) if argument[at : at + 1] == "(" else None
     return closed is not None and not argument[closed:].strip()
-
-
-def taken(text: str, known: Mapping[str, bool]) -> str:
-    """A text with blanks for what ``name ? a : b`` does not choose, for names that are known.
-
-    Args:
-        text: of a statement.
-        known: truth values of names.
-    """
-    for name, value in known.items():
-        for match in reversed(
-            list(re.finditer(rf"((?:!\s*)?)(?<![\w.>]){re.escape(name)}\s*\?", text))
-        ):
-            before = text[: match.start()].rstrip()
-            if before and not before.endswith((*"=([{,?:", "return")):
-                continue  # a part of a larger condition
-            colon, end = _alternatives(text, match.end())
-            if colon is None:
-                continue
-            kept = (match.end(), colon) if value != bool(match[1]) else (colon + 1, end)
-            for start, stop in ((match.start(), kept[0]), (kept[1], end)):
-                text = text[:start] + re.sub(r"[^\n]", " ", text[start:stop]) + text[stop:]
-    return text
-
-
-def _alternatives(text: str, at: int) -> tuple[int | None, int]:
-    """Offsets of the colon of a ``?:``, and of its end; ``at`` is behind the question mark."""
-    depth = asked = 0
-    colon: int | None = None
-    for index in range(at, len(text)):
-        char = text[index]
-        depth += (char in "([{") - (char in ")]}")
-        if depth < 0 or (depth == 0 and char in ";,"):
-            return colon, index
-        if depth == 0 and char == "?":
-            asked += 1
-        elif (
-            depth == 0 and char == ":" and ":" not in (text[index - 1], text[index + 1 : index + 2])
-        ):
-            if not asked and colon is not None:
-                return colon, index
-            if not asked:
-                colon = index
-            asked = max(asked - 1, 0)
-    return colon, len(text)
 
 
 def _joined(text: str) -> str:

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from lmemscope.analysis.aliases import is_lambda
 from lmemscope.analysis.candidates import PADDING
 from lmemscope.analysis.expansion import Expansion
-from lmemscope.analysis.mentions import is_lambda, same_function
+from lmemscope.analysis.mentions import same_function
 from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.formats.sides import contains

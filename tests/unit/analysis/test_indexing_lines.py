@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lmemscope.analysis.constructed import members_given
-from lmemscope.analysis.copied import begins_in
 from lmemscope.analysis.counted import Turns, running
 from lmemscope.analysis.indexing_lines import indexing_line
+from lmemscope.analysis.names import begins_in
 from lmemscope.api import scan
 from lmemscope.exporters.explanation import line_notes
 from lmemscope.formats.statements import Statement
@@ -181,6 +181,7 @@ MEMBERS = (Member("data_", 0, 8, "float *"), Member("n", 8, 4, "int"))
         ("View v(list + 1, 16);", "View(float *p, int n) : data_(p) {}", [("data_", "list")]),
         ("View v(16, list);", "View(float *p, int n) : data_(p) {}", []),
         ("View v{list, 16};", None, [("data_", "list")]),
+        ("View v = {list, 16};", None, [("data_", "list")]),
         ("View v(list, 16);", None, []),
         ("View v;", None, []),
     ],

@@ -12,7 +12,7 @@ from lmemscope.analysis.kept_addresses import compared_address, kept_address
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.model import Evidence, InlineFrame, SourceLocation
+from lmemscope.model import Evidence, InlineFrame, SourceLocation, Variable
 from tests.support.builders import HERE, depot, program, source_text, variable
 
 STORED = "st.local.u8 [%rd1], 128;"
@@ -28,14 +28,16 @@ class AsTheyAre:
         return ()
 
 
-def kept(text: str, stores: str = STORED, kind: str = "unsigned char", size: int = 1) -> object:
+def kept(
+    text: str, stores: str = STORED, *others: Variable, kind: str = "unsigned char", size: int = 1
+) -> object:
     """Evidence and line for the variable ``mark``, which is declared on the first line."""
     body = f"{depot(size)}\nadd.u64 %rd1, %SPL, 0;\n.loc 1 2 0\n{stores}\nret;"
     ptx = program(body)
     objects = ModuleFlow(ptx).objects("k")
     assert objects is not None
     sources = source_text({"a.cu": text})
-    names = Names([variable("mark", kind, size, 1)], ptx, sources)
+    names = Names([variable("mark", kind, size, 1), *others], ptx, sources)
     (one,) = names.of_objects(objects, objects.objects.values())
     assert one.name is not None
     lines = cast(Lines, AsTheyAre())
@@ -49,6 +51,23 @@ def kept(text: str, stores: str = STORED, kind: str = "unsigned char", size: int
 def test_a_number_whose_address_the_source_gives_is_in_memory_for_it(call: str) -> None:
     text = f"unsigned char mark = n;\nmark = 128;\n{call}\n"
     assert kept(text) == ((Evidence("source-address", "update"),), 3)
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_kept"),
+    [
+        ("if (n) p = &mark;", True),
+        ("if (n) { p = (char *)&mark; }", True),
+        ("p = &mark;", False),
+        ("if (n) p = table + mark;", False),
+        ("if (n) *p = mark;", False),
+        ("if (n) p = &marks[mark];", False),
+    ],
+)
+def test_a_pointer_that_some_paths_set_needs_the_address(setting: str, is_kept: bool) -> None:
+    text = f"unsigned char mark = n;\nmark = 128;\nunsigned char *p = 0;\n{setting}\n}}\n"
+    found = kept(text, STORED, variable("p", "unsigned char *", 8, 3))
+    assert found == (((Evidence("set-pointer", "p"),), 4) if is_kept else None)
 
 
 @pytest.mark.parametrize(

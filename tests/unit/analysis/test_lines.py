@@ -268,8 +268,8 @@ def test_a_negative_number_is_a_constant_index() -> None:
 def test_calls_tell_what_they_pass_on() -> None:
     statement = Statement("r.push<3>(a[i], &b.c, f(d)) + push(e);", [0], 1)
     assert [(c.receiver, c.arguments) for c in statement.calls("push")] == [
-        (("r",), ((("a",), ("i",)), (("b", "c"),), (("d",),))),
-        (None, ((("e",),),)),
+        (("r",), ("a[i]", " &b.c", " f(d)")),
+        (None, ("e",)),
     ]
 
 

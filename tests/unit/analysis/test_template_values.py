@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.analysis.template_values import TemplateValues
-from lmemscope.formats.statements import taken
+from lmemscope.analysis.template_values import TemplateValues, taken
 from lmemscope.model import SourceLocation
 from tests.support.builders import source_text
 

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from lmemscope.analysis.measuring import measured_kernels
 from lmemscope.exporters import layout, render
 from lmemscope.exporters.formats import Document, formats_of
-from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle, plain_name, scopes, short_name
 from lmemscope.gate.compare import compare
 from lmemscope.gate.difference import difference
 from lmemscope.model import (
@@ -213,3 +213,19 @@ def test_a_copy_that_ptxas_makes_has_a_name_too(name: str, spelled: str, short: 
 )
 def test_short_names(demangled: str, short: str) -> None:
     assert layout.short_name(demangled) == short
+
+
+@pytest.mark.parametrize(
+    ("demangled", "path"),
+    [
+        ("void step<int>(int*)", ["step"]),
+        ("Vec<ns::T>::push(int)", ["Vec", "push"]),
+        ("ns::Vec<ns::T<int> >::~Vec()", ["ns", "Vec", "~Vec"]),
+        ("Vec<float>::operator+=(Vec<float> const&)", ["Vec", "operator+="]),
+        ("operator<<(std::ostream&, A const&)", ["operator<<"]),
+        ("Vec<float>::operator()(int)", ["Vec", "operator()"]),
+    ],
+)
+def test_a_name_is_told_from_the_arguments_of_its_class(demangled: str, path: list[str]) -> None:
+    assert scopes(demangled) == path
+    assert plain_name(demangled) == path[-1]
