@@ -156,7 +156,7 @@ class _Assignment:
         while work:
             one = work.pop()
             mine = self._chosen[one]
-            if mine is None or mine.repeats:
+            if mine is None:
                 continue
             for candidate in self._allowed[one]:
                 if candidate.variable == mine.variable or candidate.score < mine.score - _EQUAL:

@@ -129,6 +129,15 @@ def test_what_might_be_a_variable_without_an_object_just_as_well_has_no_name() -
     assert decided(either, either, either) == ["kinds", "boxes", "more"]
 
 
+def test_nor_has_what_might_be_a_variable_of_an_inlined_function_that_is_elsewhere() -> None:
+    """As where one of three tables lies in a place that another variable has before it."""
+    inlined = [replace(one, function="inlined") for one in (KINDS, BOXES)]
+    alike = (20, [one(each, 1.0) for each in inlined])
+    assert decided(alike) == [None]
+    assert decided(alike, alike) == ["kinds", "boxes"]
+    assert decided(alike, alike, alike) == ["kinds", "boxes", "kinds"]
+
+
 def test_as_many_arrays_as_objects_are_left_over_in_their_order() -> None:
     silent = (20, [one(KINDS, 0.2), one(BOXES, 0.2)])
     assert decided(silent, silent) == ["kinds", "boxes"]
