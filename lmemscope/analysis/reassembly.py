@@ -67,10 +67,9 @@ def reassembly(cubin: Cubin, again: Cubin, target: int | None = None) -> Reassem
         section, differences = function.section, newer
         lines, ptx_lines = (t.get(section, []) for t in (again.source_lines, again.ptx_lines))
         if cubin.code(function) != again.code(other):
-            mine, others = _sites(cubin, function), _sites(again, other)
-            pairs = _pairs(mine, others)
+            pairs = _pairs(_sites(cubin, function), _sites(again, other))
             is_alike = are_alike(cubin.code(function), again.code(other))
-            if not is_alike or _places(mine) != _places(others):
+            if not is_alike or function.all_sites != other.all_sites:
                 lines, ptx_lines = _moved(lines, pairs), _moved(ptx_lines, pairs)
             differences = [*newer, *_differences(function, other, pairs)]
         found.lines[section], found.ptx_lines[section] = lines, ptx_lines
@@ -90,10 +89,6 @@ def _sites(cubin: Cubin, function: CubinFunction) -> Mapping[_Moves, Sequence[Si
         moves = (body.name, site.is_generic, site.is_store, site.width, base, site.displacement)
         found[moves].append(site)
     return found
-
-
-def _places(sites: Mapping[_Moves, Sequence[Site]]) -> Mapping[_Moves, Sequence[int]]:
-    return {moves: [site.pc for site in found] for moves, found in sites.items()}
 
 
 def _pairs(

@@ -143,7 +143,7 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
         # Compiling meets what is wrong with the source or the tools, and says so.
         return replace(shown, state="compiled", reason=error.message)
     if report is None:
-        return replace(shown, state="compiled", reason="ptxas makes other code of it")
+        return replace(shown, state="compiled", reason="compiling it here makes other code")
     return replace(report, built=shown)
 
 

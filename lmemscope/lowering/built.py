@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from lmemscope.formats.cubin import Cubin, CubinFunction, release
 from lmemscope.formats.instructions import are_alike
 from lmemscope.lowering.binary import images
-from lmemscope.lowering.compile_cuda import compile_kernels, gaps_of, lacking, read_source
+from lmemscope.lowering.compile_cuda import compile_by_nvcc, gaps_of, lacking, read_source
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.store import Slot, slot_by
 from lmemscope.model import Artifacts, CudaSource, Gap, Tool, Unit, listed
@@ -31,6 +31,7 @@ from lmemscope.tools.toolchain import Toolchain
 
 _TARGET = re.compile(rb"^\.target[ \t]+(sm_\d+[af]?)", re.MULTILINE)
 _BEGINNING = 4096
+_LOCAL = b".local"
 _OURS = frozenset(("-ptx", "-lineinfo", "-v"))
 """Options that ask for what an object does not hold."""
 
@@ -44,6 +45,8 @@ class BuiltCode(Struct, frozen=True):
         ptx: that it was made of, or None.
         text, source: of the unit's file.
         tools: nvcc and ptxas, of the version that made it.
+        using: mangled names of the kernels whose machine code uses local memory.
+        unmade: kernels that the source defines and the object lacks, as under an ``#ifdef``.
     """
 
     unit: Unit
@@ -52,22 +55,13 @@ class BuiltCode(Struct, frozen=True):
     text: str
     source: CudaSource
     tools: tuple[Tool, Tool]
-
-    @property
-    def unmade(self) -> Sequence[str]:
-        """Kernels that the source defines and the object lacks, as under an ``#ifdef``."""
-        return lacking(self.source, self.cubin.records)
+    using: tuple[str, ...]
+    unmade: Sequence[str]
 
     @property
     def is_without_local(self) -> bool:
         """Whether neither machine code nor PTX has anything in local memory."""
-        return not self._using and (self.ptx is None or b".local" not in self.ptx)
-
-    @property
-    def _using(self) -> tuple[str, ...]:
-        """Mangled names of the kernels whose machine code uses local memory."""
-        records = self.cubin.records
-        return tuple(name for name, one in records.items() if not self.cubin.is_clean(one))
+        return not self.using and (self.ptx is None or _LOCAL not in self.ptx)
 
     def artifacts(self) -> Artifacts:
         """What the object holds, without lines of local memory."""
@@ -109,31 +103,29 @@ class BuiltCode(Struct, frozen=True):
             along: what to do while a compiler runs.
 
         Returns:
-            None where the machine code that is made now is not the object's.
+            None where the PTX or machine code that is made now is not the object's.
 
         Raises:
             LmemscopeError: a compiler is missing or refuses the unit.
         """
-        using = self._using
         made = kept(
             self.unit,
             slot,
             self.source,
-            lambda: compile_kernels(self.unit, self.source, along, using),
+            lambda: compile_by_nvcc(self.unit, self.source, along, self.using),
         )
-        again = Cubin(made.cubin) if using else None
-        if again is not None and not all(self._is_equal(again, name) for name in using):
+        if not self._is_made_of(made.ptx):
             return None
-        assembled = made.cubin if using else None
+        assembled = made.cubin if self.using else None
+        again = Cubin(assembled) if assembled is not None else None
+        if again is not None and not all(_is_equal(self.cubin, again, one) for one in self.using):
+            return None
         artifacts = replace(made, cubin=bytes(self.cubin.elf.data), assembled=assembled)
         return self._with_gaps(artifacts)
 
-    def _is_equal(self, again: Cubin, name: str) -> bool:
-        if name not in again.records:
-            return False
-        mine, other = self.cubin.function(name), again.function(name)
-        # Other kernels of the module decide where it keeps addresses.
-        return are_alike(self.cubin.code(mine), again.code(other)) and _shape(mine) == _shape(other)
+    def _is_made_of(self, ptx: bytes | None) -> bool:
+        """Whether PTX has in local memory what the object's has, where that is held."""
+        return self.ptx is None or (ptx is not None and _of_local(ptx) == _of_local(self.ptx))
 
     def _with_gaps(self, artifacts: Artifacts) -> Artifacts:
         more = gaps_of(self.unit, self.text, self.source, artifacts)
@@ -161,15 +153,35 @@ def code_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> BuiltC
         made = f"CUDA {version}" if version is not None else "an unknown version of CUDA"
         return f"{made} made it, and {made_by[1].version} compiles here"
     text, source = read_source(unit)
-    code = BuiltCode(unit, cubin, ptx, text, source, made_by)
+    using = tuple(name for name, one in cubin.records.items() if not cubin.is_clean(one))
+    unmade = lacking(source, cubin.records)
+    code = BuiltCode(unit, cubin, ptx, text, source, made_by, using, unmade)
     missing = (*source.instantiations, *(name for name, _, _ in source.asked_in_headers))
     if not facts_only and code.is_without_local:
         missing = (*missing, *code.unmade)
     return f"whether it holds {missing[0]} depends on how it is compiled" if missing else code
 
 
+def _of_local(ptx: bytes) -> list[bytes]:
+    """What PTX declares in local memory and how it is accessed there, in order.
+
+    Objects hold their PTX with other blanks.
+    """
+    return [b" ".join(line.split()) for line in ptx.splitlines() if _LOCAL in line]
+
+
+def _is_equal(cubin: Cubin, again: Cubin, name: str) -> bool:
+    """Whether a kernel's code has the registers, the frame and the accesses of another, in place.
+
+    Other kernels of the module decide where it keeps addresses.
+    """
+    if name not in again.records:
+        return False
+    mine, other = cubin.function(name), again.function(name)
+    return are_alike(cubin.code(mine), again.code(other)) and _shape(mine) == _shape(other)
+
+
 def _shape(function: CubinFunction) -> tuple[object, ...]:
-    """What machine code must have in common for the lines of one to be those of the other."""
     return function.registers, function.stack_frame, function.min_stack, function.all_sites
 
 

@@ -62,23 +62,6 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
     return replace(artifacts, gaps=(*artifacts.gaps, *gaps_of(unit, text, source, artifacts)))
 
 
-def compile_kernels(
-    unit: Unit, source: CudaSource, along: Along | None, kernels: Collection[str]
-) -> Artifacts:
-    """The PTX of a file as nvcc makes it, and machine code of some of its kernels.
-
-    Args:
-        unit: to compile.
-        source: what its text says about itself.
-        along: what to do while a compiler runs.
-        kernels: mangled names of those to assemble; without any there is no machine code.
-
-    Raises:
-        LmemscopeError: a compiler is missing or refuses it.
-    """
-    return _by_nvcc(unit, source, along, kernels)
-
-
 def read_source(unit: Unit) -> tuple[str, CudaSource]:
     """The text of a unit, and what it says about itself with its headers.
 
@@ -175,7 +158,7 @@ def _by_route(
     along: Along | None,
 ) -> Artifacts:
     if unit.frontend == "nvcc":
-        return _by_nvcc(unit, source, along)
+        return compile_by_nvcc(unit, source, along)
     if unit.frontend == "nvrtc":
         return _by_nvrtc(unit, text, source, along)
     refused: LmemscopeError | None = None
@@ -189,7 +172,7 @@ def _by_route(
     if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:
-            return _by_nvcc(unit, source, along)
+            return compile_by_nvcc(unit, source, along)
         except (ToolMissingError, CompileError) as error:
             refused = error
     try:
@@ -222,7 +205,7 @@ def _of_application(
     missing = lacking(source, _entries(artifacts))
     if missing and refused is None:
         try:
-            return _by_nvcc(unit, source)
+            return compile_by_nvcc(unit, source)
         except (ToolMissingError, CompileError) as refusal:
             refused = refusal
     if refused is None or (not missing and source.asked is None):
@@ -257,7 +240,7 @@ def lacking(source: CudaSource, kernels: Iterable[str]) -> list[str]:
 
 def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) -> Artifacts:
     try:
-        artifacts = _by_nvcc(unit, source)
+        artifacts = compile_by_nvcc(unit, source)
     except ToolMissingError:
         raise missing from None
     return replace(
@@ -276,7 +259,7 @@ def _after_nvrtc(
     try:
         if known is not None:
             raise known
-        return _by_nvcc(unit, source)
+        return compile_by_nvcc(unit, source)
     except ToolMissingError as missing:
         if not _is_about_host(refusal, source):
             if refusal.hint is None:
@@ -369,12 +352,24 @@ def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*source.launches, *elsewhere)))
 
 
-def _by_nvcc(
+def compile_by_nvcc(
     unit: Unit,
     source: CudaSource,
     along: Along | None = None,
     kernels: Collection[str] | None = None,
 ) -> Artifacts:
+    """What nvcc makes of a file, and ptxas of its PTX.
+
+    Args:
+        unit: to compile.
+        source: what its text says about itself.
+        along: what to do while a compiler runs.
+        kernels: mangled names of those to assemble, or None for all; without any there is no
+            machine code.
+
+    Raises:
+        LmemscopeError: a compiler is missing or refuses it.
+    """
     artifacts, flags = granting_flags(
         unit, lambda granted: _by_plain_nvcc(granted, source, along, kernels)
     )

@@ -142,8 +142,9 @@ def _is_likely(target: Target) -> bool:
 
 def _replacement(target: Target, _: Rewriting | None) -> Replacement:
     """A comparison for each element, and a selection for each register, one after the other."""
-    elements = elements_of(target) or 0
-    registers = max(elements, target.size // 4)
+    words, known = target.size // 4, elements_of(target)
+    elements = words if known is None else known
+    registers = max(elements, words)
     return Replacement(elements + registers, registers, registers)
 
 

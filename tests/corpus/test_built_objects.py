@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from lmemscope.app.plan import make_plan
+from lmemscope.app.session import Session
+from lmemscope.config.settings import Settings
 from lmemscope.formats.cubin import Cubin
 from lmemscope.lowering.binary import images
+from lmemscope.lowering.built import BuiltCode, code_of_object
+from lmemscope.lowering.debugging import Debugging
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.tools.toolchain import INSTALLED
 from tests.support.program import Finished, run_program
@@ -370,6 +376,24 @@ def test_machine_code_that_is_not_made_again(project: Project) -> None:
     finally:
         path.write_bytes(data)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_ptx_that_is_not_made_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ptxas promoted is told of the object's PTX alone, as far as that is held."""
+    monkeypatch.chdir(project.root)
+    plan = make_plan(["build"], Session(Settings()))
+    (unit,) = (one for one in plan.units if one.input.endswith("promoted.cu"))
+    path = next(project.build.rglob("promoted.cu.o"))
+    code = code_of_object(unit, str(path))
+    assert isinstance(code, BuiltCode)
+    assert code.ptx is not None
+    never = Debugging(lambda: None, wants_names=False)
+    made = code.explained(None, never)
+    assert made is not None
+    assert made.assembled is None
+    other = code.ptx.replace(b"__local_depot0[8]", b"__local_depot0[12]")
+    assert other != code.ptx
+    assert replace(code, ptx=other).explained(None, never) is None
 
 
 def test_a_saved_report_keeps_what_was_read(project: Project) -> None:
