@@ -6,41 +6,49 @@ PTX does not tell: ptxas writes loops out, and moves instructions in front of th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+
+import numpy as np
 
 from lmemscope.analysis.ptx.dominance import NaturalLoop, loops_reached
 from lmemscope.formats.instructions import INSTRUCTION_BYTES
-from lmemscope.formats.machine_branches import Branch
+from lmemscope.formats.machine_branches import (
+    BARRIER,
+    BRANCH_FIELDS,
+    MEET,
+    TABLE,
+    Branches,
+)
 
 _KEPT = 256
 """Functions whose loops are kept for others that branch alike."""
 
 
-@lru_cache(maxsize=_KEPT)
-def machine_loops(branches: tuple[Branch, ...], start: int, end: int) -> MachineLoops:
+def machine_loops(branches: Branches, start: int, end: int) -> MachineLoops:
     """The loops of a function's machine code; arguments as of `MachineLoops`.
 
     Instances of one template, and the code of neighbouring architectures, often branch alike: of a
     large library's kernels, 4 of 10 do.
     """
-    return MachineLoops(branches, start, end)
+    return _machine_loops(branches.tobytes(), start, end)
+
+
+@lru_cache(maxsize=_KEPT)
+def _machine_loops(branches: bytes, start: int, end: int) -> MachineLoops:
+    return MachineLoops(np.frombuffer(branches, BRANCH_FIELDS), start, end)
 
 
 class MachineLoops:
     """Natural loops of one function's machine code.
 
     Args:
-        branches: of its code section, in address order.
+        branches: of its code section.
         start, end: byte offsets between which its code lies.
     """
 
-    def __init__(self, branches: Sequence[Branch], start: int, end: int) -> None:
+    def __init__(self, branches: Branches, start: int, end: int) -> None:
         self._end = end
-        self._branches = [one for one in branches if start <= one.pc < end]
-        self._starts = self._find_starts(start, end)
-        successors = self._find_successors()
+        self._starts, successors = _blocks(branches, start, end) if start < end else ([], [])
         self._reached, self._loops = loops_reached(successors, 0) if successors else ([], ())
         self._around: dict[int, list[NaturalLoop]] = {}
 
@@ -63,47 +71,53 @@ class MachineLoops:
         ends = [*self._starts[1:], self._end]
         return [(self._starts[number], ends[number]) for number in sorted(loop.members)]
 
-    def _find_starts(self, start: int, end: int) -> list[int]:
-        """Where basic blocks begin."""
-        starts = {one.pc + INSTRUCTION_BYTES for one in self._branches if one.kind != "barrier"}
-        starts.update(one.target for one in self._branches if one.target is not None)
-        starts.add(start)
-        return [pc for pc in sorted(starts) if start <= pc < end]
 
-    def _find_successors(self) -> list[list[int]]:
-        number = {pc: number for number, pc in enumerate(self._starts)}
-        blocks = len(self._starts)
-        ending: dict[int, Branch] = {}
-        meeting: defaultdict[int | None, set[int]] = defaultdict(set)
-        for one in self._branches:
-            if one.kind != "barrier":
-                # What decides where control goes on ends its block.
-                ending[number.get(one.pc + INSTRUCTION_BYTES, blocks) - 1] = one
-            elif one.target in number:
-                meeting[one.barrier].add(number[one.target])
-        found = [[block] for block in range(1, blocks + 1)]
-        if found:
-            found[-1] = []
-        for block, one in ending.items():
-            following = found[block]
-            ways: Collection[int] = ()
-            if one.kind == "meet":
-                # Most stand where the lanes meet; others wait elsewhere, and go there.
-                ways = meeting[one.barrier]
-                if block + 1 in ways and following:
-                    continue
-            elif one.target in number:
-                ways = (number[one.target],)
-            found[block] = [*ways] if one.always else [*following, *ways]
-        self._follow_tables(found, ending)
-        return found
+def _blocks(branches: Branches, start: int, end: int) -> tuple[list[int], list[list[int]]]:
+    """Where the basic blocks of a function begin, in bytes, and the numbers of those behind each.
 
-    def _follow_tables(self, found: list[list[int]], ending: Mapping[int, Branch]) -> None:
-        """Let jumps through tables lead to what nothing else leads to: their targets are data."""
-        tables = [block for block, one in ending.items() if one.kind == "table"]
-        if not tables:
-            return
-        led_to = {other for ways in found for other in ways}
-        others = [block for block in range(1, len(found)) if block not in led_to]
-        for block in tables:
-            found[block] += (other for other in others if other > block)
+    Arguments as of `MachineLoops`. Within, places are counted in instructions.
+    """
+    size = -(-(end - start) // INSTRUCTION_BYTES)
+    own = branches[(start <= branches["pc"]) & (branches["pc"] < end)]
+    kind, barrier, target = own["kind"], own["barrier"], own["target"]
+    behind = (own["pc"] - start) // INSTRUCTION_BYTES + 1
+    leads = (start <= target) & (target < end)
+    target = np.where(leads, (target - start) // INSTRUCTION_BYTES, size)
+    meeting = np.zeros(size + 1, np.uint16)
+    names = leads & (kind == BARRIER)
+    np.bitwise_or.at(meeting, target[names], np.uint16(1) << barrier[names])
+    # Most BSYNC stand where the lanes meet; others wait elsewhere, and go there.
+    stays = (kind == MEET) & (meeting[behind] >> barrier & 1 != 0)
+    ends = (kind != BARRIER) & ~stays
+    waits = np.flatnonzero(ends & (kind == MEET)).tolist()
+    begins = np.zeros(size + 1, np.bool_)
+    begins[0] = begins[behind[ends]] = begins[target[ends]] = True
+    if waits:
+        begins |= meeting != 0
+    starts = np.flatnonzero(begins[:size])
+
+    following, led_to = np.arange(1, len(starts) + 1), np.full(len(starts), -1)
+    following[-1] = -1
+    block = np.searchsorted(starts, behind) - 1
+    following[block[ends & own["always"]]] = -1
+    jumps = ends & leads
+    led_to[block[jumps]] = np.searchsorted(starts, target[jumps])
+    found = [
+        [one, other] if one >= 0 <= other else [max(one, other)] if one != other else []
+        for one, other in zip(following.tolist(), led_to.tolist(), strict=True)
+    ]
+    for at in waits:
+        places = np.flatnonzero(meeting >> barrier[at] & 1)
+        found[block[at]] += np.searchsorted(starts, places).tolist()
+    _follow_tables(found, block[kind == TABLE].tolist())
+    return (start + starts * INSTRUCTION_BYTES).tolist(), found
+
+
+def _follow_tables(found: list[list[int]], tables: list[int]) -> None:
+    """Let jumps through tables lead to what nothing else leads to: their targets are data."""
+    if not tables:
+        return
+    led_to = {other for ways in found for other in ways}
+    others = [block for block in range(1, len(found)) if block not in led_to]
+    for block in tables:
+        found[block] += (other for other in others if other > block)

@@ -30,7 +30,7 @@ from lmemscope.formats.elf import (
     Symbol,
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
-from lmemscope.formats.machine_branches import Branch, find_branches
+from lmemscope.formats.machine_branches import Branches, find_branches
 from lmemscope.formats.machine_calls import find_calls
 from lmemscope.formats.sites import LOCAL_OPCODES, Site, find_generic_sites, find_sites
 from lmemscope.formats.stack_pointer import find_stack_alignments
@@ -168,7 +168,7 @@ class Cubin:
                 hint=f"compile for sm_{_FIRST_SM} or newer",
             )
         self._calls: dict[str, Mapping[int, Sequence[int]]] = {}
-        self._branches: dict[str, tuple[Branch, ...] | None] = {}
+        self._branches: dict[str, Branches | None] = {}
         self._functions: dict[str, CubinFunction] = {}
 
     @cached_property
@@ -263,7 +263,7 @@ class Cubin:
             )
         return self._calls[kernel.section]
 
-    def branches(self, function: CubinFunction) -> tuple[Branch, ...] | None:
+    def branches(self, function: CubinFunction) -> Branches | None:
         """What decides where control goes on in a function's section; None where not known."""
         if function.section not in self._branches:
             section = self.elf.section(function.section) if self._is_wide else None
@@ -332,7 +332,7 @@ class Cubin:
                 kind="function",
                 section=section.name,
                 start=symbol.value,
-                end=symbol.value + symbol.size,
+                end=min(symbol.value + symbol.size, len(content)),
                 registers=None,
                 stack_frame=None,
                 min_stack=None,
@@ -353,7 +353,7 @@ class Cubin:
             kind=record.kind,
             section=section.name,
             start=outer.value,
-            end=outer.value + outer.size,
+            end=min(outer.value + outer.size, len(content)),
             registers=record.registers,
             stack_frame=record.stack_frame,
             min_stack=record.min_stack,

@@ -7,50 +7,56 @@ to the few instructions that are wanted, at the speed of the search for a byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from typing import TypeAlias
 
-INSTRUCTION_BYTES = 16
+import numpy as np
+from numpy.typing import NDArray
 
-Instruction: TypeAlias = tuple[int, int, int, int]
-"""Byte offset in the code, opcode, and the two words."""
+INSTRUCTION_BYTES = 16
+_OPCODE_BITS = 12
+
+Words: TypeAlias = NDArray[np.int64]
+"""A number for each of some instructions: shifted right, what bit 63 ends is signed."""
 
 
 class Opcodes:
     """Opcodes to look for.
 
     Args:
-        opcodes: as numbers of ``bits`` bits.
-        bits: how many of the low word's bits tell them apart.
+        meanings: a number from 1 to 255 for each opcode.
+        bits: how many of the low word's bits tell them apart, at most 12.
     """
 
-    def __init__(self, opcodes: Iterable[int], bits: int) -> None:
-        self._opcodes = frozenset(opcodes)
-        self._mask = (1 << bits) - 1
-        low_bytes = {opcode & 0xFF for opcode in self._opcodes}
+    def __init__(self, meanings: Mapping[int, int], bits: int) -> None:
+        mask = (1 << bits) - 1
+        found = [meanings.get(one & mask, 0) for one in range(1 << _OPCODE_BITS)]
+        self._meanings = np.array(found, np.uint8)
+        low_bytes = {opcode & 0xFF for opcode in meanings}
         self._is_low_byte = bytes(byte in low_bytes for byte in range(256))
 
-    def find(self, code: bytes | memoryview) -> Iterator[Instruction]:
+    def find(self, code: bytes | memoryview) -> tuple[Words, Words, Words, Words]:
         """The instructions with one of the opcodes, in address order.
 
         Args:
             code: of a section; a trailing partial instruction is ignored.
+
+        Returns:
+            Byte offset in the code, meaning of the opcode, and the two words, of each.
         """
-        usable = len(code) - len(code) % INSTRUCTION_BYTES
-        hits = bytes(code[:usable])[::INSTRUCTION_BYTES].translate(self._is_low_byte)
-        words = memoryview(code)[:usable].cast("Q")
-        opcodes, mask, next_hit = self._opcodes, self._mask, hits.find
-        at = next_hit(1)
-        while at >= 0:
-            low = words[2 * at]
-            opcode = low & mask
-            if opcode in opcodes:
-                yield at * INSTRUCTION_BYTES, opcode, low, words[2 * at + 1]
-            at = next_hit(1, at + 1)
+        usable = code[: len(code) - len(code) % INSTRUCTION_BYTES]
+        firsts = np.frombuffer(usable, "<u2")[:: INSTRUCTION_BYTES // 2]
+        meanings = self._meanings[firsts & (1 << _OPCODE_BITS) - 1]
+        at = np.flatnonzero(meanings)
+        words = np.frombuffer(usable, "<i8").reshape(-1, 2)[at]
+        return at * INSTRUCTION_BYTES, meanings[at].astype(np.int64), words[:, 0], words[:, 1]
 
     def appear_in(self, code: bytes | memoryview) -> bool:
         """Whether code holds an instruction with one of the opcodes."""
-        return next(self.find(code), None) is not None
+        usable = len(code) - len(code) % INSTRUCTION_BYTES
+        # Most code has none, and this is asked of each function of a library.
+        hits = bytes(code[:usable])[::INSTRUCTION_BYTES].translate(self._is_low_byte)
+        return 1 in hits and bool(len(self.find(code)[0]))
 
 
 def are_alike(code: bytes | memoryview, other: bytes | memoryview) -> bool:

@@ -13,24 +13,27 @@ uniform address register.
 
 from __future__ import annotations
 
+from itertools import repeat
 from sys import intern
 
+import numpy as np
 from msgspec import Struct
 
-from lmemscope.formats.instructions import Instruction, Opcodes
+from lmemscope.formats.instructions import Opcodes
 
 RZ = 255
 STACK_POINTER = 1
 
-_LDL, _STL, _LD, _ST = 0x183, 0x187, 0x180, 0x185
-_STORES = frozenset({_STL, _ST})
-_GENERIC = frozenset({_LD, _ST})
-LOCAL_OPCODES = Opcodes((_LDL, _STL), bits=9)
-_GENERIC_OPCODES = Opcodes(_GENERIC, bits=9)
+_LOAD, _STORE = 1, 2
+LOCAL_OPCODES = Opcodes({0x183: _LOAD, 0x187: _STORE}, bits=9)
+_GENERIC_OPCODES = Opcodes({0x180: _LOAD, 0x185: _STORE}, bits=9)
 WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
 """Bytes by width code."""
 _SUFFIXES = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}
 _ALWAYS = 7
+_REGISTERS = (*range(RZ), None)
+_UNIFORM_REGISTERS = (*range(256), None)
+"""What an address register's field says, and the last one that there is none."""
 
 
 class Site(Struct, frozen=True, gc=False):
@@ -81,34 +84,30 @@ def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple
         code: the section's bytes; a trailing partial instruction is ignored.
         spill_offsets: byte offsets that ptxas marked ``SpillRefill``.
     """
-    return tuple(_decode(found, spill_offsets) for found in LOCAL_OPCODES.find(code))
+    return _decode(LOCAL_OPCODES, code, spill_offsets)
 
 
 def find_generic_sites(code: bytes | memoryview) -> tuple[Site, ...]:
     """Decode every ``LD``/``ST`` of a code section; their fields lie where ``LDL`` has them."""
-    return tuple(_decode(found, frozenset()) for found in _GENERIC_OPCODES.find(code))
+    return _decode(_GENERIC_OPCODES, code, frozenset())
 
 
-def _decode(found: Instruction, spill_offsets: frozenset[int]) -> Site:
-    pc, opcode, low, high = found
-    is_store = opcode in _STORES
-    base = low >> 24 & 0xFF
-    displacement = low >> 40
-    return Site(
-        pc,
-        is_store,
-        WIDTHS[high >> 9 & 7],
-        low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
-        None if base == RZ else base,
-        _uniform_base(is_store, low, high),
-        displacement - (1 << 24) if displacement >> 23 else displacement,
-        low >> 12 & 0xF != _ALWAYS,
-        pc in spill_offsets,
-        opcode in _GENERIC,
+def _decode(
+    opcodes: Opcodes, code: bytes | memoryview, spill_offsets: frozenset[int]
+) -> tuple[Site, ...]:
+    pc, kind, low, high = opcodes.find(code)
+    is_store = kind == _STORE
+    places = pc.tolist()
+    uniform = np.where(is_store, high, low >> 32) & 0xFF
+    columns = (
+        is_store.tolist(),
+        np.take(WIDTHS, high >> 9 & 7).tolist(),
+        (np.where(is_store, low >> 32, low >> 16) & 0xFF).tolist(),
+        map(_REGISTERS.__getitem__, (low >> 24 & 0xFF).tolist()),
+        map(_UNIFORM_REGISTERS.__getitem__, np.where(high >> 27 & 1, uniform, -1).tolist()),
+        (low >> 40).tolist(),
+        (low >> 12 & 0xF != _ALWAYS).tolist(),
+        map(spill_offsets.__contains__, places),
     )
-
-
-def _uniform_base(is_store: bool, low: int, high: int) -> int | None:
-    if not high >> 27 & 1:
-        return None
-    return high & 0xFF if is_store else low >> 32 & 0xFF
+    is_generic = repeat(opcodes is _GENERIC_OPCODES)
+    return tuple(map(Site, places, *columns, is_generic))

@@ -5,39 +5,49 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lmemscope.analysis.machine_loops import MachineLoops
 from lmemscope.api import scan
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.instructions import INSTRUCTION_BYTES
-from lmemscope.formats.machine_branches import Branch, BranchKind
-from lmemscope.model import Artifacts, KernelReport
+from lmemscope.formats.machine_branches import (
+    BARRIER,
+    BRANCH,
+    BRANCH_FIELDS,
+    END,
+    MEET,
+    TABLE,
+)
+from lmemscope.formats.sass import SassInstruction
+from lmemscope.lowering.lower import lower
+from lmemscope.model import Artifacts, KernelReport, Unit
 from lmemscope.tools import nvdisasm
 
 ROOT = Path(__file__).resolve().parents[3]
 
-END = Branch(0x100, "end", None, None, True)
+Branch = tuple[int, int, int, int, bool]
+"""The fields of `BRANCH_FIELDS`."""
+LAST = (0x100, -1, END, 0, True)
 
 
-def branch(
-    pc: int, target: int | None, kind: BranchKind = "branch", *, always: bool = False
-) -> Branch:
-    return Branch(pc, kind, target, 0 if kind in ("barrier", "meet") else None, always)
+def branch(pc: int, target: int = -1, kind: int = BRANCH, *, always: bool = False) -> Branch:
+    return pc, target, kind, 0, always
 
 
 def depths(*branches: Branch, end: int = 0x120) -> list[int | None]:
     """How many loops are around each instruction."""
-    loops = MachineLoops(branches, 0, end)
+    loops = MachineLoops(np.array([*branches], BRANCH_FIELDS), 0, end)
     return [loops.depth(pc) for pc in range(0, end, 0x10)]
 
 
 def test_only_what_a_way_back_goes_around_is_in_a_loop() -> None:
-    assert depths(branch(0x40, 0x20), END) == [0, 0, 1, 1, 1, *([0] * 12), None]
+    assert depths(branch(0x40, 0x20), LAST) == [0, 0, 1, 1, 1, *([0] * 12), None]
 
 
 def test_loops_in_each_other_count() -> None:
-    found = depths(branch(0x40, 0x30), branch(0x60, 0x20), END)
+    found = depths(branch(0x40, 0x30), branch(0x60, 0x20), LAST)
     assert found[:8] == [0, 0, 1, 2, 2, 1, 1, 0]
 
 
@@ -45,9 +55,9 @@ def test_code_that_was_moved_away_and_comes_back_makes_no_loop() -> None:
     # 0x20 goes away to 0xd0, which comes back to what follows.
     found = depths(
         branch(0x20, 0xD0),
-        branch(0xC0, None, "end", always=True),
+        branch(0xC0, kind=END, always=True),
         branch(0xF0, 0x30, always=True),
-        END,
+        LAST,
     )
     assert set(found[:16]) == {0}
 
@@ -55,13 +65,13 @@ def test_code_that_was_moved_away_and_comes_back_makes_no_loop() -> None:
 def test_lanes_that_meet_elsewhere_stay_in_the_loop() -> None:
     # A loop from 0x10 to 0x50; some lanes run 0xd0, and meet the others at 0x40.
     found = depths(
-        branch(0x10, 0x40, "barrier"),
+        branch(0x10, 0x40, BARRIER),
         branch(0x20, 0xD0),
-        branch(0x30, None, "meet", always=True),
+        branch(0x30, kind=MEET, always=True),
         branch(0x50, 0x10),
-        branch(0x60, None, "end", always=True),
-        branch(0xE0, None, "meet", always=True),
-        END,
+        branch(0x60, kind=END, always=True),
+        branch(0xE0, kind=MEET, always=True),
+        LAST,
     )
     assert (found[0x1], found[0x5], found[0xD], found[0xE]) == (1, 1, 1, 1)
     assert (found[0], found[6]) == (0, 0)
@@ -69,11 +79,11 @@ def test_lanes_that_meet_elsewhere_stay_in_the_loop() -> None:
 
 def test_a_jump_through_a_table_leads_to_what_nothing_else_does() -> None:
     found = depths(
-        branch(0x20, None, "table", always=True),
+        branch(0x20, kind=TABLE, always=True),
         branch(0x40, 0x70, always=True),
         branch(0x60, 0x70, always=True),
         branch(0x80, 0x10),
-        END,
+        LAST,
     )
     assert found[:10] == [0, 1, 1, 1, 1, 1, 1, 1, 1, 0]
 
@@ -132,27 +142,63 @@ def test_stores_before_a_loop_are_not_in_it() -> None:
     assert sorted(depths.values()) == [*([0] * 16), 1]
 
 
+SHUFFLES = """
+extern "C" __global__ void meets(const int *p, float *q, int n) {
+  float kept[16];
+  for (int i = 0; i < 16; ++i) kept[i] = q[i];
+  for (int i = threadIdx.x; i < n; i += p[i]) {
+    float x = q[i];
+    for (int away = 16; away > 0; away /= 2) x += __shfl_xor_sync(0xffffffffu, x, away);
+    kept[p[i] & 15] += x;
+  }
+  for (int i = 0; i < 16; ++i) q[i] = kept[i];
+}
+"""
+"""Lanes that may have diverged shuffle: ``BRA.DIV``."""
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
-def test_branches_equal_nvdisasm(many_forms: object, arch: str) -> None:
+def test_branches_equal_nvdisasm(many_forms: object, tmp_path: Path, arch: str) -> None:
     assert callable(many_forms)
     artifacts = many_forms(arch)
     assert isinstance(artifacts, Artifacts)
-    cubin = Cubin(artifacts.cubin)
-    kinds = {"BRA": "branch", "BSSY": "barrier", "BSYNC": "meet", "BRX": "table"}
-    kinds |= {"EXIT": "end", "RET": "end"}
-    printed = nvdisasm.disassemble(artifacts.cubin)
-    seen = 0
+    file = tmp_path / "shuffles.cu"
+    file.write_text(SHUFFLES)
+    opcodes = [
+        *_compared(artifacts.cubin),
+        *_compared(lower(Unit("shuffles.cu", str(file), "auto", arch), None).cubin),
+    ]
+    assert len(opcodes) > 20
+    assert "BRA.DIV" in opcodes
+
+
+def _compared(code: bytes | None) -> list[str]:
+    """The opcodes of what decides where control goes on, which `Cubin.branches` is held to."""
+    assert code is not None
+    cubin = Cubin(code)
+    kinds = {"BRA": BRANCH, "BSSY": BARRIER, "BSYNC": MEET, "BRX": TABLE, "EXIT": END, "RET": END}
+    printed = nvdisasm.disassemble(code)
+    seen = []
     for function in cubin.functions:
-        named = {i.pc: i.opcode.partition(".")[0] for i in printed[function.name]}
-        expected = [(pc, kinds[name]) for pc, name in named.items() if name in kinds]
+        named = {i.pc: i for i in printed[function.name]}
+        expected = [i for i in named.values() if i.opcode.partition(".")[0] in kinds]
         found = cubin.branches(function)
         assert found is not None
-        assert [(one.pc, one.kind) for one in found] == expected
-        for one in found:
-            assert one.target is None or one.target in named
-        seen += len(found)
-    assert seen > 20
+        assert found[["pc", "kind"]].tolist() == [
+            (one.pc, kinds[one.opcode.partition(".")[0]]) for one in expected
+        ]
+        assert {*found["target"].tolist()} <= {-1, *named}
+        always = [_is_always(i) for i in expected if kinds[i.opcode.partition(".")[0]] == BRANCH]
+        assert found["always"][found["kind"] == BRANCH].tolist() == always
+        seen += [one.opcode for one in expected]
+    return seen
+
+
+def _is_always(one: SassInstruction) -> bool:
+    """Whether a ``BRA`` jumps in any case, as it is printed."""
+    asks = {"DIV", "CONV"} & {*one.opcode.split(".")}
+    return one.predicate is None and "," not in one.operands and not asks
 
 
 def test_loops_are_those_of_the_whole_graph() -> None:
@@ -162,7 +208,7 @@ def test_loops_are_those_of_the_whole_graph() -> None:
         count = chance.randrange(2, 14)
         end = INSTRUCTION_BYTES * count
         branches = [
-            Branch(pc, "branch", INSTRUCTION_BYTES * chance.randrange(count), None, always)
+            branch(pc, INSTRUCTION_BYTES * chance.randrange(count), always=always)
             for pc in range(0, end, INSTRUCTION_BYTES)
             for always in [chance.random() < 0.3]
             if chance.random() < 0.6
@@ -171,10 +217,9 @@ def test_loops_are_those_of_the_whole_graph() -> None:
             pc: {pc + INSTRUCTION_BYTES} if pc + INSTRUCTION_BYTES < end else set()
             for pc in range(0, end, INSTRUCTION_BYTES)
         }
-        for one in branches:
-            assert one.target is not None
-            ways[one.pc] = {one.target} if one.always else ways[one.pc] | {one.target}
-        loops = MachineLoops(branches, 0, end)
+        for place, target, _, _, always in branches:
+            ways[place] = {target} if always else ways[place] | {target}
+        loops = MachineLoops(np.array([*branches], BRANCH_FIELDS), 0, end)
         for pc in ways:
             assert loops.depth(pc) == _depth(ways, pc)
 

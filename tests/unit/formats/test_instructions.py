@@ -27,19 +27,19 @@ def test_every_instruction_with_an_opcode_is_found(bits: int) -> None:
         for at, low in enumerate(lows)
         if low & (1 << bits) - 1 in opcodes
     ]
-    found = list(Opcodes(opcodes, bits).find(memoryview(code)))
-    assert [(pc, opcode, low) for pc, opcode, low, _ in found] == expected
-    assert [high for *_, high in found] == [
-        struct.unpack_from("<Q", code, pc + 8)[0] for pc, *_ in expected
+    numbers = {opcode: number for number, opcode in enumerate(opcodes, 1)}
+    found = Opcodes(numbers, bits).find(memoryview(code))
+    assert [*zip(*(one.tolist() for one in found), strict=True)] == [
+        (pc, numbers[opcode], *struct.unpack_from("<qq", code, pc)) for pc, opcode, _ in expected
     ]
 
 
 def test_a_partial_instruction_at_the_end_is_ignored() -> None:
-    local = Opcodes((0x183,), bits=9)
+    local = Opcodes({0x183: 1}, bits=9)
     code = struct.pack("<QQ", 0x983, 0)
     assert local.appear_in(code)
     assert not local.appear_in(code[:-1])
-    assert [pc for pc, *_ in local.find(code + code[:8])] == [0]
+    assert local.find(code + code[:8])[0].tolist() == [0]
 
 
 @pytest.mark.parametrize(
