@@ -35,6 +35,7 @@ from lmemscope.model import (
     Cause,
     Evidence,
     FrameRange,
+    InlineFrame,
     KernelFacts,
     LocalAccess,
     SourceText,
@@ -132,12 +133,34 @@ class _Kernel:
         self._framed = frozenset({function.name, *frameless})
         self._of_members: set[int] = set()
         self._loops = SiteLoops(layers, function)
+        self._alike: dict[tuple[object, ...], LocalAccess] = {}
 
     def access(self, site: Site, *, generic: bool = False) -> LocalAccess:
         """A site with its place, its cause and its cost."""
         function = self._function
         body = function.body_at(site.pc)
         origin = self._layers.origins.of(function, site)
+        chain = self._lines.of_site(function, body, site)
+        depth = self._loops.of(body, site, origin, chain)
+        if chain or origin.kind == "object":
+            return self._made(site, body, origin, chain, depth, generic=generic)
+        # Of a library's code alone, each site is one of many that tell the same.
+        key = (body.name, origin, depth, site.is_store, site.width, site.is_uniform, site.base)
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = self._made(site, body, origin, chain, depth, generic=generic)
+        return replace(alike, pc=site.pc)
+
+    def _made(
+        self,
+        site: Site,
+        body: CubinFunction,
+        origin: Origin,
+        chain: tuple[InlineFrame, ...],
+        depth: Depth,
+        *,
+        generic: bool,
+    ) -> LocalAccess:
         found = self._explain(site, body, origin)
         uniformity = found.uniformity
         if site.is_uniform and site.base is None:
@@ -146,9 +169,8 @@ class _Kernel:
         for number in () if found.object is None else (found.object, *found.others):
             touched = self.objects.listed[number]
             places += places_in(touched.offset, touched.span, site.width)
-        chain = self._lines.of_site(function, body, site)
-        is_once = _is_kept(found, body, origin)
-        depth = Depth(0) if is_once else self._loops.of(body, site, origin, chain)
+        if _is_kept(found, body, origin):
+            depth = Depth(0)
         return LocalAccess(
             pc=site.pc,
             opcode=site.opcode,

@@ -52,19 +52,21 @@ class MachineLoops:
         self._reached, self._loops = loops_reached(successors, 0) if successors else ([], ())
         self._around: dict[int, list[NaturalLoop]] = {}
 
-    def depth(self, pc: int) -> int | None:
-        """How many loops an instruction is in; None where no path to it is seen."""
-        around = self.around(pc)
-        return len(around) if around is not None else None
-
-    def around(self, pc: int) -> list[NaturalLoop] | None:
-        """The loops that an instruction is in; None where no path to it is seen."""
+    def block(self, pc: int) -> int | None:
+        """Number of the basic block that an instruction is in; None where no path to it is seen."""
         block = bisect_right(self._starts, pc) - 1
-        if block < 0 or not self._reached[block]:
-            return None
+        return block if block >= 0 and self._reached[block] else None
+
+    def around(self, block: int) -> list[NaturalLoop]:
+        """The loops that a block is in."""
         if block not in self._around:
             self._around[block] = [loop for loop in self._loops if block in loop.members]
         return self._around[block]
+
+    def depth(self, pc: int) -> int | None:
+        """How many loops an instruction is in; None where no path to it is seen."""
+        block = self.block(pc)
+        return len(self.around(block)) if block is not None else None
 
     def extents(self, loop: NaturalLoop) -> list[tuple[int, int]]:
         """Where the code of a loop lies: the first byte of each block, and the one behind it."""

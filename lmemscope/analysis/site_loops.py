@@ -43,11 +43,12 @@ class SiteLoops:
     def __init__(self, layers: Layers, kernel: CubinFunction) -> None:
         self._layers, self._kernel = layers, kernel
         self._machine: dict[str, MachineLoops | None] = {}
+        self._depths: dict[tuple[str, int, tuple[InlineFrame, ...]], Depth] = {}
         self._called: dict[str, int] = {}
         self._levels: dict[tuple[MachineLoops, int], int | None] = {}
 
     def of(
-        self, body: CubinFunction, site: Site, origin: Origin, chain: Sequence[InlineFrame]
+        self, body: CubinFunction, site: Site, origin: Origin, chain: tuple[InlineFrame, ...]
     ) -> Depth:
         """The loops around an access.
 
@@ -58,9 +59,18 @@ class SiteLoops:
             chain: its source location, innermost first.
         """
         loops = self._loops_of(body)
-        around = loops.around(site.pc) if loops is not None else None
-        if loops is None or around is None:
+        block = loops.block(site.pc) if loops is not None else None
+        if loops is None or block is None:
             return self._in_ptx(origin)
+        key = (body.name, block, chain)
+        if key not in self._depths:
+            self._depths[key] = self._depth(loops, body, block, chain)
+        return self._depths[key]
+
+    def _depth(
+        self, loops: MachineLoops, body: CubinFunction, block: int, chain: Sequence[InlineFrame]
+    ) -> Depth:
+        around = loops.around(block)
         if self._is_called_by_line(body):
             return Depth(self._around_calls(body), len(around))
         inside = sum(self._is_library(loops, loop, chain) for loop in around) if chain else 0
