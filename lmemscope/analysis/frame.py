@@ -151,17 +151,18 @@ def _give_slots(
     owners: list[_Owner | None], function: CubinFunction, accesses: Sequence[LocalAccess]
 ) -> None:
     """Give what ptxas accesses for itself its bytes, where nothing has them yet."""
-    by_pc = {site.pc: site for site in function.all_sites}
-    made: dict[Cause, _Owner] = {}
+    sites = {site.pc: site for site in function.all_sites}
+    made: dict[tuple[Cause, int, int], None] = {}
     for access in accesses:
-        site = by_pc[access.pc]
+        site = sites[access.pc]
         if access.object is not None or site.base != STACK_POINTER:
             continue
-        owner = traits_of(access.cause).owner
-        if access.function != function.name and owner != "spill slots":
-            continue  # a callee that moves the stack pointer has a frame of its own
-        saved = made.setdefault(access.cause, _Owner(owner, access.cause, None))
-        _give(owners, range(site.displacement, site.displacement + site.width), saved)
+        # A callee that moves the stack pointer has a frame of its own.
+        if access.function == function.name or traits_of(access.cause).owner == "spill slots":
+            made[access.cause, site.displacement, site.width] = None
+    for cause, start, width in made:
+        owner = _Owner(traits_of(cause).owner, cause, None)
+        _give(owners, range(start, start + width), owner)
 
 
 def _give(owners: list[_Owner | None], bytes_: range, owner: _Owner) -> None:

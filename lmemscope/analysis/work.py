@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -419,19 +419,20 @@ class _Counted:
             if group[0].cause == "math-slow-path":
                 weight *= _RARE
             copies = 1.0 if spilled or line is None else 1.0 / len(group)
-            for access in group:
-                often = weight * copies
+            lanes = _LANES * active.get(line or 0, 1.0)
+            alike = Counter((one.touched, one.uniformity, one.requests) for one in group)
+            for (touched, uniformity, requests), number in alike.items():
+                often = weight * copies * number
                 self._pipes["memory"] += often
-                size = sum(objects[one].size for one in access.touched) or frame
-                lanes = _LANES * active.get(line or 0, 1.0)
-                rows, sectors = _touched(max(1, size // _WORD), access.uniformity, lanes)
-                self._lines += often * access.requests * rows
-                self._sectors += often * access.requests * sectors
+                size = sum(objects[one].size for one in touched) or frame
+                rows, sectors = _touched(max(1, size // _WORD), uniformity, lanes)
+                self._lines += often * requests * rows
+                self._sectors += often * requests * sectors
                 if is_store:
-                    self._stored_lines += often * access.requests * rows
-                    self._stored_sectors += often * access.requests * sectors
-                if access.uniformity != "uniform":
-                    self._varying += often * access.requests * rows
+                    self._stored_lines += often * requests * rows
+                    self._stored_sectors += often * requests * sectors
+                if uniformity != "uniform":
+                    self._varying += often * requests * rows
             if spilled and not is_store:
                 reloads[weight] += len(group)
         for weight, count in reloads.items():

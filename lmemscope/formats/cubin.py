@@ -24,7 +24,6 @@ from lmemscope.formats.bundled_sites import find_bundled_sites
 from lmemscope.formats.elf import (
     SHF_EXECINSTR,
     STB_LOCAL,
-    STT_FUNC,
     ElfFile,
     Section,
     Symbol,
@@ -295,8 +294,8 @@ class Cubin:
             if not section.flags & SHF_EXECINSTR or not section.name.startswith(".text."):
                 continue
             own = section.name.removeprefix(".text.")
-            inside = self.elf.symbols_by_section.get(section.number, ())
-            symbol = next((s for s in inside if s.type == STT_FUNC and s.name == own), None)
+            inside = self.elf.functions.get(section.number, ())
+            symbol = next((s for s in inside if s.name == own), None)
             if symbol is None:
                 continue
             said = info.get(symbol.number, {})
@@ -314,7 +313,7 @@ class Cubin:
 
     def _decode(self, record: FunctionRecord) -> CubinFunction:
         section, outer, own = record.section, record.symbol, record.name
-        inside = self.elf.symbols_by_section.get(section.number, ())
+        inside = self.elf.functions.get(section.number, ())
         spills = self._read_spills(own)
         content = self.elf.content(section)
         find = find_sites if self._is_wide else find_bundled_sites
@@ -424,7 +423,7 @@ def _product(value: bytes) -> int:
 
 
 def _is_local_function(symbol: Symbol) -> bool:
-    return symbol.type == STT_FUNC and symbol.binding == STB_LOCAL and bool(symbol.size)
+    return symbol.binding == STB_LOCAL and bool(symbol.size)
 
 
 def _claims(bodies: tuple[CubinFunction, ...], pc: int) -> bool:

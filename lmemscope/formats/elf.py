@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 
@@ -161,30 +161,39 @@ class ElfFile:
         return self.data[section.offset : section.offset + section.size]
 
     @cached_property
-    def symbols(self) -> tuple[Symbol, ...]:
-        """The symbol table, in file order, so that an index is a position."""
+    def _table(self) -> tuple[Strings, memoryview] | None:
+        """The names of the symbols, and the bytes of their table."""
         table = next((section for section in self.sections if section.type == SHT_SYMTAB), None)
         if table is None:
-            return ()
+            return None
         if table.link >= len(self.sections):
             raise FormatError("cubin", "the ELF file has symbols without names")
-        strings = Strings(bytes(self.content(self.sections[table.link])))
         content = self.content(table)
         whole = len(content) - len(content) % _SYMBOL.size
-        return tuple(
-            Symbol(i, strings.at(name), info & 15, info >> 4, other, section, value, size)
-            for i, (name, info, other, section, value, size) in enumerate(
-                _SYMBOL.iter_unpack(content[:whole])
-            )
-        )
+        return Strings(bytes(self.content(self.sections[table.link]))), content[:whole]
 
     @cached_property
-    def symbols_by_section(self) -> Mapping[int, Sequence[Symbol]]:
-        """Symbols by the index of their section, in file order."""
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbol table, in file order, so that an index is a position."""
+        return tuple(self._symbols(range(16)))
+
+    @cached_property
+    def functions(self) -> Mapping[int, Sequence[Symbol]]:
+        """Functions by the index of their section, in file order."""
         result: defaultdict[int, list[Symbol]] = defaultdict(list)
-        for symbol in self.symbols:
+        for symbol in self._symbols((STT_FUNC,)):
             result[symbol.section].append(symbol)
         return dict(result)
+
+    def _symbols(self, types: Container[int]) -> Iterator[Symbol]:
+        """Symbols of some types, in file order."""
+        if self._table is None:
+            return
+        strings, content = self._table
+        for i, (name, info, other, section, value, size) in enumerate(_SYMBOL.iter_unpack(content)):
+            if info & 15 in types:
+                type_, binding = info & 15, info >> 4
+                yield Symbol(i, strings.at(name), type_, binding, other, section, value, size)
 
     @cached_property
     def _relocating(self) -> Mapping[int, Sequence[Section]]:

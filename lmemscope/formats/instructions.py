@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 INSTRUCTION_BYTES = 16
-_OPCODE_BITS = 12
 
 Words: TypeAlias = NDArray[np.int64]
 """A number for each of some instructions: shifted right, what bit 63 ends is signed."""
@@ -25,13 +24,13 @@ class Opcodes:
 
     Args:
         meanings: a number from 1 to 255 for each opcode.
-        bits: how many of the low word's bits tell them apart, at most 12.
+        bits: how many of the low word's bits tell them apart, at most 16.
     """
 
     def __init__(self, meanings: Mapping[int, int], bits: int) -> None:
         mask = (1 << bits) - 1
-        found = [meanings.get(one & mask, 0) for one in range(1 << _OPCODE_BITS)]
-        self._meanings = np.array(found, np.uint8)
+        # Of all that the first two bytes may be: to take a part of each first costs as much again.
+        self._meanings = np.array([meanings.get(one & mask, 0) for one in range(1 << 16)], np.uint8)
         low_bytes = {opcode & 0xFF for opcode in meanings}
         self._is_low_byte = bytes(byte in low_bytes for byte in range(256))
 
@@ -46,8 +45,8 @@ class Opcodes:
         """
         usable = code[: len(code) - len(code) % INSTRUCTION_BYTES]
         firsts = np.frombuffer(usable, "<u2")[:: INSTRUCTION_BYTES // 2]
-        meanings = self._meanings[firsts & (1 << _OPCODE_BITS) - 1]
-        at = np.flatnonzero(meanings)
+        meanings = self._meanings.take(firsts)
+        at = np.flatnonzero(meanings != 0)
         words = np.frombuffer(usable, "<i8").reshape(-1, 2)[at]
         return at * INSTRUCTION_BYTES, meanings[at].astype(np.int64), words[:, 0], words[:, 1]
 

@@ -183,16 +183,16 @@ def _listed(elf: ElfFile, wanted: int) -> Iterator[tuple[int, int]]:
 def _holders(elf: ElfFile) -> dict[int, set[str]]:
     """Which variables and functions hold each function's address."""
     found: defaultdict[int, set[str]] = defaultdict(set)
+    objects: defaultdict[int, list[tuple[int, int, str]]] = defaultdict(list)
+    for one in elf.symbols:
+        if one.type in _STT_OBJECTS and one.size:
+            objects[one.section].append((one.value, one.value + one.size, one.name))
     tables = (one for one in elf.sections if one.type == SHT_RELA)
     for index in dict.fromkeys(one.info for one in tables if 0 < one.info < len(elf.sections)):
         place = elf.sections[index]
         if place.flags & SHF_EXECINSTR or place.name.startswith(_OTHER_DATA):
             continue
-        variables = sorted(
-            (s.value, s.value + s.size, s.name)
-            for s in elf.symbols_by_section.get(place.number, ())
-            if s.type in _STT_OBJECTS and s.size
-        )
+        variables = sorted(objects[index])
         starts = [start for start, _, _ in variables]
         for offset, symbol in elf.relocations(place).items():
             at = bisect_right(starts, offset) - 1

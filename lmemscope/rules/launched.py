@@ -70,7 +70,9 @@ def block_of(case: Case) -> Block | None:
     """
     if case.facts.kind != "entry":
         return _of_runners(case)
-    launched = _launched(case, plain_name(case.facts.demangled), _own_arguments(case))
+    launched = None
+    if case.facts.home is not None:
+        launched = _launched(case, plain_name(case.facts.demangled), _own_arguments(case))
     bounds = case.facts.launch_bounds
     if launched is None and bounds is not None and bounds.max_threads:
         text = f"the {count(bounds.max_threads, 'thread')} of __launch_bounds__"
