@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from lmemscope.analysis.groups import Group, template_name
 from lmemscope.analysis.ranking import Row
-from lmemscope.formats.kernel_names import matches, spellings
+from lmemscope.formats.kernel_names import are_meant, spellings
 
 
 def pattern_of(group: Group, rows: Iterable[Row]) -> str:
@@ -19,7 +19,7 @@ def pattern_of(group: Group, rows: Iterable[Row]) -> str:
     unit, worst = group.kernels[0]
     facts = worst.facts
     others = [
-        (kernel.facts.name, kernel.facts.demangled)
+        spellings(kernel.facts.name, kernel.facts.demangled)
         for other, kernel in rows
         if other.input == unit.input and template_name(kernel.facts.demangled) != group.name
     ]
@@ -29,6 +29,6 @@ def pattern_of(group: Group, rows: Iterable[Row]) -> str:
         return "<" in spelling or "(" in spelling, len(spelling)
 
     for spelling in sorted(spellings(facts.name, facts.demangled), key=rank):
-        if not any(matches([spelling], *other) for other in others):
+        if not any(are_meant([spelling], names) for names in others):
             return spelling
     return facts.name

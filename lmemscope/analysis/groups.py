@@ -22,7 +22,7 @@ from lmemscope.analysis.ranking import (
     severity,
     worst_first,
 )
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import BRACKETS, short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     Cause,
@@ -247,10 +247,10 @@ def _taken_apart(demangled: str) -> tuple[str, str]:
     kept: list[str] = []
     arguments: list[str] = []
     depth = 0
-    for char in short:
-        depth += char == "<"
-        (arguments if depth else kept).append(char)
-        depth -= char == ">" and depth > 0
+    for part in BRACKETS.findall(short):
+        depth += part == "<"
+        (arguments if depth else kept).append(part)
+        depth -= part == ">" and depth > 0
     # A comparison among the arguments unbalances the brackets; the first one is certain.
     name = "".join(kept) if depth == 0 else short.partition("<")[0]
     return (name, "".join(arguments)) if name else (short, "")

@@ -75,6 +75,9 @@ _STATIC_UNIT = re.compile(r"\b_INTERNAL_\w*::")
 _LAMBDA = re.compile(r"\{lambda\((?:[^(){}]|\([^(){}]*\))*\)#(\d+)\}")
 _LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatile| &&?)*(?=::)")
 """The parameters of a function that something is local to."""
+_SCOPING = re.compile(r"[<> ({]|operator\(\)")
+BRACKETS = re.compile(r"[<>]|[^<>]+")
+"""What a name falls into where template arguments begin and end."""
 _NUMBA_MODULE = "__lmemscope__::"
 
 
@@ -118,29 +121,27 @@ def scoped_name(demangled: str) -> str:
         name = name.partition("(")[0].rpartition("::")[2] + "("
     depth = index = start = 0
     end = len(name)
-    while index < len(name):
-        char = name[index]
-        if char == "<":
-            depth += 1
-        elif char == ">":
-            depth -= 1
-        elif depth == 0 and char == " ":
+    while (found := _SCOPING.search(name, index)) is not None:
+        index, word = found.start(), found[0]
+        if word in "<>":
+            depth += 1 if word == "<" else -1
+        elif depth == 0 and word == " ":
             start = index + 1
-        elif depth == 0 and (made := _LAMBDA.match(name, index)) is not None:
+        elif depth == 0 and word == "{" and (made := _LAMBDA.match(name, index)) is not None:
             spelled = f"{{lambda#{made[1]}}}"
             name = name[:index] + spelled + name[made.end() :]
             index, end = index + len(spelled), len(name)
             continue
-        elif depth == 0 and name.startswith("operator()", index):
-            index += len("operator()")
-            continue
-        elif depth == 0 and char == "(":
+        elif depth == 0 and word == "(":
             inner = _LOCAL.match(name, index)
             if inner is None:
                 end = index
                 break
             name = name[:index] + name[inner.end() :]
             end = len(name)
+            continue
+        elif depth == 0 and word == "operator()":
+            index = found.end()
             continue
         index += 1
     kept = name[start:end] or name
@@ -160,10 +161,10 @@ def scopes(demangled: str) -> list[str]:
     operator = _OPERATOR.search(name)
     at = len(name) if operator is None else operator.start()
     depth, kept = 0, ""
-    for char in name[:at]:
-        depth += char == "<"
-        kept += char if not depth else ""
-        depth -= char == ">"
+    for part in BRACKETS.findall(name[:at]):
+        depth += part == "<"
+        kept += part if not depth else ""
+        depth -= part == ">"
     *outer, last = kept.split("::")
     return [*outer, operator[0] if operator is not None else last.strip()]
 

@@ -27,7 +27,9 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
     if "<" in plain:  # cut within a template's arguments
         plain = short
     instance = base + short.removeprefix(template)
-    names = (name, demangled, plain, short, instance, template, base, scoped_name(demangled))
+    is_same = without_release(demangled) == demangled
+    earlier = short if is_same else scoped_name(demangled)
+    names = (name, demangled, plain, short, instance, template, base, earlier)
     return tuple(dict.fromkeys(spelling for spelling in names if spelling))
 
 
@@ -37,10 +39,16 @@ def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
     A name as it is spelled means that kernel, though ``(*) [4]`` is a glob as well. Blanks behind
     commas do not count.
     """
+    wanted = tuple(patterns)
+    return not wanted or are_meant(wanted, spellings(name, demangled))
+
+
+def are_meant(patterns: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether any of some globs means any of a kernel's `spellings`; as `matches`."""
     wanted = tuple(pattern.replace(", ", ",") for pattern in patterns)
-    return not wanted or any(
+    return any(
         spelling == pattern or fnmatchcase(spelling, pattern)
-        for spelling in (one.replace(", ", ",") for one in spellings(name, demangled))
+        for spelling in (one.replace(", ", ",") for one in names)
         for pattern in wanted
     )
 
