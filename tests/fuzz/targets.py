@@ -24,6 +24,7 @@ from lmemscope.analysis import headers
 from lmemscope.analysis.explanation import explain_facts
 from lmemscope.analysis.facts import gather_facts
 from lmemscope.analysis.layers import parse
+from lmemscope.analysis.machine_loops import machine_loops
 from lmemscope.analysis.quotes import quotes_of
 from lmemscope.analysis.reported import facts_of_report
 from lmemscope.config.settings import from_flags
@@ -197,6 +198,9 @@ def _cubin(data: bytes) -> None:
     for function in cubin.functions:
         cubin.generic_sites(function)
         _ = function.all_sites
+        branches = cubin.branches(function)
+        if branches is not None:
+            machine_loops(branches, function.start, function.end).depth(function.start)
     _ = cubin.ptx, cubin.source_lines, cubin.ptx_lines
 
 
