@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 
 from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.discover.tree import walk
@@ -21,7 +21,8 @@ _FOLDERS = 1000
 _MENTIONS = 100
 """Files that may hold a word that is asked for; those further away are left out."""
 _KEPT = 64 << 20
-"""Bytes of projects' texts that are kept for the next word; beyond, files are read again."""
+"""Bytes of a project that are looked through, and of projects that are kept for the next word. Read
+again for each word of each file, all of a large one would take minutes."""
 _BYTES = 1 << 20
 """A source that is larger was generated, and launches nothing."""
 
@@ -31,10 +32,12 @@ def project_sources(path: str) -> tuple[str, ...]:
 
     The project is the file's checkout; without one, the working directory where the file is below
     it, else the file's own folder. Hidden folders, those of builds and links are left out, and so
-    is what is larger than a megabyte.
+    is what is larger than a megabyte, and what is furthest away in more than 64.
     """
-    found = sorted(_sources(_top(path)), key=lambda one: (_apart(path, one), one))
-    return tuple(found)
+    sizes = dict(_sources(_top(path)))
+    found = sorted(sizes, key=lambda one: (_apart(path, one), one))
+    ends = accumulate(sizes[one] for one in found)
+    return tuple(one for one, end in zip(found, ends, strict=True) if end <= _KEPT)
 
 
 class Projects:
@@ -103,7 +106,8 @@ def _top(path: str) -> str:
     return working if is_below else own
 
 
-def _sources(top: str) -> Iterator[str]:
+def _sources(top: str) -> Iterator[tuple[str, int]]:
+    """Sources below a folder, each with its size in bytes."""
     count = 0
     for folders, (root, names, files) in enumerate(walk(top)):
         if folders == _FOLDERS:
@@ -116,10 +120,11 @@ def _sources(top: str) -> Iterator[str]:
                     return
                 count += 1
                 try:
-                    if os.path.getsize(path) <= _BYTES:
-                        yield path
+                    size = os.path.getsize(path)
                 except OSError:
                     continue  # Gone since the folder was listed.
+                if size <= _BYTES:
+                    yield path, size
 
 
 def _is_source(name: str) -> bool:

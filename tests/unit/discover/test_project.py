@@ -1,0 +1,24 @@
+"""The sources around a file: the nearest of them, as far as they are looked through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lmemscope.discover import project
+
+
+def test_of_a_large_project_the_nearest_sources_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    for name in ("near/a.cu", "near/b.cu", "far/away/c.cu", "far/d.cu"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x" * 100)
+    own = str(tmp_path / "near" / "a.cu")
+    known = [str(tmp_path / name) for name in ("near/a.cu", "near/b.cu", "far/d.cu")]
+    assert project.project_sources(own) == (*known, str(tmp_path / "far/away/c.cu"))
+    monkeypatch.setattr(project, "_KEPT", 399)
+    assert project.project_sources(own) == tuple(known)
