@@ -327,8 +327,10 @@ class PtxModule:
         body = function.text[: function.text.rfind(b"}")]
         declared = dict.fromkeys(one["name"] for one in _SIZED.finditer(body))
         texts = (body, *(one.text for one in self.functions if one.kind == "function"))
-        named = {word for text in texts for word in _NAME.findall(text)}
-        others = {one.encode() for one in self.shared} & named - declared.keys()
+        wanted = {one.encode() for one in self.shared} - declared.keys()
+        # Most kernels name no other, and to look for a few is faster than to take texts apart.
+        holding = [text for text in texts if any(one in text for one in wanted)]
+        others = wanted.intersection(word for text in holding for word in _NAME.findall(text))
         found = ((name, True) for name in declared), ((name, False) for name in sorted(others))
         return tuple(
             SharedVariable(name.decode(), alignment, size, is_own)
