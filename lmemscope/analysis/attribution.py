@@ -142,13 +142,13 @@ class _Kernel:
         origin = self._layers.origins.of(function, site)
         chain = self._lines.of_site(function, body, site)
         depth = self._loops.of(body, site, origin, chain)
-        if chain or origin.kind == "object":
+        if chain or generic or origin.kind == "object":
             return self._made(site, body, origin, chain, depth, generic=generic)
         # Of a library's code alone, each site is one of many that tell the same.
         key = (body.name, origin, depth, site.is_store, site.width, site.is_uniform, site.base)
         alike = self._alike.get(key)
         if alike is None:
-            alike = self._alike[key] = self._made(site, body, origin, chain, depth, generic=generic)
+            alike = self._alike[key] = self._made(site, body, origin, chain, depth, generic=False)
         return replace(alike, pc=site.pc)
 
     def _made(
