@@ -10,9 +10,13 @@ from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import rest_of_block
+from lmemscope.rules.remembered import Remembered
 from lmemscope.rules.scopes import is_declared_at
 from lmemscope.rules.unchanged import changes
 
+_EXTENTS: Remembered[
+    tuple[str, SourceLocation, frozenset[tuple[str, int]]], tuple[int, ...] | None
+] = Remembered()
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4
 """How many definitions of blocks are followed."""
@@ -54,7 +58,8 @@ def extents_of(
     written: str, sources: SourceText, place: SourceLocation, given: Mapping[str, int]
 ) -> tuple[int, ...] | None:
     """A block or grid as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
-    return _extents(written, sources, place, given, _DEPTH)
+    key = (written, place, frozenset(given.items()))
+    return _EXTENTS.of(sources, key, lambda: _extents(written, sources, place, given, _DEPTH))
 
 
 def bytes_of(
