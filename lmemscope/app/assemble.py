@@ -14,6 +14,7 @@ from lmemscope.app.readings import Readings, reports_of
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import uninstantiated, unseen
 from lmemscope.discover.other_languages import left_out
+from lmemscope.discover.prebuilt import as_bytes
 from lmemscope.discover.walk import Globs
 from lmemscope.errors import (
     InternalError,
@@ -212,6 +213,10 @@ def _of_all_units(
     # A cache beside them may hold what their compilers made of them.
     others = planned.found.others.items()
     yield from left_out({path: name for path, name in others if os.path.abspath(path) not in seen})
+    for found in planned.found.inputs:
+        if (form := as_bytes(found.path)) is not None:
+            reason = f"{found.file} holds {form}, which is not read"
+            yield Gap("read", reason, "evidence", found.file)
     # What is not looked at may instantiate what it reads.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
     gaps, notes = uninstantiated(reports, spoken_for, paths, Globs.of(settings))
