@@ -197,6 +197,17 @@ def _links_with(
     )
 
 
+def _device_bytes(planned: Plan, reports: Sequence[UnitReport]) -> Iterator[Gap]:
+    """Inputs, and headers that they include, which hold device code as bytes."""
+    files = {found.path: found.file for found in planned.found.inputs}
+    for report in reports:
+        for name in report.sources or ():
+            files.setdefault(os.path.abspath(name), name)
+    for path, file in files.items():
+        if (form := as_bytes(path)) is not None:
+            yield Gap("read", f"{file} holds {form}, which is not read", "evidence", file)
+
+
 def _of_all_units(
     planned: Plan,
     reports: Sequence[UnitReport],
@@ -213,10 +224,7 @@ def _of_all_units(
     # A cache beside them may hold what their compilers made of them.
     others = planned.found.others.items()
     yield from left_out({path: name for path, name in others if os.path.abspath(path) not in seen})
-    for found in planned.found.inputs:
-        if (form := as_bytes(found.path)) is not None:
-            reason = f"{found.file} holds {form}, which is not read"
-            yield Gap("read", reason, "evidence", found.file)
+    yield from _device_bytes(planned, reports)
     # What is not looked at may instantiate what it reads.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
     gaps, notes = uninstantiated(reports, spoken_for, paths, Globs.of(settings))

@@ -1,10 +1,15 @@
-"""Device code in a source's text as the bytes of an array, as ``bin2c`` and ``xxd`` write it."""
+"""Device code in a source's text as the bytes of an array, as ``bin2c`` and ``xxd`` write it.
+
+Or in a file whose bytes the source takes (``.incbin``, ``#embed``).
+"""
 
 from __future__ import annotations
 
+import os
 import re
 
 from lmemscope.files import read_beside
+from lmemscope.routes import is_device_code
 
 _ELF, _MACHINE = b"\x7fELF", b"\xbe"
 """An ELF file's beginning, and its byte 18 where it is for a GPU (EM_CUDA)."""
@@ -58,15 +63,34 @@ _BYTES = re.compile(
 )
 
 
+_NAMED = re.compile(rb"(?:\.incbin|#\s{0,20}embed)\s{1,80}\\?[\"<]([^\"<>\\\n]{1,400})")
+
+
 def holds_image(path: str) -> bool:
     """Whether a source's text holds machine code, a fat binary or PTX as the bytes of an array.
+
+    Or has an assembler or the preprocessor take a file of that.
 
     Raises:
         OSError: it cannot be read.
     """
-    text = read_beside(path).lower()
+    data = read_beside(path)
+    if any(_leads_to_image(path, name) for name in _NAMED.findall(data)):
+        return True
+    text = data.lower()
     may_be = any(all(form % n in text for n in rare) for form in _SPELLED for rare in _RARE)
     return (may_be and _BYTES.search(text) is not None) or (
         any(word in text for word in (b"55ed50", b"4c457f", b"65762e"))
         and _WORDS.search(text) is not None
     )
+
+
+def _leads_to_image(path: str, name: bytes) -> bool:
+    """Whether a file that a source names, from its directory or one above, is device code."""
+    above = os.path.dirname(os.path.abspath(path))
+    while True:
+        if is_device_code(os.path.join(above, os.fsdecode(name))):
+            return True
+        if above == os.path.dirname(above):
+            return False
+        above = os.path.dirname(above)

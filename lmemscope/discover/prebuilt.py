@@ -19,7 +19,7 @@ from lmemscope.model import is_linkable, kind_of
 _SIGNS = (b".nv_fatbin", b".nv.info", b"\x50\xed\x55\xba\x01\x00")
 """Names of sections with device code, and the beginning of a fat binary."""
 _FORM = "device code in an object or a library"
-_AS_BYTES = "device code as the bytes of an array"
+_AS_BYTES = "device code as bytes"
 
 
 def prebuilt(path: str) -> str | None:

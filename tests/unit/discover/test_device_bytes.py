@@ -80,6 +80,19 @@ def test_nothing_else_is_taken_for_device_code(tmp_path: Path, text: str) -> Non
     assert not holds_image(str(source))
 
 
+@pytest.mark.parametrize(
+    "text", ['asm("image: .incbin \\"bin/k.bin\\"");', 'char k[] = {\n# embed "k.bin"\n};']
+)
+def test_files_are_followed_whose_bytes_a_source_takes(tmp_path: Path, text: str) -> None:
+    source, image = tmp_path / "src" / "bin" / "k.cu", tmp_path / "src" / "bin" / "k.bin"
+    source.parent.mkdir(parents=True)
+    source.write_text(text)
+    image.write_bytes(b"pixels")
+    assert not holds_image(str(source))
+    image.write_bytes(CUBIN)
+    assert holds_image(str(source))
+
+
 def test_a_directory_says_which_of_its_sources_hold_device_code(tmp_path: Path) -> None:
     (tmp_path / "image.cpp").write_text(f"char image[] = {{{hexadecimal(CUBIN)}}};\n")
     (tmp_path / "plain.cpp").write_text("int n;\n")
