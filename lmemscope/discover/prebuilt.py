@@ -33,10 +33,15 @@ def prebuilt(path: str) -> str | None:
     return _FORM if any(sign in data for sign in _SIGNS) else None
 
 
+def is_cuda_source(path: str) -> bool:
+    """Whether a file is CUDA C++ by its name."""
+    kind = kind_of(path)
+    return kind is not None and kind.is_cuda
+
+
 def as_bytes(path: str) -> str | None:
     """What a C++ or CUDA source holds, in words; None without device code as an array's bytes."""
-    kind = kind_of(path)
-    if not is_cpp_name(path) and (kind is None or not kind.is_cuda):
+    if not is_cpp_name(path) and not is_cuda_source(path):
         return None
     try:
         return _AS_BYTES if holds_image(path) else None
