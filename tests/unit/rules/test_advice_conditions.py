@@ -141,6 +141,23 @@ def test_what_all_threads_print_is_not_rare(above: str, is_rare: bool) -> None:
     assert ("rare" in advice.text) == is_rare
 
 
+@pytest.mark.parametrize(
+    ("declared", "is_filled"),
+    [
+        ("float table[20];", True),
+        ("float other[2], table[20], x;", True),
+        ("float table[] = {1};", False),
+    ],
+)
+def test_a_table_that_statements_fill_is_not_said_to_be_written_by_none(
+    declared: str, is_filled: bool
+) -> None:
+    facts = kernel_with("const-table")
+    (advice,) = only(facts, f"\n\n{declared} fill(table);\n").advice
+    assert ("It is filled by statements" in advice.text) == is_filled
+    assert ("nothing may write to it" in advice.text) != is_filled
+
+
 def test_a_table_of_vectors_has_no_constructor() -> None:
     facts = kernel_with("const-table", kind="float4[5]")
     (advice,) = only(facts, "\n\n  const float4 table[5] = {{1, 2, 3, 4}};\n").advice
