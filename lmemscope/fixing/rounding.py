@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmemscope.fixing.judge import later_of
+from lmemscope.formats.float_code import KINDS
 from lmemscope.model import UnitReport
 
 
 def may_round(before: UnitReport, after: UnitReport) -> bool | None:
-    """Whether a kernel has its operations contracted in another proportion; None: not known.
+    """Whether a kernel has another share of its products contracted; None: not known.
 
-    Unrolling multiplies all of a loop's operations and leaves the proportion.
+    Unrolling multiplies all of a loop's products and leaves their share, as far as its loops have
+    the same. That equally many are contracted with other sums is not seen.
 
     Args:
         before, after: the whole unit, without and with the rewriting.
@@ -30,15 +32,11 @@ def may_round(before: UnitReport, after: UnitReport) -> bool | None:
         own = [one.work.floats if one.work is not None else () for one in (was, made)]
         if not all(own):
             known = False
-        elif any(_differ(own[0][at : at + 3], own[1][at : at + 3]) for at in range(0, 9, 3)):
+        elif any(_differ(own[0][at : at + 3], own[1][at : at + 3]) for at in range(0, KINDS, 3)):
             return True
     return False if known else None
 
 
 def _differ(was: Sequence[int], made: Sequence[int]) -> bool:
-    """Whether additions, multiplications and fused ones are in another proportion.
-
-    Without fused ones nothing is contracted.
-    """
-    pairs = ((0, 1), (0, 2), (1, 2))
-    return bool(was[2] or made[2]) and any(was[a] * made[b] != was[b] * made[a] for a, b in pairs)
+    """Whether multiplications and fused ones, behind the additions, are in another proportion."""
+    return was[1] * made[2] != was[2] * made[1]

@@ -1,7 +1,7 @@
 """How many floating-point additions, multiplications and fused ones there are in machine code.
 
-The opcodes were measured against nvdisasm on sm_80 to sm_120 (`lmemscope.formats.sites` says how
-instructions are encoded).
+`lmemscope.formats.sites` says how instructions are encoded; `tests/toolchain/test_sites.py` holds
+the opcodes to nvdisasm on sm_75 to sm_120.
 """
 
 from __future__ import annotations

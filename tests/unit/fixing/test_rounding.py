@@ -48,8 +48,9 @@ NONE = (0,) * 6
         ((2, 4, 6, *NONE), (1, 3, 7, *NONE), True),
         # Of doubles alone.
         ((2, 4, 6, 1, 1, 0, 0, 0, 0), (2, 4, 6, 0, 0, 1, 0, 0, 0), True),
-        # Nothing is fused, with -fmad=false: what is gone was computed twice.
-        ((5, 4, 0, *NONE), (4, 4, 0, *NONE), False),
+        # Nothing is fused, with -fmad=false, or every product is: loops have other lengths.
+        ((5, 4, 0, *NONE), (4, 7, 0, *NONE), False),
+        ((17, 0, 32, *NONE), (17, 0, 8, *NONE), False),
         ((), (2, 4, 6, *NONE), None),
     ],
 )
