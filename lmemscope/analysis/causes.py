@@ -53,12 +53,14 @@ class ProvenCause(Struct, frozen=True):
         evidence: of that.
         also: others that alone would keep the object in memory.
         size: bytes of what is in the object, where the cause tells; the rest is padding.
+        is_alike: whether each store is seen, and puts the same value there in all lanes of a warp.
     """
 
     cause: Cause
     evidence: tuple[Evidence, ...]
     also: tuple[Cause, ...] = ()
     size: int | None = None
+    is_alike: bool = False
 
 
 def object_causes(
@@ -170,7 +172,9 @@ class _Reasons:
                     Evidence("parameter-changed", ptx_line=store.line, opcode=store.opcode)
                 )
             return ProvenCause("param-copy", (*shown, *self._passed()))
-        proven = self._escaping() or self._by_index()
+        proven = self._escaping()
+        if proven is None:
+            proven = replace(self._by_index(), is_alike=self._contents.is_alike)
         if self._reduction is not None:
             # Two that lie in one place in turn: neither keeps the other in memory.
             return replace(proven, evidence=(*proven.evidence, Evidence("shared-place")))

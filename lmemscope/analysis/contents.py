@@ -61,6 +61,16 @@ class Contents:
         return bool(values) and all(self._objects.is_object_address(*one) for one in values)
 
     @cached_property
+    def is_alike(self) -> bool:
+        """Whether each store puts the same value there in all lanes of a warp."""
+        return bool(self._stores) and all(
+            self._dataflow.uniformity(value, access.index) == "uniform"
+            for access in self._stores
+            for value, _ in stored_values(self._instructions[access.index])
+            if value.startswith("%")
+        )
+
+    @cached_property
     def is_table(self) -> bool:
         """Whether it holds the same constants on every call, whenever it is read.
 

@@ -435,4 +435,5 @@ def _local_object(
         also=() if debug else proven.also,
         type_size=named.size if named is not None else None,
         extent=member.extent,
+        is_alike=proven.is_alike,
     )

@@ -26,6 +26,8 @@ from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.promoted import Selection, promoted
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
+from lmemscope.formats.cubin import FIRST_WIDE_SM, Cubin, number_of
+from lmemscope.formats.float_code import float_operations
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_isa import GENERIC
@@ -106,7 +108,14 @@ def work_of(
         lines_of: the source's text; None where loops are not to be told to another version.
     """
     counted = PtxWork.of(layers, facts, told, arrays, lines_of)
-    return counted.with_accesses(facts) if counted is not None else None
+    if counted is None:
+        return None
+    return replace(counted.with_accesses(facts), floats=_floats(layers.cubin, facts.name))
+
+
+def _floats(cubin: Cubin, name: str) -> tuple[int, ...]:
+    is_known = name in cubin.records and number_of(cubin.arch) >= FIRST_WIDE_SM
+    return float_operations(cubin.code(cubin.function(name))) if is_known else ()
 
 
 class PtxWork:
@@ -348,8 +357,8 @@ class _Counted:
                 self._pipes["none"] += weight * _DIVERGED_SLOTS
                 self._stalls["arithmetic"] += weight * _DIVERGED_WAIT
             rows = instructions[block.start : block.end]
-            for stall, number_of in longest_chain(rows, in_registers).items():
-                self._stalls[stall] += weight * number_of
+            for stall, times in longest_chain(rows, in_registers).items():
+                self._stalls[stall] += weight * times
 
     def _memory(
         self,

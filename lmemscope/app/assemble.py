@@ -13,7 +13,9 @@ from lmemscope.app.plan import Plan
 from lmemscope.app.readings import Readings, reports_of
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import uninstantiated, unseen
+from lmemscope.discover.locate import shown_path
 from lmemscope.discover.other_languages import left_out
+from lmemscope.discover.prebuilt import as_bytes, is_cuda_source
 from lmemscope.discover.walk import Globs
 from lmemscope.errors import (
     InternalError,
@@ -196,6 +198,36 @@ def _links_with(
     )
 
 
+def _device_bytes(planned: Plan, reports: Sequence[UnitReport]) -> Iterator[Gap]:
+    """Inputs that are analysed, and headers that they include, which hold device code as bytes."""
+    analysed = {unit.path: unit for unit in planned.units}
+    read = {one.file: one.sources for one in reports}
+    files: dict[str, str] = {}
+    for found in planned.found.inputs:
+        unit = analysed.get(found.path)
+        if unit is None:
+            continue
+        files.setdefault(found.path, found.file)
+        headers = read.get(found.file)
+        for name in _headers(unit) if headers is None else headers:
+            files.setdefault(os.path.abspath(name), name)
+    for path, file in files.items():
+        if (form := as_bytes(path)) is not None:
+            yield Gap("read", f"{file} holds {form}, which is not read", "evidence", file)
+
+
+def _headers(unit: Unit) -> Sequence[str]:
+    """What a unit may include, where its report does not say; none of what cannot be followed."""
+    from lmemscope.sources.includes import closure  # Most commands need none.
+
+    if not is_cuda_source(unit.path):
+        return ()
+    try:
+        return [shown_path(path) for path in closure(unit.path, unit.options).files]
+    except OSError:
+        return ()
+
+
 def _of_all_units(
     planned: Plan,
     reports: Sequence[UnitReport],
@@ -212,6 +244,7 @@ def _of_all_units(
     # A cache beside them may hold what their compilers made of them.
     others = planned.found.others.items()
     yield from left_out({path: name for path, name in others if os.path.abspath(path) not in seen})
+    yield from _device_bytes(planned, reports)
     # What is not looked at may instantiate what it reads.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
     gaps, notes = uninstantiated(reports, spoken_for, paths, Globs.of(settings))

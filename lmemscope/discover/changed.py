@@ -138,7 +138,7 @@ class Selection:
     def untouched(self, files: Collection[str]) -> frozenset[str]:
         """Those of some files that are looked at though no change of them is known.
 
-        Nor is one of what they read, or of how they are built.
+        Nor is one of what they read, or of how they are built. Also headers of which none is known.
 
         Args:
             files: as shown to the user.
@@ -148,7 +148,10 @@ class Selection:
             return frozenset()
         own = [found for found in self._chosen if found.file in files]
         touched = {found.file for found in own if not whys.is_untouched(found)}
-        return frozenset(found.file for found in own) - touched
+        inputs = {*self.unchanged, *(found.file for found in self._chosen)}
+        headers = frozenset(files) - inputs
+        same = (name for name in headers if not self.revision.has_changed(name))
+        return frozenset((*(found.file for found in own), *same)) - touched
 
 
 def since(

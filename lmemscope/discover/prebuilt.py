@@ -1,4 +1,4 @@
-"""Objects, archives and libraries with device code beside sources, which a walk does not read.
+"""Device code beside sources that a walk does not read: in objects, archives, libraries, and bytes.
 
 What a build makes is everyday and nobody's business: it lies in a build directory, or git ignores
 it. What git tracks, or would add, may be linked into the program instead of a source.
@@ -9,25 +9,44 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 
+from lmemscope.discover.cpp_files import is_cpp_name
+from lmemscope.discover.device_bytes import holds_image
 from lmemscope.discover.locate import is_build_name, own_place
 from lmemscope.discover.skipped import known_to_git, top_of
 from lmemscope.files import read_input
-from lmemscope.model import is_linkable
+from lmemscope.model import is_linkable, kind_of
 
 _SIGNS = (b".nv_fatbin", b".nv.info", b"\x50\xed\x55\xba\x01\x00")
 """Names of sections with device code, and the beginning of a fat binary."""
 _FORM = "device code in an object or a library"
+_AS_BYTES = "device code as bytes"
 
 
 def prebuilt(path: str) -> str | None:
-    """What a host object, archive or library holds, in words; None without device code."""
+    """What a host object, archive, library or source holds, in words; None without device code."""
     if not is_linkable(path) or _is_of_build(path):
-        return None
+        return as_bytes(path)
     try:
         data = read_input(path)
     except OSError:
         return _FORM
     return _FORM if any(sign in data for sign in _SIGNS) else None
+
+
+def is_cuda_source(path: str) -> bool:
+    """Whether a file is CUDA C++ by its name."""
+    kind = kind_of(path)
+    return kind is not None and kind.is_cuda
+
+
+def as_bytes(path: str) -> str | None:
+    """What a C++ or CUDA source holds, in words; None without device code as an array's bytes."""
+    if not is_cpp_name(path) and not is_cuda_source(path):
+        return None
+    try:
+        return _AS_BYTES if holds_image(path) else None
+    except OSError:
+        return None  # Who compiles it says so.
 
 
 def without_build_products(found: Mapping[str, str], read: Collection[str]) -> dict[str, str]:

@@ -60,6 +60,8 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
             null.
         rewritten_at: the line of its declaration, or null.
         no_object: why ``object`` is null; else null.
+        rounding: whether results may round otherwise, because nvcc contracts other multiplications
+            and additions; null where that is not known, as in earlier documents.
     """
 
     input: str
@@ -86,6 +88,7 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
     rewritten: str | None = None
     rewritten_at: SourceLocation | None = None
     no_object: str | None = None
+    rounding: bool | None = None
 
 
 class FixDocument(Struct, frozen=True, kw_only=True):

@@ -11,9 +11,9 @@ from lmemscope.exporters.escape_terminal import Part, Shown, document, line, sty
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import short_name
 from lmemscope.exporters.occupancy_text import block_said, percent
-from lmemscope.exporters.proven import factor
+from lmemscope.exporters.proven import ROUNDING, factor
 from lmemscope.exporters.text_table import padded
-from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
+from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count, listed
 from lmemscope.model.fix import NOTICED
 
 _WIDTH = 100
@@ -71,6 +71,7 @@ def render(report: FixReport, how: Presentation) -> str:
         parts += wrapped(f"Left out of the patch: {left}.", columns, later="  ")
     if report.chosen.patch:
         parts += [*_diff(report.chosen.patch, color=color), ""]
+    parts += wrapped(_rounding(report.trials), columns, later="  ")
     for note in report.notes:
         parts += [*wrapped(f"note: {note}", columns, later="  ")]
     if report.notes:
@@ -269,6 +270,16 @@ def _diff(patch: str, *, color: bool) -> Iterable[Part]:
         is_name = text.startswith(("---", "+++"))
         code = "1" if is_name else codes.get(text[:1], "0")
         yield styled(text, code, on=color and code != "0")
+
+
+def _rounding(trials: Iterable[Trial]) -> str:
+    """Which of what is offered may round otherwise; empty where nothing does."""
+    offered = (one for one in trials if one.rank is not None and one.rounding)
+    names = dict.fromkeys(
+        f"{one.rewriting.rewrite} of {f'`{one.object}`' if one.object else one.cause}"
+        for one in offered
+    )
+    return f"{listed([*names])}: {ROUNDING}" if names else ""
 
 
 def _summary(report: FixReport, *, unsafe: bool) -> str:

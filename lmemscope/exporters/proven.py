@@ -8,10 +8,17 @@ from typing import LiteralString
 from lmemscope.model import Advice, Figures, Finding, ProvenFix, Verified
 from lmemscope.model.fix import NOTICED
 
+ROUNDING = (
+    "Results may round differently, because nvcc fuses other multiplications and additions than "
+    "before (none with -fmad=false)."
+)
+
 
 def sentence(fix: ProvenFix) -> str:
     """What the best fix does, what came of it, and what who takes it promises."""
     promise = f" Unsafe: correct only if {fix.caveat}." if fix.caveat else " Safe."
+    if fix.verified.rounding:
+        promise += f" {ROUNDING}"
     summary = fix.summary[:1].upper() + fix.summary[1:]
     lead = "Proven fix" if fix.verified.verdict == "removed" else "Proven to reduce it"
     return f"{lead}: {summary} ({outcome(fix.verified)}).{promise}"

@@ -229,4 +229,5 @@ def _verified(trial: Trial) -> Verified | None:
         trial.before,
         trial.after,
         trial.speed_up,
+        trial.rounding,
     )

@@ -71,7 +71,7 @@ def judge(
         speed: of the unit's kernels.
         is_named: whether objects were given names with it.
     """
-    later = _later(before, after)
+    later = later_of(before, after)
     own: dict[str, list[Hit]] = defaultdict(list)
     for hit in hits:
         own[hit.facts.name].append(hit)
@@ -113,7 +113,7 @@ def frees(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> bool:
         before, after: the whole unit, without and with a rewriting.
         hits: the findings, all of one cause, in the unit.
     """
-    later = _later(before, after)
+    later = later_of(before, after)
     sizes: dict[str, int] = defaultdict(int)
     causes = {hit.finding.cause for hit in hits}
     for hit in hits:
@@ -175,11 +175,11 @@ def harm(
         own: mangled names of kernels whose speed is looked at elsewhere: the target's.
         speed: of the unit's kernels.
     """
-    later = _later(before, after)
+    later = later_of(before, after)
     return _harm(before, later) or _slowed(before, later, own, speed)
 
 
-def _later(before: UnitReport, after: UnitReport) -> Mapping[str, KernelReport]:
+def later_of(before: UnitReport, after: UnitReport) -> Mapping[str, KernelReport]:
     """What kernels have become, by the names that they had; without those that are gone.
 
     Compilers number anew. Numba's names hold the types of parameters, of which a rewriting may add

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from lmemscope.analysis.cost import cost_of
 from lmemscope.fixing.attempts import Attempt, Outcome
 from lmemscope.fixing.effect import Classes
@@ -13,6 +15,7 @@ from lmemscope.fixing.grids import Grids, grid_of
 from lmemscope.fixing.judge import NOTHING, Judged, harm, judge, refusal
 from lmemscope.fixing.kernel_figures import figures
 from lmemscope.fixing.lost import missing_effects
+from lmemscope.fixing.rounding import may_round
 from lmemscope.model import Figures, KernelReport, Trial, Unit
 from lmemscope.model.fix import NOTICED
 from lmemscope.rewrites.base import Hit
@@ -26,6 +29,7 @@ def trials_of(attempt: Attempt, hits: Sequence[Hit], grids: Grids) -> Iterator[T
     for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
         own = [hit for hit in hits if is_in(hit, report.kernels)]
         verdicts: Mapping[str, Judged] = {}
+        rounding = may_round(report, outcome.report) if outcome.report is not None else None
         if outcome.report is not None:
             verdicts = judge(
                 report,
@@ -43,7 +47,8 @@ def trials_of(attempt: Attempt, hits: Sequence[Hit], grids: Grids) -> Iterator[T
             if judged is not None and unfit is not None and judged.verdict != "failed":
                 judged = Judged("worse", judged.after, unfit)
             before = next(one for one in report.kernels if _is_of(hit, one))
-            yield _trial(attempt, unit, hit, before, judged, outcome)
+            trial = _trial(attempt, unit, hit, before, judged, outcome)
+            yield replace(trial, rounding=rounding)
 
 
 def _harm_elsewhere(attempt: Attempt, own: Unit, grids: Grids) -> str | None:

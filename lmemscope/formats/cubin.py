@@ -53,7 +53,7 @@ UNKNOWN_STACK = 0xFFFFFFFF
 """As a value of `MIN_STACK_SIZE`: not statically known."""
 LARGEST_FRAME = 1 << 20
 """Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
-_FIRST_SM, _FIRST_WIDE_SM = 50, 70
+_FIRST_SM, FIRST_WIDE_SM = 50, 70
 """Architectures: the first that is read, and the first with instructions of 16 bytes."""
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
@@ -159,7 +159,7 @@ class Cubin:
             )
         self.arch = architecture(self.elf)
         self._number = number_of(self.arch)
-        self._is_wide = self._number >= _FIRST_WIDE_SM
+        self._is_wide = self._number >= FIRST_WIDE_SM
         if self._number < _FIRST_SM:
             raise FormatError(
                 "cubin",

@@ -14,6 +14,7 @@ from lmemscope import __version__
 from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
 from lmemscope.files import open_regular
 from lmemscope.formats.codec import decode, printable
+from lmemscope.formats.repeated_keys import refuse_repeated
 
 D = TypeVar("D", bound=Struct)
 R = TypeVar("R")
@@ -80,7 +81,9 @@ class Saved(Struct, Generic[D, R], frozen=True):
             message = f"{name} is no {self.noun}: it has more than {LARGEST} bytes"
             raise self.wrong(self.stage, message, hint=self.again)
         try:
-            return self.meaning(decode(data, self.structure))
+            document = decode(data, self.structure)
+            refuse_repeated(data)
+            return self.meaning(document)
         except FormatError as error:
             raise self._refusal(data, name, error) from error
 

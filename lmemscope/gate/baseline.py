@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from lmemscope.errors import UsageError
 from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.model import (
     CAUSES,
     Baseline,
@@ -88,6 +89,7 @@ def entry_of(unit: UnitReport, kernel: KernelReport, finding: Finding) -> Baseli
         object=finding.object,
         bytes=finding.bytes,
         fingerprint=finding.fingerprint,
+        symbol=lasting_name(kernel.facts.name),
     )
 
 
@@ -141,6 +143,7 @@ def order(entry: BaselineEntry) -> tuple[str, ...]:
         entry.cause,
         entry.object or "",
         entry.fingerprint,
+        entry.symbol or "",
     )
 
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from lmemscope.formats.kernel_names import lasting_name, matches
 from lmemscope.gate.baseline import toolchain_of
-from lmemscope.gate.matching import Item, match
-from lmemscope.model import Baseline, BaselineEntry, Improvement, Report
+from lmemscope.gate.matching import Item, inexact, match
+from lmemscope.model import Baseline, BaselineEntry, Improvement, Report, listed
 from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
 
@@ -95,6 +95,11 @@ def ask(
             better.append(Improvement(entry, bytes_))
         known.append(item)
     notes += (f"{old} is treated as moved to {new}" for old, new in moved)
+    if shared := inexact(report, found.known):
+        notes.append(
+            f"the baseline, of an earlier lmemscope, does not tell overloads of {listed(shared)} "
+            "apart; rewrite it with: lmemscope baseline PATH..."
+        )
     others = replace(baseline, findings=tuple(found.left))
     left = match(report, settled, others, by_cause=bool(changed), movable=movable).left
     seen = {

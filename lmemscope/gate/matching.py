@@ -2,20 +2,21 @@
 
 Both are compared as multisets, so that a second array beside a known one is seen. What says most
 is compared first: the fingerprint in the same file, then in a file that was moved, then the other
-variables of the same kernel, then a kernel that was renamed.
+variables of the same kernel, then a kernel that was renamed. What is known of a kernel that is
+still there is no other kernel's, whatever their names share.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
-from functools import partial
 
 from msgspec import Struct
 
 from lmemscope.analysis.groups import template_arguments, template_name
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import demangle, original_name, short_name
 from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.gate.baseline import entry_of, is_ignored, toolchain_of
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
@@ -23,6 +24,7 @@ from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
 
 _LAMBDA = re.compile(r"(\{lambda\([^{}]*\))#\d+(?=\})")
+_ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
 
 
 class Item(Struct, frozen=True):
@@ -75,7 +77,7 @@ def match(
         movable: inputs of the baseline whose file is gone: a finding elsewhere may be theirs. What
             is like that of a file that is still there is a copy.
     """
-    matcher = _Matcher(items, baseline.findings)
+    matcher = _Matcher(report, items, baseline.findings, movable)
     kernels = {
         (without_hashes(unit.input), unit.arch, lasting_name(short_name(kernel.facts.demangled)))
         for unit in report.units
@@ -135,7 +137,9 @@ def match(
     )
     # A renamed kernel: the instance with the same arguments, then another of the same template.
     for alike in (template_arguments, template_name, _any):
-        matcher.pair(partial(_of_renamed, alike), partial(_was_renamed, alike, kernels))
+        matcher.pair(
+            functools.partial(_of_renamed, alike), functools.partial(_was_renamed, alike, kernels)
+        )
     if by_cause:
         matcher.pair(lambda i: (*_place(i), _kernel(i)), _known)
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
@@ -226,15 +230,78 @@ def _is_sized(entry: BaselineEntry) -> bool:
     return entry.cause != "alloca"
 
 
+def inexact(report: Report, pairs: Iterable[tuple[Item, BaselineEntry]]) -> list[str]:
+    """Names that several kernels of a file share, where entries without a symbol accept findings.
+
+    Which of the kernels such an entry is of, nobody knows.
+    """
+    named: dict[Hashable, set[str]] = defaultdict(set)
+    for unit in report.units:
+        for kernel in unit.kernels:
+            shared = unit.input, unit.arch, short_name(kernel.facts.demangled)
+            named[shared].add(_signature(kernel.facts.name))
+    return sorted(
+        {
+            item.name
+            for item, entry in pairs
+            if entry.symbol is None and len(named[item.unit.input, item.unit.arch, item.name]) > 1
+        }
+    )
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _signature(symbol: str) -> str:
+    """What is left of a mangled name when an edit elsewhere in the file cannot change it.
+
+    Lambdas and what Numba compiles are numbered in their order, ptxas's copies of functions too.
+    """
+    spelled = demangle(original_name(lasting_name(symbol)))
+    return _ABI_TAG.sub("", _LAMBDA.sub(r"\1", spelled))
+
+
 class _Matcher:
     """Items and entries that are not paired yet, and the pairs."""
 
-    def __init__(self, items: Iterable[Item], entries: Iterable[BaselineEntry]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        items: Iterable[Item],
+        entries: Iterable[BaselineEntry],
+        movable: Collection[str],
+    ) -> None:
         self.items = list(items)
         self.entries = list(entries)
         self.known: list[tuple[Item, BaselineEntry]] = []
+        self._movable = movable
+        self._there = {
+            (file, unit.arch, _signature(kernel.facts.name))
+            for unit in report.units
+            for kernel in unit.kernels
+            for file in (without_hashes(unit.input), None)
+        }
 
     def pair(
+        self,
+        key_of_item: Callable[[Item], Hashable | None],
+        key_of_entry: Callable[[BaselineEntry], Hashable | None],
+    ) -> None:
+        """Pair what has the same key: in the same kernel, then where an entry's is not there."""
+
+        def of_kernel(entry: BaselineEntry) -> Hashable | None:
+            key = key_of_entry(entry)
+            return None if key is None or entry.symbol is None else (key, _signature(entry.symbol))
+
+        self._pair(lambda i: (key_of_item(i), _signature(i.kernel.facts.name)), of_kernel)
+        self._pair(key_of_item, lambda e: None if self._is_there(e) else key_of_entry(e))
+
+    def _is_there(self, entry: BaselineEntry) -> bool:
+        """Whether the report has the entry's kernel: in any file, where its own is gone."""
+        if entry.symbol is None:
+            return False
+        file = None if entry.input in self._movable else without_hashes(entry.input)
+        return (file, entry.arch, _signature(entry.symbol)) in self._there
+
+    def _pair(
         self,
         key_of_item: Callable[[Item], Hashable | None],
         key_of_entry: Callable[[BaselineEntry], Hashable | None],

@@ -120,6 +120,7 @@ class LocalObject(Struct, frozen=True, omit_defaults=True):
         extent: what ``size`` is of ``type_size``.
         handed_at: the lines of all calls that get its address; sorted.
         evidence_facts: PTX lines and symbols that show the cause; absent in earlier documents.
+        is_alike: whether each store puts the same value there in all lanes; absent where not.
     """
 
     function: str
@@ -139,6 +140,7 @@ class LocalObject(Struct, frozen=True, omit_defaults=True):
     extent: Extent | None = always(None)
     handed_at: tuple[SourceLocation, ...] = always(())
     evidence_facts: tuple[Evidence, ...] = NOT_GIVEN
+    is_alike: bool = False
 
     @property
     def span(self) -> int:

@@ -147,6 +147,7 @@ class Verified(Struct, frozen=True):
         rewrite, applicability, verdict: as in `Trial`.
         before, after: the kernel's figures.
         speed_up: how many times faster the kernel is by the model, or None.
+        rounding: as in `Trial`.
     """
 
     rewrite: str
@@ -155,6 +156,7 @@ class Verified(Struct, frozen=True):
     before: Figures
     after: Figures
     speed_up: float | None = None
+    rounding: bool | None = None
 
 
 class ProvenFix(Struct, frozen=True):
@@ -213,6 +215,8 @@ class Trial(Struct, frozen=True):
         is_late: whether it failed because it was not compiled in the time that it had.
         rewritten: the variable that is rewritten, where that is another than the finding's.
         rewritten_at: the line of its declaration.
+        rounding: whether results may round otherwise, because nvcc contracts other multiplications
+            and additions of some kernel of the file; None where that is not known.
     """
 
     input: str
@@ -239,6 +243,7 @@ class Trial(Struct, frozen=True):
     is_late: bool = False
     rewritten: str | None = None
     rewritten_at: SourceLocation | None = None
+    rounding: bool | None = None
 
     @property
     def summary(self) -> str:

@@ -213,8 +213,14 @@ class MissingEvidence(Struct, frozen=True):
         return f"{where}[{self.stage}] {self.reason}"
 
 
-class BaselineEntry(Struct, frozen=True):
-    """A known finding; ``bytes`` as in the finding."""
+class BaselineEntry(Struct, frozen=True, omit_defaults=True):
+    """A known finding; ``bytes`` as in the finding.
+
+    Attributes:
+        kernel: its name as it is shown, which overloads share.
+        symbol: the kernel's mangled name without what compilers number anew; None in entries of
+            earlier releases.
+    """
 
     input: str
     arch: str
@@ -223,6 +229,7 @@ class BaselineEntry(Struct, frozen=True):
     object: str | None
     bytes: int
     fingerprint: str
+    symbol: str | None = None
 
 
 class Baseline(Struct, frozen=True, kw_only=True):

@@ -98,6 +98,8 @@ class Work(Struct, frozen=True):
             rewriting run as often.
         effects: kinds of what it does that others can see, with how often each stands there.
         objects: of the accesses of local memory, those of each stack object.
+        floats: instructions of the machine code, not of a warp: additions, multiplications and
+            fused ones of float, double and half; empty where not known.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -117,6 +119,7 @@ class Work(Struct, frozen=True):
     loops: tuple[LoopTurns, ...] = ()
     effects: tuple[tuple[str, int], ...] = ()
     objects: tuple[ObjectWork, ...] = ()
+    floats: tuple[int, ...] = ()
 
     @property
     def instructions(self) -> float:

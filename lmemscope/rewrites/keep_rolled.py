@@ -48,7 +48,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
             yield _rewriting(edits)
     every = _edits((one, [loop for nest in nests for loop in nest]) for one, nests in around_spills)
     if deepest and not every:
-        raise DeclinedError("its loops are kept rolled already, or stand in a macro")
+        raise DeclinedError(
+            "its loops are kept rolled already, stand in a macro, or have a pragma between "
+            "`#if` and `#endif`"
+        )
     alone = [(edit,) for edit in every[:_ALONE]]
     for edits in (every, *alone):
         if edits and frozenset(edits) not in tried:

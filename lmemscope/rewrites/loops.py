@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import DeclinedError, Target
@@ -29,6 +29,10 @@ PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b(?:(?!//|/\*)[^\r\n])*"
 """A pragma that says how often to unroll a loop: a comment to the grammar."""
 _OPERATOR = re.compile(rb'_Pragma\s*\(\s*"\s*(?:no)?unroll\b[^"]*"\s*\)')
 _BRANCHES = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"})
+_DEVICES = re.compile(
+    rb"#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)__(?:CUDACC|CUDA_ARCH|NVCC)__\)?"
+)
+"""A condition that holds where device code is compiled."""
 _PLAIN = re.compile(rb'(?:#[ \t]*pragma[ \t]+unroll\s*|_Pragma\s*\(\s*"\s*unroll\s*"\s*\))')
 _KEPT = re.compile(rb"nounroll|unroll\s*(?:1|\(\s*1\s*\))\s*(?:\"|$)")
 _LOOPING = re.compile(rb"\b(?:for|while|do)\b")
@@ -41,9 +45,11 @@ def unroll_edit(target: Target, loop: Node) -> Edit | None:
     said = _said(loop, target)
     if said is None:
         return before(target, loop, b"#pragma unroll")
-    start, end = said
+    start, end = said.span
     text = syntax.data[start:end]
-    if _PLAIN.fullmatch(text) is not None or is_continued(target, syntax.line_start(start)):
+    if said.may_be_left_out or _PLAIN.fullmatch(text) is not None:
+        return None
+    if is_continued(target, syntax.line_start(start)):
         return None
     plain = b"#pragma unroll" if text.startswith(b"#") else b'_Pragma("unroll")'
     return target.edit(start, end, plain)
@@ -55,7 +61,9 @@ def why_as_it_is(target: Target, loop: Node, path: str) -> str:
     where = f"on line {loop.start_point.row + 1}"
     if target.path != path:
         where = f"in `{os.path.basename(target.path)}`"
-    if said is not None and _PLAIN.fullmatch(target.syntax.data[slice(*said)]) is not None:
+    if said is not None and said.may_be_left_out:
+        return f"the pragma before the loop {where} stands between `#if` and `#endif`"
+    if said is not None and _PLAIN.fullmatch(target.syntax.data[slice(*said.span)]) is not None:
         return f"the loop {where} has `unroll` before it already"
     return f"no pragma can stand before the loop {where}"
 
@@ -77,9 +85,9 @@ def kept_rolled(target: Target, loop: Node) -> Edit | None:
     said = _said(loop, target)
     if said is None:
         return before(target, loop, b"#pragma unroll 1")
-    start, end = said
+    start, end = said.span
     text = target.syntax.data[start:end]
-    if _KEPT.search(text.rstrip()) is not None or text.endswith(b"\\"):
+    if said.may_be_left_out or _KEPT.search(text.rstrip()) is not None or text.endswith(b"\\"):
         return None
     if is_continued(target, target.syntax.line_start(start)):
         return None
@@ -87,17 +95,33 @@ def kept_rolled(target: Target, loop: Node) -> Edit | None:
     return target.edit(start, end, b"#pragma unroll 1" if is_directive else b'_Pragma("unroll 1")')
 
 
-def _said(loop: Node, target: Target) -> tuple[int, int] | None:
-    """Where the pragma before a loop is, which says how often to unroll it."""
-    node = loop.prev_sibling
+class _Said(NamedTuple):
+    """A pragma before a loop, which says how often to unroll it.
+
+    Attributes:
+        span: its bytes.
+        may_be_left_out: whether it is in a branch that need not be compiled.
+    """
+
+    span: tuple[int, int]
+    may_be_left_out: bool
+
+
+def _said(loop: Node, target: Target) -> _Said | None:
+    """The pragma before a loop, or the last one of the branches before it."""
+    node, is_doubtful = loop.prev_sibling, False
     while node is not None:
         while node.type in _BRANCHES and node.named_children:
-            node = node.named_children[-1]  # A pragma for some compilers.
+            head = target.syntax.text(node).partition(b"\n")[0].strip()
+            has_other = any(one.type in _BRANCHES for one in node.named_children)
+            is_doubtful |= has_other or _DEVICES.fullmatch(head) is None
+            node = node.named_children[-1]
         text = target.syntax.text(node)
         if node.type == "comment" and (found := PRAGMA.match(text)) is not None:
-            return node.start_byte, node.start_byte + len(found[0].rstrip())
+            end = node.start_byte + len(found[0].rstrip())
+            return _Said((node.start_byte, end), is_doubtful)
         if node.type == "expression_statement" and (found := _OPERATOR.fullmatch(text.strip())):
-            return node.start_byte, node.start_byte + len(found[0])
+            return _Said((node.start_byte, node.start_byte + len(found[0])), is_doubtful)
         if node.type not in ("comment", "preproc_call"):
             return None
         node = node.prev_sibling

@@ -167,7 +167,8 @@ def _taken(run: Iterable[KernelFacts]) -> int:
 
 def _beside(run: Iterable[KernelFacts]) -> str:
     taken = _taken(run)
-    return f" beside the {count(taken, 'byte')} that its kernel has there" if taken else ""
+    beside = f" beside the {count(taken, 'byte')} that its kernel has there" if taken else ""
+    return f" {STATIC_BYTES >> 10} KB of static shared memory{beside}"
 
 
 def _is_dynamic(target: Target, run: Iterable[KernelFacts]) -> bool:

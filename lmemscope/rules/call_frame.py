@@ -53,7 +53,7 @@ def message(case: Case) -> str:
         names = ", ".join(short_name(demangle(name)) for name in calls.recursive)
         who = f"the function {names} calls itself and keeps its values"
         if len(calls.recursive) > 1:
-            who = f"the functions {names} call themselves and keep their values"
+            who = f"the functions {names} call each other or themselves and keep their values"
         hidden = ""
         if case.facts.stack_frame == 0:
             hidden = "; the kernel's own frame of 0 bytes does not show it"

@@ -145,10 +145,9 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     made = index_sources(case)
     # Why no rewrite is offered says more than what the index is made of, which the message says.
     because = f": its index depends on {made}" if made and offer.reason is None else ""
-    way = (
-        " Let the threads of a warp cooperate on one array, or process it in pieces that fit in "
-        f"registers.{_conditions(case)}"
-    )
+    is_piece = found.size <= _PIECE
+    pieces = "" if is_piece else ", or process it in pieces that fit in registers"
+    way = f" Let the threads of a warp cooperate on one array{pieces}.{conditions(case)}"
     near = f" {offer.reason}." if offer.reason is not None else ""
     constant = ""
     if _is_counted(case) and found.size <= REGISTER_FILE:
@@ -161,16 +160,20 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     return (Advice(text, is_none=True),)
 
 
-def _conditions(case: Case) -> str:
-    """What would do if it held, as a sentence, where no access shows that it does not."""
+def conditions(case: Case) -> str:
+    """What would do if it held, as a sentence, where no access shows that it does not.
+
+    What is stored where data decides is no copy. What differs between lanes is not the same.
+    """
     accesses = (*case.accesses, *case.generic)
     stores = [one for one in accesses if one.is_store]
     loaded = {one.chain for one in accesses if not one.is_store and one.chain}
     ways = []
     is_changed = any(one.chain in loaded for one in stores)
-    if not is_changed and all(_may_copy(case, one) for one in stores):
+    is_placed = all(one.uniformity in ("uniform", "unknown") for one in stores)
+    if is_placed and not is_changed and all(_may_copy(case, one) for one in stores):
         ways.append("if it only copies other memory, read that memory instead")
-    if all(one.uniformity in ("uniform", "unknown") for one in stores):
+    if is_placed and case.object is not None and case.object.is_alike:
         ways.append("if it is the same in all threads, keep one copy per block")
     text = "; ".join(ways)
     return f" {text[:1].upper()}{text[1:]}." if ways else ""
@@ -191,6 +194,8 @@ def _may_copy(case: Case, store: LocalAccess) -> bool:
 
 
 _READ = re.compile(r"[\[(*]|->")
+_PIECE = 64
+"""Bytes of an array that is as small as a piece of a larger one would be."""
 _LINE = 500
 """Characters of a line that are looked at."""
 _MOST_WRITTEN_OUT = 131072

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
+from lmemscope.rules.indexing import conditions
 
 
 def severity(case: Case) -> Severity:
@@ -38,7 +39,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         Advice(
             f"{case.name} does not fit in one thread's registers: if all of it is live at once, "
             "process it in pieces that fit, or distribute it across the threads of a warp."
-            f"{f' {offer.reason}.' if offer.reason is not None else ''}",
+            f"{conditions(case)}{f' {offer.reason}.' if offer.reason is not None else ''}",
             is_none=True,
         ),
         *offer.advice,

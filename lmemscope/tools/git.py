@@ -258,7 +258,9 @@ def _asked(
 ) -> process.Captured:
     environment = for_tools() | {
         "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_GRAFT_FILE": os.devnull,  # Nobody else has them, nor replacements.
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
     }

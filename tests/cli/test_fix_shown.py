@@ -363,6 +363,14 @@ def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
     assert not said(replace(nothing, trials=(tried,)), is_cut=False)
 
 
+def test_that_an_offer_may_round_otherwise_is_said_once() -> None:
+    own = {"object": "w", "rounding": True}
+    text = " ".join(shown(a_trial("k", 7, **own), a_trial("j", 7, **own)).split())
+    assert text.count("launch-bounds of `w`: Results may round differently") == 1
+    for other in ({"rounding": False}, {"rounding": None}, {"rounding": True, "rank": None}):
+        assert "round differently" not in shown(a_trial("k", 7, **other))
+
+
 def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
     # Both are given to one function, on whose line both findings are.
     report = report_of(spilling())

@@ -13,6 +13,7 @@ from lmemscope.analysis.layers import parse
 from lmemscope.errors import FormatError
 from lmemscope.formats import sass
 from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.float_code import float_operations
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.lowering.lower import lower
@@ -51,6 +52,44 @@ def test_sites_equal_nvdisasm(many_forms: ManyForms, arch: str) -> None:
             uniform += site.uniform_base is not None
     assert widths == {1, 2, 4, 8, 16}
     assert uniform > 0 or arch == "sm_75"  # Turing has no uniform address in LDL and STL
+
+
+FLOATS = """
+#include <cuda_fp16.h>
+template <typename T> __global__ void k(T *o, const T *a, T c)
+{
+    int t = threadIdx.x;
+    o[t] = a[t] * a[t + 1]; o[t + 32] = a[t] + a[t + 2]; o[t + 64] = a[t] * a[t + 3] + a[t + 4];
+    o[t + 96] = a[t] * c + a[7]; o[t + 128] = -a[t + 9] * c; o[t + 160] = a[t + 8] + c;
+}
+template __global__ void k<float>(float *, const float *, float);
+template __global__ void k<double>(double *, const double *, double);
+template __global__ void k<__half2>(__half2 *, const __half2 *, __half2);
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+def test_floating_point_operations_equal_nvdisasm(tmp_path: Path, arch: str) -> None:
+    source = tmp_path / "floats.cu"
+    source.write_text(FLOATS)
+    data = lower(Unit("floats.cu", str(source), "auto", arch), str(tmp_path)).cubin
+    cubin, printed = Cubin(data), nvdisasm.disassemble(data)
+    names = ["FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "HADD2", "HMUL2", "HFMA2"]
+    seen = 0
+    for function in cubin.functions:
+        words = [i for i in printed[function.name] if not _is_of_nothing(i)]
+        opcodes = [i.opcode.partition(".")[0] for i in words]
+        found = float_operations(cubin.code(function))
+        assert found == tuple(map(opcodes.count, names))
+        seen += sum(found)
+    assert seen >= 18
+
+
+def _is_of_nothing(instruction: sass.SassInstruction) -> bool:
+    """Whether the first source is `RZ`, as of a constant that is made by a multiplication."""
+    first = instruction.operands.split(",")[1:2]
+    return any(operand.strip().lstrip("-|").startswith("RZ") for operand in first)
 
 
 @pytest.mark.toolchain

@@ -458,7 +458,9 @@ def test_stores_are_told_from_loads() -> None:
 
 
 def test_copies_of_an_access_that_ptxas_unrolls_are_one() -> None:
-    assert local(UNIFORM, *[ldl("ld.local")] * 4) == local(UNIFORM, ldl("ld.local"))
+    copied, once = local(UNIFORM, *[ldl("ld.local")] * 4), local(UNIFORM, ldl("ld.local"))
+    # Only what stands in the machine code is there four times.
+    assert replace(copied, floats=()) == replace(once, floats=())
 
 
 def test_each_spill_counts() -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -25,6 +26,7 @@ from lmemscope.gate.compare import compare
 from lmemscope.model import Allowance, CompileOptions, Policy
 from tests.support.builders import gate_as, judged, report
 from tests.support.program import Finished, run_program
+from tests.support.repositories import git
 
 FILES = {
     "a.cu": '#include "a.h"\n',
@@ -123,6 +125,29 @@ def test_what_is_looked_at_in_doubt_alone_is_untouched(
     revision = tree.revision(*changed, known=names)
     _, selection = tree.select(revision, *inputs)
     assert selection.untouched({"doubt.cu", "doubt.py", "a.cu"}) == untouched
+
+
+def test_a_header_is_untouched_that_git_does_not_know_as_changed(tree: Tree) -> None:
+    for changed, untouched in (("c.cu", {"a.h", "c.h"}), ("a.h", {"c.h"})):
+        _, selection = tree.select(tree.revision(changed))
+        with chdir(tree.top):
+            assert selection.untouched({"a.h", "c.h", "b.cu"}) == untouched
+
+
+def test_no_replacement_or_graft_stands_for_a_commit(tmp_path: Path) -> None:
+    """Those of one clone are nobody else's, and would have a change compared with itself."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / "a.cu").write_text("int a;\n")
+    git(tmp_path, "add", "a.cu")
+    git(tmp_path, "commit", "-q", "-m", "base")
+    git(tmp_path, "checkout", "-q", "-b", "pr")
+    (tmp_path / "a.cu").write_text("int b;\n")
+    git(tmp_path, "commit", "-q", "-a", "-m", "change")
+    fake = git(tmp_path, "commit-tree", "HEAD^{tree}", "-m", "base").strip()
+    git(tmp_path, "replace", "main", fake)
+    with chdir(tmp_path):
+        revision = read_revision("main", ["."])
+    assert revision.has_changed(str(tmp_path / "a.cu"))
 
 
 def test_how_an_input_is_built_is_a_change_of_it(tree: Tree) -> None:

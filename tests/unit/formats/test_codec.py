@@ -592,6 +592,9 @@ class TestBaseline:
             ("volatile", "volatil", "Invalid enum value 'volatil'"),
             ('"arch": "sm_90", ', "", "missing required field `arch`"),
             ('"13.5"', "13.5", r"Expected `str`, got `float` - at `\$\.toolchain"),
+            # Which of two holds is told nowhere, in a field that is not known either.
+            ('"findings"', '"findings": [], "findings"', "findings more than once"),
+            ("{", '{"n": {"a": 1, "a": 2},', "it has a more than once"),
         ],
     )
     def test_damage_is_placed(self, tmp_path: Path, old: str, new: str, said: str) -> None:

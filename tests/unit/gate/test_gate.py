@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from lmemscope.errors import UsageError
 from lmemscope.exporters.gate_markdown import cut
 from lmemscope.exporters.github import render_annotations
+from lmemscope.formats.codec import encode
+from lmemscope.formats.demangle import demangle
 from lmemscope.gate import baseline, places
 from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.compare import compare
@@ -114,6 +116,64 @@ def test_renamed_instances_are_the_ones_with_their_arguments_or_of_their_templat
         assert result.verdict == "passed"
         said = {f"{old} is treated as renamed to {new}" for old, new in zip(were, are, strict=True)}
         assert said <= {*result.notes}
+
+
+def overload(symbol: str, *causes: Cause) -> KernelReport:
+    """A kernel with a mangled name; each of its arrays has 80 bytes."""
+    kernel = judged("k", *causes)
+    return changed(kernel, facts=replace(kernel.facts, name=symbol, demangled=demangle(symbol)))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "kinds_"),
+    [
+        # The clean overload takes the array, and the other loses it.
+        (("_Z1kPi", "_Z1kPf"), ("_Z1kPf", "_Z1kPi"), ["new"]),
+        (
+            ("_ZN1n1kEPi", "_ZN12_GLOBAL__N_11kEPi"),
+            ("_ZN12_GLOBAL__N_11kEPi", "_ZN1n1kEPi"),
+            ["new"],
+        ),
+        (("_Z1kILi4EEvPT_", "_Z1kILj4EEvPT_"), ("_Z1kILj4EEvPT_", "_Z1kILi4EEvPT_"), ["new"]),
+        # A parameter has another type now, a namespace has no name, a kernel is a template.
+        (("_Z1kPi",), ("_Z1kPd",), []),
+        (("_Z1kPi",), ("_ZN12_GLOBAL__N_11kEPi",), []),
+        (("_Z1kPi",), ("k",), []),
+        (("_Z1kPi", "_Z1kPf"), ("_Z1kPd", "_Z1kPf"), []),
+        # Lambdas are numbered in their order, and Numba numbers what it compiles.
+        (("_Z1kIZ4mainEUlvE_EvT_",), ("_Z1kIZ4mainEUlvE0_EvT_", "_Z1kIZ4mainEUlvE_EvT_"), []),
+        (("_ZN1m1kB2v1Ei",), ("_ZN1m1kB2v2Ei", "_ZN1m1jB2v1Ei"), []),
+    ],
+)
+def test_overloads_and_instances_do_not_exchange_what_is_known(
+    was: tuple[str, ...], now: tuple[str, ...], kinds_: list[str]
+) -> None:
+    """The first kernel has an array, the others are clean."""
+
+    def of(names: Sequence[str]) -> Report:
+        return report(overload(names[0], "dynamic-index"), *map(overload, names[1:]))
+
+    known = baseline.from_report(of(was))
+    assert kinds(gate(of(now), known=known)) == kinds_
+    assert gate(of(was), known=known).gone == ()
+
+
+def test_an_overload_of_a_moved_file_takes_nothing_either() -> None:
+    known = baseline.from_report(report(overload("_Z1kPi", "dynamic-index"), overload("_Z1kPf")))
+    elsewhere = report(overload("_Z1kPf", "dynamic-index"), overload("_Z1kPi"))
+    moved = replace(elsewhere, units=(replace(elsewhere.units[0], input="moved.cu"),))
+    assert kinds(compare(moved, Policy(), known, inputs=Inputs(directories=("/",)))) == ["new"]
+
+
+def test_of_an_earlier_baseline_it_is_said_that_overloads_share_what_is_known() -> None:
+    entries = baseline.from_report(report(overload("_Z1kPi", "dynamic-index")))
+    earlier = replace(entries, findings=(replace(entries.findings[0], symbol=None),))
+    assert b"symbol" not in encode(earlier)
+    alone, both = overload("_Z1kPf", "dynamic-index"), overload("_Z1kPi")
+    one, two = gate(report(alone), known=earlier), gate(report(alone, both), known=earlier)
+    assert (one.verdict, two.verdict) == ("passed", "passed")
+    assert not any("overloads of k" in note for note in one.notes)
+    assert any("overloads of k apart" in note for note in two.notes)
 
 
 def test_a_renamed_kernel_is_recognised_and_noted() -> None:

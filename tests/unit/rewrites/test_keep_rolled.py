@@ -78,6 +78,13 @@ def test_what_is_spilled_in_no_loop_has_no_proposal() -> None:
         ("#pragma nounroll", None),
         ("#pragma unroll \\\n8", None),
         ("#ifdef __CUDA_ARCH__\n#pragma unroll 1\n#endif", None),
+        (
+            "#ifdef __CUDACC__\n#pragma unroll 8\n#endif",
+            "#ifdef __CUDACC__\n#pragma unroll 1\n#endif",
+        ),
+        # Which of these is compiled is not decided here.
+        ("#if FAST\n#pragma unroll 8\n#endif", None),
+        ("#ifdef __CUDACC__\n#pragma unroll 8\n#else\n#pragma unroll 4\n#endif", None),
         ("#if 0\n#else\n#pragma nounroll\n#endif", None),
     ],
 )

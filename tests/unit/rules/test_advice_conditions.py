@@ -83,19 +83,21 @@ def test_a_volatile_that_is_used_need_not_be_kept_alive(use: str, is_used: bool)
 
 
 @pytest.mark.parametrize(
-    ("line", "uniformity", "is_copy", "is_shared"),
+    ("line", "uniformity", "is_alike", "is_copy", "is_shared"),
     [
-        (6, "uniform", True, True),
-        (7, "uniform", False, True),  # It is loaded on that line, and changed.
-        (6, "data-dependent", True, False),  # Each thread has put something elsewhere.
-        (7, "lane-varying", False, False),
-        (6, "unknown", True, True),
+        (6, "uniform", True, True, True),
+        (6, "uniform", False, True, False),  # Lanes have put different values there.
+        (7, "uniform", True, False, True),  # It is loaded on that line, and changed.
+        # Each thread has put something elsewhere, which is no place of other memory either.
+        (6, "data-dependent", True, False, False),
+        (7, "lane-varying", True, False, False),
+        (6, "unknown", True, True, True),
     ],
 )
 def test_conditions_that_accesses_refute_are_not_named(
-    line: int, uniformity: Uniformity, is_copy: bool, is_shared: bool
+    line: int, uniformity: Uniformity, is_alike: bool, is_copy: bool, is_shared: bool
 ) -> None:
-    facts = array("float[2000]", 8000)
+    facts = array("float[2000]", 8000, is_alike=is_alike)
     place = (InlineFrame.at(SourceLocation("a.cu", line), None),)
     store = access(is_store=True, uniformity=uniformity, chain=place)
     (advice,) = only(replace(facts, accesses=(*facts.accesses, store))).advice
@@ -137,6 +139,23 @@ def test_what_all_threads_print_is_not_rare(above: str, is_rare: bool) -> None:
     source = f"__global__ void k(int t)\n{{\n\n\n\n\n  {above}printf(x, t);\n}}"
     (advice,) = only(kernel_with("printf-args"), source).advice
     assert ("rare" in advice.text) == is_rare
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_filled"),
+    [
+        ("float table[20];", True),
+        ("float other[2], table[20], x;", True),
+        ("float table[] = {1};", False),
+    ],
+)
+def test_a_table_that_statements_fill_is_not_said_to_be_written_by_none(
+    declared: str, is_filled: bool
+) -> None:
+    facts = kernel_with("const-table")
+    (advice,) = only(facts, f"\n\n{declared} fill(table);\n").advice
+    assert ("It is filled by statements" in advice.text) == is_filled
+    assert ("nothing may write to it" in advice.text) != is_filled
 
 
 def test_a_table_of_vectors_has_no_constructor() -> None:
