@@ -20,7 +20,7 @@ _FOLDERS = 1000
 """Folders up to which one is looked through."""
 _MENTIONS = 100
 """Files that may hold a word that is asked for; those further away are left out."""
-_KEPT = 64 << 20
+MOST_BYTES = 64 << 20
 """Bytes of a project that are looked through, and of projects that are kept for the next word. Read
 again for each word of each file, all of a large one would take minutes."""
 _BYTES = 1 << 20
@@ -37,7 +37,7 @@ def project_sources(path: str) -> tuple[str, ...]:
     sizes = dict(_sources(_top(path)))
     found = sorted(sizes, key=lambda one: (_apart(path, one), one))
     ends = accumulate(sizes[one] for one in found)
-    return tuple(one for one, end in zip(found, ends, strict=True) if end <= _KEPT)
+    return tuple(one for one, end in zip(found, ends, strict=True) if end <= MOST_BYTES)
 
 
 class Projects:
@@ -86,7 +86,7 @@ class _Texts:
         except OSError:
             return b""
         self._kept += len(text) - (0 if known is None else len(known[1]))
-        if self._kept > _KEPT:
+        if self._kept > MOST_BYTES:
             self._known, self._kept = {}, len(text)
         self._known[file] = (stamp, text)
         return text

@@ -20,5 +20,5 @@ def test_of_a_large_project_the_nearest_sources_are_read(
     own = str(tmp_path / "near" / "a.cu")
     known = [str(tmp_path / name) for name in ("near/a.cu", "near/b.cu", "far/d.cu")]
     assert project.project_sources(own) == (*known, str(tmp_path / "far/away/c.cu"))
-    monkeypatch.setattr(project, "_KEPT", 399)
+    monkeypatch.setattr(project, "MOST_BYTES", 399)
     assert project.project_sources(own) == tuple(known)
