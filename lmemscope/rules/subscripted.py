@@ -12,11 +12,10 @@ import math
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from lmemscope.analysis.aliases import Aliases, Known, is_lambda
 from lmemscope.analysis.candidates import PADDING
-from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.mentions import same_function
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
@@ -82,13 +81,14 @@ def variables_in_sight(asked: Subscripts, sources: SourceText) -> tuple[Variable
 
 class _Reader:
     def __init__(self, sources: SourceText) -> None:
-        self._sources, self._expansion = sources, Expansion(sources)
-        self._inlined: dict[tuple[str, SourceLocation], list[Variable] | None] = {}
+        self._sources = sources
+        self._handed: dict[str, list[Variable]] = {}
+        self._aliases = Aliases(self._handed, sources, Scopes(sources))
+        self._expansion = self._aliases.expansion
 
     def handed(self) -> Iterator[Variable]:
         """Parameters of the inlined functions that arrays are handed to."""
-        for parameters in self._inlined.values():
-            yield from parameters or ()
+        return chain.from_iterable(self._handed.values())
 
     def array(self, one: Subscripted) -> Variable | None:
         """The array that an object is; None where anything else may be."""
@@ -116,21 +116,17 @@ class _Reader:
         known: Known = frozenset({(variable.name,)})
         for inner, outer in reversed([*pairwise(way)]):
             callee = inner.function or ""
-            parameters = self._parameters_inlined(callee, inner.location)
-            aliases = Aliases({callee: parameters or ()}, self._sources, Scopes(self._sources))
-            known, is_shown = aliases.into(known, outer.location, callee, variable)
+            if callee not in self._handed:
+                definition = Definition(inner.file, None, inner.line)
+                parameters = self.parameters(callee, definition)
+                if parameters is None or is_library(inner.file):
+                    return False
+                self._handed[callee] = parameters
+            known, is_shown = self._aliases.into(known, outer.location, callee, variable)
             if not is_shown:
                 return False
         text = self._statement(way[0].location).text
         return len(way) == 1 or any(contains(text, path[0]) for path in known)
-
-    def _parameters_inlined(self, function: str, place: SourceLocation) -> list[Variable] | None:
-        key = (function, place)
-        if key not in self._inlined:
-            definition = Definition(place.file, None, place.line)
-            is_ours = not is_library(place.file)
-            self._inlined[key] = self.parameters(function, definition) if is_ours else None
-        return self._inlined[key]
 
     def _subscripted(
         self, one: Subscripted, place: SourceLocation, *, is_store: bool
@@ -234,7 +230,7 @@ class _Reader:
     def parameters(self, function: str, place: Definition) -> list[Variable] | None:
         """A function's parameters by the one definition of its name; None where it is not seen."""
         heads = [*self._heads(plain_name(demangle(function)).rpartition("::")[2], place.file)]
-        if place.line is not None and len(heads) > 1:
+        if place.line is not None:
             heads = [one for one in heads if one[0] <= place.line <= one[1]]
         if len(heads) != 1:
             return None
