@@ -31,11 +31,16 @@ from lmemscope.rules.scopes import Declaration, declarations_of
 
 _ELSEWHERE = re.compile(r"\b__(?:shared|constant|device|managed)__\b")
 """What is not in a thread's own memory."""
-_WORDS = frozenset(
+_WORDS = (
     "signed unsigned char short int long float double bool int8_t int16_t int32_t int64_t uint8_t"
     " uint16_t uint32_t uint64_t".split()
 )
-"""What a declaration of numbers begins with, and consists of up to the first name."""
+"""What a declaration of numbers begins with."""
+_TYPE = re.compile(
+    rf"\s*(?P<const>const\s+)?(?P<type>(?:(?:{'|'.join(_WORDS)})\s+)+)"
+    # Other variables of the declaration.
+    r"(?:[A-Za-z_]\w*\s*(?:\[[^][,;(){}]*\]\s*)*(?:=\s*[\w.]+\s*)?,\s*)*"
+)
 _PLAIN = {"unsigned": "unsigned int", "long int": "long", "unsigned long int": "unsigned long"}
 """Types as a debug compilation spells them."""
 _EXTENT = re.compile(r"\s*\[")
@@ -202,13 +207,10 @@ class _Reader:
 
     def _array(self, declared: Declaration, function: str) -> tuple[str, int] | None:
         """The type and the bytes of a function's local array of numbers; None of all else."""
-        words = declared.statement.split()
-        const = ""
-        if words[:1] == ["const"]:
-            const, words = "const ", words[1:]
-        if not declared.scope.is_local or not declared.is_plain or not _WORDS.issuperset(words):
+        before = _TYPE.fullmatch(declared.statement)
+        if not declared.scope.is_local or not declared.is_plain or before is None:
             return None
-        element = " ".join(words)
+        element = " ".join(before["type"].split())
         element = _PLAIN.get(element, element)
         code, at = self._sources.code(declared.file), declared.end
         extents: list[int] = []
@@ -225,6 +227,7 @@ class _Reader:
         if not extents or width is None or _END.match(code, at) is None:
             return None
         shown = "".join(f"[{one}]" for one in extents)
+        const = "const " if before["const"] else ""
         return f"{const}{element}{shown}", width * math.prod(extents)
 
     def parameters(self, function: str, place: Definition) -> list[Variable] | None:

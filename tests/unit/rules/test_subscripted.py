@@ -98,6 +98,8 @@ def test_padding_may_follow_it() -> None:
         "T w[16]; out[n] = w[n & 15]; //<",
         "float w[SIZE]; out[n] = w[n & 15]; //<",
         "float *w[16]; out[n] = *w[n & 15]; //<",
+        "float x, *p = q(), w[16]; out[n] = w[n & 15]; //<",
+        "float v[16]; float x, w[16]; out[n] = w[n & 15] + v[n & 15]; //<",  # either
         "__shared__ float w[16]; out[n] = w[n & 15]; //<",
         "float w[16]; out[n] = q(w); //<",
         "float w[16]; w[n & 15] = 1; //<",  # nothing is loaded there
@@ -114,6 +116,8 @@ def test_what_may_be_another_is_not_told(written: str) -> None:
         "__shared__ float s[16]; float w[16]; out[n] = w[n & 15] + s[n & 15]; //<",
         "float v[64], other; float w[16]; out[n] = w[n & 15] + v[n & 63]; //<",
         "const int m = 4; float w[m * 4]; out[n] = w[n & 15]; //<",
+        "float v[64], w[16]; out[n] = w[n & 15] + v[n & 63]; //<",
+        "float a = 2, w[16], b; out[n] = w[n & 15] + a; //<",
         "float w[16]; w[n & 15] = in[n]; //>",
         "float w[16]; int a = n; out[n] = (a) * w[n & 15]; //<",
         "float w[16]; out[n] = w[n & 15] * n + n * w[n & 7] * (n + 1); //<",
