@@ -16,7 +16,7 @@ from lmemscope.analysis.mentions import same_function
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.formats.ptx import PtxFunction, PtxModule
-from lmemscope.model import Cause, SourceLocation, is_library, traits_of
+from lmemscope.model import Cause, InlineFrame, SourceLocation, is_library, traits_of
 
 _TELLING: frozenset[Cause] = frozenset(
     {"dynamic-index", "rolled-loop", "large-array", "const-table"}
@@ -32,14 +32,15 @@ class Subscripted(Struct, frozen=True):
         inside: the function that has these statements, mangled: the same, or inlined in it.
         size: bytes, padding included.
         indexed: where it is accessed by an index that is computed, and whether it is stored there.
-        constant: where it is accessed at constant places.
+        constant: the lines behind accesses at constant places, innermost first: the last is of
+            that function, all before of functions that are inlined in it.
     """
 
     function: str
     inside: str
     size: int
     indexed: frozenset[tuple[SourceLocation, bool]]
-    constant: frozenset[SourceLocation]
+    constant: frozenset[tuple[InlineFrame, ...]]
 
 
 class Definition(Struct, frozen=True):
@@ -47,11 +48,13 @@ class Definition(Struct, frozen=True):
 
     Attributes:
         file: of its first line with code.
-        parameters: how many PTX passes to it.
+        parameters: how many PTX passes to it; None of what is inlined.
+        line: one that is in it, where that is known.
     """
 
     file: str
-    parameters: int
+    parameters: int | None
+    line: int | None = None
 
 
 class Subscripts(Struct, frozen=True):
@@ -108,18 +111,30 @@ def _read(module: PtxModule, objects: FunctionObjects, found: StackObject) -> Su
         return None
     owner = objects.dataflow.function.name
     indexed: set[tuple[SourceLocation, bool]] = set()
-    constant: set[SourceLocation] = set()
+    constant: set[tuple[InlineFrame, ...]] = set()
     inside: set[str] = set()
     for access in found.accesses:
         chain = module.chain(objects.body.instructions[access.index])
         if not chain or chain[0].line <= 0 or is_library(chain[0].file):
             return None
-        inside.add(same_function(chain[0].function or owner))
-        place = chain[0].location
+        chain = tuple(
+            InlineFrame.at(one.location, same_function(one.function or owner)) for one in chain
+        )
         if access.leaves:
-            indexed.add((place, access.is_store))
+            inside.add(chain[0].function or owner)
+            indexed.add((chain[0].location, access.is_store))
         else:
-            constant.add(place)
-    if len(inside) != 1 or not indexed:
+            constant.add(chain)
+    if len(inside) != 1:
         return None
-    return Subscripted(owner, inside.pop(), found.size, frozenset(indexed), frozenset(constant))
+    function = inside.pop()
+    ways = frozenset(_up_to(function, chain) for chain in constant)
+    if () in ways:
+        return None
+    return Subscripted(owner, function, found.size, frozenset(indexed), ways)
+
+
+def _up_to(function: str, chain: tuple[InlineFrame, ...]) -> tuple[InlineFrame, ...]:
+    """An inline chain as far as a function; empty where that is not on it, or several times."""
+    at = [number for number, one in enumerate(chain) if one.function == function]
+    return chain[: at[0] + 1] if len(at) == 1 else ()

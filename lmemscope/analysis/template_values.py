@@ -1,4 +1,4 @@
-"""Truth values that an instance of a template is made for, by the names of its parameters."""
+"""What an instance of a template is made for, by the names of its parameters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
 
 _HEADER = re.compile(r"\btemplate\s*<")
+_PARAMETER = re.compile(
+    r"\s*(?:[\w:]+(?:\s*<[^<>]*>)?[\s*&]+)+(?P<name>[A-Za-z_]\w*)\s*(?:=(?!=).*)?", re.DOTALL
+)
 _TRUTH = {"true": True, "false": False, "(bool)1": True, "(bool)0": False}
 _REACH = 400
 """Lines of a function at most in front of one of its lines."""
@@ -26,7 +29,7 @@ class TemplateValues:
 
     def __init__(self, sources: SourceText) -> None:
         self._sources = sources
-        self._known: dict[tuple[str, SourceLocation], Mapping[str, bool]] = {}
+        self._known: dict[tuple[str, SourceLocation], Mapping[str, str]] = {}
 
     def of(self, function: str, place: SourceLocation) -> Mapping[str, bool]:
         """The template parameters of a function that are true or false in it.
@@ -35,24 +38,33 @@ class TemplateValues:
             function: its mangled name.
             place: a line in it.
         """
+        given = self.arguments(function, place)
+        return {name: _TRUTH[value] for name, value in given.items() if value in _TRUTH}
+
+    def arguments(self, function: str, place: SourceLocation) -> Mapping[str, str]:
+        """The template arguments of a function, by the names of the parameters.
+
+        Args:
+            function: its mangled name.
+            place: a line in it, or of its template's head.
+
+        Returns:
+            Nothing where a parameter has no name, or stands for any number of arguments.
+        """
         key = (function, place)
         if key not in self._known:
             self._known[key] = self._found(function, place)
         return self._known[key]
 
-    def _found(self, function: str, place: SourceLocation) -> Mapping[str, bool]:
+    def _found(self, function: str, place: SourceLocation) -> Mapping[str, str]:
         name, arguments = _instance(short_name(demangle(function)))
-        if not any(argument in _TRUTH for argument in arguments):
+        if not arguments:
             return {}
-        head = self._head(name, place)
-        parameters = [one.partition("=")[0].split() for one in head]
-        if len(parameters) != len(arguments):
+        parameters = [_PARAMETER.fullmatch(one) for one in self._head(name, place)]
+        known = [one["name"] for one in parameters if one is not None]
+        if not len(known) == len(parameters) == len(arguments):
             return {}
-        return {
-            words[-1]: _TRUTH[argument]
-            for words, argument in zip(parameters, arguments, strict=True)
-            if len(words) == 2 and words[0] == "bool" and argument in _TRUTH
-        }
+        return dict(zip(known, arguments, strict=True))
 
     def _head(self, name: str, place: SourceLocation) -> list[str]:
         """The parameters of the nearest template in front of a line, if it is the function's."""
@@ -63,9 +75,19 @@ class TemplateValues:
             text = " ".join(lines)
             inside, end = _bracketed(text, match.end() - 1)
             before = re.split("[;{]", text[end:])[0]
-            is_ours = re.search(rf"\b{re.escape(name)}\b", before) is not None
-            return list(parts_of(inside, angles=True)) if is_ours else []
+            is_ours = re.search(rf"\b{re.escape(name)}\s*\(", before) is not None
+            # A head beside it is a class's, or of another branch of an ``#if``.
+            is_only = _HEADER.search(before) is None and not self._is_inside(place.file, number)
+            return list(parts_of(inside, angles=True)) if is_ours and is_only else []
         return []
+
+    def _is_inside(self, file: str, number: int) -> bool:
+        """Whether what stands before a template is another's head, or the beginning of one."""
+        before = _HEADER.split(self._sources.line(file, number))[0]
+        while number > 1 and (not before.strip() or before.lstrip().startswith("#")):
+            number -= 1
+            before = self._sources.line(file, number)
+        return before.rstrip().endswith(("<", ">", ","))
 
 
 def taken(text: str, known: Mapping[str, bool]) -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import operator
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lmemscope.analysis.template_values import TemplateValues
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.remembered import Remembered
 from lmemscope.rules.scopes import Declaration, declarations_of, heads_between, rest_of_scope
 from lmemscope.rules.unchanged import may_change
 
@@ -69,12 +72,21 @@ class Meaning:
     is_whole: bool = True
 
 
-def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | None:
+def meaning(
+    name: str, sources: SourceText, place: SourceLocation, function: str | None = None
+) -> Meaning | None:
     """The value that a name has at a line, as the one declaration that it can mean gives it.
 
     A macro of the command line is that. Macros and constants of the quoted headers, and of those of
-    the source that is compiled, count too. None where it is a parameter, is a variable that is
-    changed, is given no value there, or where several declarations may be meant.
+    the source that is compiled, count too, and so does what a template's instance is made for. None
+    where it is another parameter, is a variable that is changed, is given no value there, or where
+    several declarations may be meant.
+
+    Args:
+        name: as written.
+        sources: the user's files.
+        place: the line.
+        function: mangled name of the one that the line is in, where that matters.
     """
     given = sources.given(name)
     if given is not None:
@@ -86,13 +98,28 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
     declared = declarations_of(name, sources, place, headers)
     if any(one.scope.is_local for one in declared):
         headers = ()
-    found = [_value(name, one, sources, place) for one in declared]
+    found = [
+        _argument(name, one, sources, function)
+        if one.is_template_parameter
+        else _value(name, one, sources, place)
+        for one in declared
+    ]
     found += [one for file in headers for one in _macros(name, sources, file, place)]
     known = [one for one in found if one is not None]
     if len(known) != len(found):
         return None
     is_certain = len(declared) < 2 or all(_NUMERAL.fullmatch(one.value) for one in known)
     return _only(known) if is_certain else None
+
+
+def _argument(
+    name: str, declared: Declaration, sources: SourceText, function: str | None
+) -> Meaning | None:
+    """The number that an instance of a template has for a parameter; None of a type."""
+    place = declared.place(sources)
+    given = TemplateValues(sources).arguments(function, place) if function is not None else {}
+    number = given.get(name, "")
+    return Meaning(number, None, False, place) if _NUMERAL.fullmatch(number) else None
 
 
 def _value(
@@ -134,16 +161,23 @@ def _end_of(code: str, at: int) -> int | None:
     return None
 
 
-def number_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:
-    """An integer as written at a line, ``4 * WARP``; None where it is no constant in sight."""
-    return _Numbers(sources).of(written, place, _DEPTH)
+def number_of(
+    written: str, sources: SourceText, place: SourceLocation, function: str | None = None
+) -> int | None:
+    """An integer as written at a line, ``4 * WARP``; None where it is no constant in sight.
+
+    Args:
+        written: the expression.
+        sources, place, function: as `meaning` takes them.
+    """
+    return _Numbers(sources, function).of(written, place, _DEPTH)
 
 
 class _Numbers:
     """Integers as written, each definition computed once."""
 
-    def __init__(self, sources: SourceText) -> None:
-        self._sources = sources
+    def __init__(self, sources: SourceText, function: str | None) -> None:
+        self._sources, self._function = sources, function
         self._known: dict[tuple[str, SourceLocation], int | None] = {}
 
     def of(self, written: str, place: SourceLocation, depth: int) -> int | None:
@@ -181,14 +215,14 @@ class _Numbers:
     def _operand(self, node: ast.expr, place: SourceLocation, depth: int) -> int | None:
         """A value beside an operator, which takes only a part of an open macro's text."""
         if isinstance(node, ast.Name):
-            found = meaning(node.id, self._sources, place)
+            found = meaning(node.id, self._sources, place, self._function)
             if found is not None and not found.is_whole:
                 return None
         return self._value(node, place, depth)
 
     def _named(self, name: str, place: SourceLocation, depth: int) -> int | None:
         if (name, place) not in self._known:
-            found = meaning(name, self._sources, place)
+            found = meaning(name, self._sources, place, self._function)
             self._known[name, place] = (
                 self.of(found.value, found.place, depth - 1) if found is not None else None
             )
@@ -229,11 +263,22 @@ def _macros(name: str, sources: SourceText, file: str, place: SourceLocation) ->
     return found
 
 
+_HEADERS: Remembered[str, tuple[str, ...]] = Remembered()
+
+
 def _headers(sources: SourceText, file: str) -> tuple[str, ...]:
     """All headers that a file may have a macro or a constant from."""
-    main = sources.main or file
-    quoted = (*sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
-    return tuple(one for one in dict.fromkeys(quoted) if one != file)
+
+    def find() -> tuple[str, ...]:
+        main = sources.main or file
+        quoted = (*sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
+        # Lines of a compiler's output and the user's command may spell the same path differently.
+        found = {os.path.abspath(file): file}
+        for one in quoted:
+            found.setdefault(os.path.abspath(one), one)
+        return tuple(found.values())[1:]
+
+    return _HEADERS.of(sources, file, find)
 
 
 def _only(found: list[Meaning]) -> Meaning | None:

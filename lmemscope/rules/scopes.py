@@ -94,6 +94,11 @@ class Declaration:
     scope: Scope
     is_plain: bool
 
+    @property
+    def is_template_parameter(self) -> bool:
+        """Whether the head of a template declares it."""
+        return self.scope.opening == self.at
+
     def place(self, sources: SourceText) -> SourceLocation:
         """The line that the name stands on."""
         return SourceLocation(self.file, 1 + sources.code(self.file).count("\n", 0, self.at))

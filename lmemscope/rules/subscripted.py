@@ -12,17 +12,18 @@ import math
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, pairwise
 
-from lmemscope.analysis.aliases import is_lambda
+from lmemscope.analysis.aliases import Aliases, Known, is_lambda
 from lmemscope.analysis.candidates import PADDING
-from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.mentions import same_function
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import Statement, Subscript, closed_at, parts_of, statement_at
 from lmemscope.formats.words import last_character
-from lmemscope.model import SourceLocation, SourceText, Variable
+from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.launch_syntax import parameter_name
@@ -30,11 +31,16 @@ from lmemscope.rules.scopes import Declaration, declarations_of
 
 _ELSEWHERE = re.compile(r"\b__(?:shared|constant|device|managed)__\b")
 """What is not in a thread's own memory."""
-_WORDS = frozenset(
+_WORDS = (
     "signed unsigned char short int long float double bool int8_t int16_t int32_t int64_t uint8_t"
     " uint16_t uint32_t uint64_t".split()
 )
-"""What a declaration of numbers begins with, and consists of up to the first name."""
+"""What a declaration of numbers begins with."""
+_TYPE = re.compile(
+    rf"\s*(?P<const>const\s+)?(?P<type>(?:(?:{'|'.join(_WORDS)})\s+)+)"
+    # Other variables of the declaration.
+    r"(?:[A-Za-z_]\w*\s*(?:\[[^][,;(){}]*\]\s*)*(?:=\s*[\w.]+\s*)?,\s*)*"
+)
 _PLAIN = {"unsigned": "unsigned int", "long int": "long", "unsigned long int": "unsigned long"}
 """Types as a debug compilation spells them."""
 _EXTENT = re.compile(r"\s*\[")
@@ -75,12 +81,19 @@ def variables_in_sight(asked: Subscripts, sources: SourceText) -> tuple[Variable
         if own is None:
             return None
         parameters += own
-    return (*parameters, *found)
+    return (*parameters, *reader.handed(), *found)
 
 
 class _Reader:
     def __init__(self, sources: SourceText) -> None:
-        self._sources, self._expansion = sources, Expansion(sources)
+        self._sources = sources
+        self._handed: dict[str, list[Variable]] = {}
+        self._aliases = Aliases(self._handed, sources, Scopes(sources))
+        self._expansion = self._aliases.expansion
+
+    def handed(self) -> Iterator[Variable]:
+        """Parameters of the inlined functions that arrays are handed to."""
+        return chain.from_iterable(self._handed.values())
 
     def array(self, one: Subscripted) -> Variable | None:
         """The array that an object is; None where anything else may be."""
@@ -89,20 +102,39 @@ class _Reader:
         arrays = {
             array
             for place, is_store in one.indexed
-            for array in self._subscripted(place, one.size, is_store=is_store)
+            for array in self._subscripted(one, place, is_store=is_store)
         }
         only = arrays.pop() if len(arrays) == 1 else None
-        if only is None or not all(self._names(place, only) for place in one.constant):
+        if only is None or not all(self._names(way[-1].location, only) for way in one.constant):
             return None
-        array = self._array(only)
+        array = self._array(only, one.inside)
         if array is None:
             return None
         kind, size = array
         name, line = self._name(only), only.place(self._sources).line
-        return Variable(one.inside, name, kind, size, only.file, line, False, (), only.at)
+        variable = Variable(one.inside, name, kind, size, only.file, line, False, (), only.at)
+        is_shown = all(self._is_handed(variable, way) for way in one.constant)
+        return variable if is_shown else None
+
+    def _is_handed(self, variable: Variable, way: tuple[InlineFrame, ...]) -> bool:
+        """Whether the text shows that an array gets as far as the innermost line of some."""
+        known: Known = frozenset({(variable.name,)})
+        for inner, outer in reversed([*pairwise(way)]):
+            callee = inner.function or ""
+            if callee not in self._handed:
+                definition = Definition(inner.file, None, inner.line)
+                parameters = self.parameters(callee, definition)
+                if parameters is None or is_library(inner.file):
+                    return False
+                self._handed[callee] = parameters
+            known, is_shown = self._aliases.into(known, outer.location, callee, variable)
+            if not is_shown:
+                return False
+        text = self._statement(way[0].location).text
+        return len(way) == 1 or any(contains(text, path[0]) for path in known)
 
     def _subscripted(
-        self, place: SourceLocation, size: int, *, is_store: bool
+        self, one: Subscripted, place: SourceLocation, *, is_store: bool
     ) -> Iterator[Declaration | None]:
         """What a statement may access by an index that has a size; None among it in doubt."""
         statement = self._statement(place)
@@ -126,19 +158,19 @@ class _Reader:
         if not wanted:
             yield None
         for subscript in wanted:
-            yield from self._rivals(subscript, place, size)
+            yield from self._rivals(subscript, place, one)
 
     def _rivals(
-        self, subscript: Subscript, place: SourceLocation, size: int
+        self, subscript: Subscript, place: SourceLocation, one: Subscripted
     ) -> Iterator[Declaration | None]:
         meant = self._meant(subscript.path[0], place)
         if len(meant) != 1:
             yield None
         elif not self._is_elsewhere(meant[0]):
-            array = self._array(meant[0]) if len(subscript.path) == 1 else None
+            array = self._array(meant[0], one.inside) if len(subscript.path) == 1 else None
             if array is None:
                 yield None
-            elif 0 <= size - array[1] < PADDING:
+            elif 0 <= one.size - array[1] < PADDING:
                 yield meant[0]
 
     def _is_deduced(self, name: str, file: str) -> bool:
@@ -173,15 +205,12 @@ class _Reader:
         before = re.split("[;}]", code[max(0, opening - _HEAD) : opening])[-1]
         return is_parameter and "__global__" in before and "*" in _own(declared)
 
-    def _array(self, declared: Declaration) -> tuple[str, int] | None:
-        """The type and the bytes of a local array of numbers; None of anything else."""
-        words = declared.statement.split()
-        const = ""
-        if words[:1] == ["const"]:
-            const, words = "const ", words[1:]
-        if not declared.scope.is_local or not declared.is_plain or not _WORDS.issuperset(words):
+    def _array(self, declared: Declaration, function: str) -> tuple[str, int] | None:
+        """The type and the bytes of a function's local array of numbers; None of all else."""
+        before = _TYPE.fullmatch(declared.statement)
+        if not declared.scope.is_local or not declared.is_plain or before is None:
             return None
-        element = " ".join(words)
+        element = " ".join(before["type"].split())
         element = _PLAIN.get(element, element)
         code, at = self._sources.code(declared.file), declared.end
         extents: list[int] = []
@@ -189,7 +218,7 @@ class _Reader:
         while (found := _EXTENT.match(code, at)) is not None:
             end = closed_at(code, found.end() - 1)
             written = code[found.end() : end - 1] if end is not None else ""
-            number = number_of(written, self._sources, place)
+            number = number_of(written, self._sources, place, function)
             if end is None or number is None:
                 return None
             extents.append(number)
@@ -198,30 +227,38 @@ class _Reader:
         if not extents or width is None or _END.match(code, at) is None:
             return None
         shown = "".join(f"[{one}]" for one in extents)
+        const = "const " if before["const"] else ""
         return f"{const}{element}{shown}", width * math.prod(extents)
 
     def parameters(self, function: str, place: Definition) -> list[Variable] | None:
         """A function's parameters by the one definition of its name; None where it is not seen."""
-        name = plain_name(demangle(function)).rpartition("::")[2]
-        code = self._sources.code(place.file)
-        heads = [
-            (found.start(), code[found.end() : end - 1])
-            for found in re.finditer(rf"\b{re.escape(name)}\s*\(", code)
-            if (end := closed_at(code, found.end() - 1)) is not None
-            and _BODY.match(code, end) is not None
-        ]
+        heads = [*self._heads(plain_name(demangle(function)).rpartition("::")[2], place.file)]
+        if place.line is not None:
+            heads = [one for one in heads if one[0] <= place.line <= one[1]]
         if len(heads) != 1:
             return None
-        at, written = heads[0]
+        line, _, written = heads[0]
         listed = [one.strip() for one in parts_of(written, angles=True)]
         listed = [one for one in listed if one not in ("", "void")]
-        if len(listed) != place.parameters or not all(map(_PARAMETER.search, listed)):
+        is_all = place.parameters is None or len(listed) == place.parameters
+        if not is_all or not all(map(_PARAMETER.search, listed)):
             return None
-        line = 1 + code.count("\n", 0, at)
         return [
             Variable(function, parameter_name(one), one, 0, place.file, line, True, (), number)
             for number, one in enumerate(listed)
         ]
+
+    def _heads(self, name: str, file: str) -> Iterator[tuple[int, int, str]]:
+        """Definitions of functions of a name: their first and last lines, and the parameters."""
+        code = self._sources.code(file)
+        given = r"(?:<[^;{}]{0,300}?>\s*)?"  # Of a specialization.
+        for found in re.finditer(rf"\b{re.escape(name)}\s*{given}\(", code):
+            end = closed_at(code, found.end() - 1)
+            body = _BODY.match(code, end) if end is not None else None
+            if end is not None and body is not None:
+                last = closed_at(code, body.end() - 1) or len(code)
+                lines = [1 + code.count("\n", 0, at) for at in (found.start(), last)]
+                yield lines[0], lines[1], code[found.end() : end - 1]
 
 
 def _own(declared: Declaration) -> str:

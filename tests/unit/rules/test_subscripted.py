@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lmemscope.analysis.subscripts import Definition, Subscripted, Subscripts
-from lmemscope.model import SourceLocation
+from lmemscope.model import InlineFrame, SourceLocation
 from lmemscope.rules.subscripted import variables_in_sight
 from tests.support.builders import source_text
 
@@ -16,12 +16,17 @@ HEAD = "__global__ void k(const float *in, float *out, int n) {\n"
 
 
 def seen(
-    text: str, size: int = 64, inside: str = "_Z1kPKfPfi", function: str = "_Z1kPKfPfi"
+    text: str,
+    size: int = 64,
+    inside: str = "_Z1kPKfPfi",
+    function: str = "_Z1kPKfPfi",
+    handed: tuple[tuple[str, int, int], ...] = (),
 ) -> list[tuple[str, str, int]] | None:
     """Name, type and line of each array that is told; what is indexed is marked in the text.
 
     ``//<`` ends a line on which the object is loaded by an index, ``//>`` one on which it is
-    stored, ``//=`` one on which it is accessed at a constant place.
+    stored, ``//=`` one on which it is accessed at a constant place. It is accessed at one, too, on
+    the lines of inlined functions in ``handed``: each with its function, and the line of the call.
     """
     marks = {"<": set[int](), ">": set[int](), "=": set[int]()}
     for number, line in enumerate(text.splitlines(), 1):
@@ -30,7 +35,11 @@ def seen(
     indexed = {
         (SourceLocation(FILE, number), mark == ">") for mark in "<>" for number in marks[mark]
     }
-    constant = {SourceLocation(FILE, number) for number in marks["="]}
+    constant = {(InlineFrame(FILE, number, inside),) for number in marks["="]}
+    constant |= {
+        (InlineFrame(FILE, inner, callee), InlineFrame(FILE, outer, inside))
+        for callee, inner, outer in handed
+    }
     one = Subscripted(function, inside, size, frozenset(indexed), frozenset(constant))
     asked = Subscripts((one,), {function: Definition(FILE, 3)})
     found = variables_in_sight(asked, source_text({FILE: text}))
@@ -89,6 +98,8 @@ def test_padding_may_follow_it() -> None:
         "T w[16]; out[n] = w[n & 15]; //<",
         "float w[SIZE]; out[n] = w[n & 15]; //<",
         "float *w[16]; out[n] = *w[n & 15]; //<",
+        "float x, *p = q(), w[16]; out[n] = w[n & 15]; //<",
+        "float v[16]; float x, w[16]; out[n] = w[n & 15] + v[n & 15]; //<",  # either
         "__shared__ float w[16]; out[n] = w[n & 15]; //<",
         "float w[16]; out[n] = q(w); //<",
         "float w[16]; w[n & 15] = 1; //<",  # nothing is loaded there
@@ -105,6 +116,8 @@ def test_what_may_be_another_is_not_told(written: str) -> None:
         "__shared__ float s[16]; float w[16]; out[n] = w[n & 15] + s[n & 15]; //<",
         "float v[64], other; float w[16]; out[n] = w[n & 15] + v[n & 63]; //<",
         "const int m = 4; float w[m * 4]; out[n] = w[n & 15]; //<",
+        "float v[64], w[16]; out[n] = w[n & 15] + v[n & 63]; //<",
+        "float a = 2, w[16], b; out[n] = w[n & 15] + a; //<",
         "float w[16]; w[n & 15] = in[n]; //>",
         "float w[16]; int a = n; out[n] = (a) * w[n & 15]; //<",
         "float w[16]; out[n] = w[n & 15] * n + n * w[n & 7] * (n + 1); //<",
@@ -168,3 +181,68 @@ def test_a_definition_that_is_not_seen_leaves_it_open() -> None:
     assert seen(PLAIN.replace("void k(", "void OTHER(")) is None
     twice = PLAIN + "template <class T>" + PLAIN.replace("//<", "").replace("//>", "")
     assert seen(twice) is None
+
+
+WIDE = "_Z1kILi16ELi3EEvPKfPfi"
+
+
+@pytest.mark.parametrize(
+    ("head", "extent", "expected"),
+    [
+        ("template <int N, int M>", "N", "float[16]"),
+        ("template <int M, int N>", "N * 5 + 1", "float[16]"),
+        ("template <int N, int M = 3>", "N", "float[16]"),
+        ("template <template <int> class C, int M>", "M * 5", "float[15]"),
+        ("template <int N>", "N", None),  # of another function
+        ("template <int... N>", "N", None),
+        ("template <int M, int, int N>", "N", None),
+        ("template <PAIR, int N>", "N", None),
+        ("template <int N, int M>\ntemplate <int M, int N>", "N", None),  # a class's, or another's
+        ("#if A\ntemplate <int M, int N>\n#else\ntemplate <int N, int M>\n#endif", "N", None),
+    ],
+)
+def test_an_extent_may_be_what_the_instance_is_made_for(
+    head: str, extent: str, expected: str | None
+) -> None:
+    text = f"{head}\n{HEAD}  float w[{extent}];\n  out[n] = w[n % 5]; //<\n}}\n"
+    found = seen(text, inside=WIDE, function=WIDE)
+    assert (found and found[0][:2]) == (expected and ("w", expected))
+
+
+def test_a_constant_of_the_file_has_nothing_of_the_instance() -> None:
+    text = (
+        "constexpr int N = 8;\nconstexpr int TWICE = 2 * N;\n"
+        f"template <int N, int M>\n{HEAD}  float w[TWICE];\n  out[n] = w[n % 5]; //<\n}}\n"
+    )
+    assert seen(text, inside=WIDE, function=WIDE) == [("w", "float[16]", 5)]
+
+
+def test_another_definition_for_some_arguments_leaves_the_parameters_open() -> None:
+    text = f"template <int N, int M>\n{PLAIN}"
+    assert seen(text, inside=WIDE, function=WIDE) is not None
+    text += "template <> " + HEAD.replace("k(", "k<16, 3>(") + "}\n"
+    assert seen(text, inside=WIDE, function=WIDE) is None
+
+
+HELPERS = (
+    "__device__ void mad(float &acc, float v) {\n  acc += v;\n}\n"
+    "__device__ void mad(float *all, float v) {\n  float *p = all;\n  p[1] += v;\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "line", "is_told"),
+    [
+        ("mad(w[1], in[n]);", 2, True),
+        ("mad(x, w[1]);", 2, False),  # handed to something else
+        ("mad(w, in[n]);", 6, False),  # what the inner line names is not what it was handed as
+        ("other();", 2, False),
+        ("mad(w[1], in[n]);", 9, False),  # in none of the definitions
+    ],
+)
+def test_where_an_inlined_function_has_it_the_text_shows_the_way(
+    call: str, line: int, is_told: bool
+) -> None:
+    text = f"{HELPERS}{HEAD}  float w[16];\n  {call}\n  out[n] = w[n & 15]; //<\n}}\n"
+    handed = (("_Z3madRff", line, 10),)
+    assert (seen(text, handed=handed) == [("w", "float[16]", 9)]) is is_told
