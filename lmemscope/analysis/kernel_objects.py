@@ -272,6 +272,8 @@ def _lifetime(
     name, ptx = member.name, layers.ptx
     if name is None or name.confidence == "possible" or instruction.loc is None or ptx is None:
         return None
+    if name.variable.is_parameter:
+        return None  # What it holds is the caller's.
     frames = zip(instruction.loc.chain, ptx.chain(instruction), strict=True)
     declaring = name.variable.function
     calls = [

@@ -393,11 +393,13 @@ class Dependences:
         lifetime = self.points_to.told(index).lifetime
         held = self._named.setdefault((offset, place, lifetime), f"[{len(self._named)}]")
         if held not in self._bytes:
-            self._bytes[held] = Told(place, lifetime)
             stores = self.points_to.stores(offset, place)
+            begun = {one: self.points_to.told(one).lifetime for one in stores}
+            if lifetime not in begun.values():
+                lifetime = None  # Others fill it.
             if lifetime is not None:
-                told = self.points_to.told
-                stores = [one for one in stores if told(one).lifetime in (None, lifetime)]
+                stores = [one for one in stores if begun[one] in (None, lifetime)]
+            self._bytes[held] = Told(place, lifetime)
             self.values.define(held, stores)
         self._add_held(found, self._flow.block_of(index), held, self.values.read(index, held))
 

@@ -354,10 +354,11 @@ def test_what_a_loop_leaves_in_an_array_differs_if_lanes_leave_it_apart(
         ((1, 1), "lane-varying"),
         ((None, 1), "lane-varying"),
         ((1, 2), "uniform"),
+        ((1, 2, 3), "lane-varying"),  # the last call stores nothing: it is no variable of its own
     ],
 )
 def test_nothing_outlives_the_call_that_brings_its_variable_into_being(
-    lifetimes: tuple[int | None, int | None], level: str
+    lifetimes: tuple[int | None, ...], level: str
 ) -> None:
     """Lanes leave a loop apart that calls; behind it another call fills its own array."""
     inside = f"{at('%r1')}st.local.u32 [%rd7], %r1;"
@@ -366,9 +367,9 @@ def test_nothing_outlives_the_call_that_brings_its_variable_into_being(
     function = module(text, PARAMETERS).functions[0]
     is_own = [one.address is not None and "local" in one.modifiers
               for one in function.body.instructions]  # fmt: skip
-    first, *later = (index for index, own in enumerate(is_own) if own)
-    calls = [None if one is None else Loc(1, one, 1) for one in lifetimes]
-    told = {first: Told(None, calls[0])} | dict.fromkeys(later, Told(None, calls[1]))
+    accesses = [index for index, own in enumerate(is_own) if own]
+    calls = [None if one is None else Loc(1, one, 1) for one in (*lifetimes, lifetimes[-1])]
+    told = {at: Told(None, call) for at, call in zip(accesses, calls, strict=False)}
     flow = Dataflow(function, told=told)
     last = len(function.body.instructions) - 2
     assert flow.uniformity("%r1", last) == level
