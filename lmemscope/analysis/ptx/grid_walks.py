@@ -44,7 +44,8 @@ class GridWalks:
             masked = self._operands(term, "and")
             return bool(masked) and all(self._counts(one, iteration) for one in masked[0].terms)
         forms = [self._affine.of(one) for one in self._values.met(join)]
-        return all(form.terms in ({}, {iteration: 1}) for form in forms)
+        begun = {form.constant - bool(form.terms) for form in forms}
+        return len(begun) == 1 and all(form.terms in ({}, {iteration: 1}) for form in forms)
 
     def _is_walk(self, loop: Loop) -> bool:
         members = self._control.blocks_of(loop)
@@ -68,28 +69,34 @@ class GridWalks:
         """By how much neighbouring lanes differ; None where that is not known."""
         found = 0
         for term, factor in form.terms.items():
-            added = self._operands(term, "mad")[2:] if self._operands(term, "mad") else []
-            factors = self._operands(term, "mad")[:2] or self._operands(term, "mul")
-            if term == _THREAD:
-                found += factor
-            elif factors and all(self._lanes(one) == 0 for one in factors):
-                apart = self._lanes(added[0]) if added else 0
-                if apart is None:
-                    return None
-                found += factor * apart
-            elif term not in _COMMON and not isinstance(term, (Given, Iteration)):
+            apart = self._apart(term)
+            if apart is None:
                 return None
+            found += factor * apart
         return found
+
+    def _apart(self, term: Term) -> int | None:
+        if term == _THREAD:
+            return 1
+        if isinstance(term, Given):
+            return 0 if self._code.function.kind == "entry" else None
+        if term in _COMMON:
+            return 0
+        added = self._operands(term, "mad")
+        factors = added[:2] or self._operands(term, "mul")
+        if not factors or any(self._lanes(one) != 0 for one in factors):
+            return None
+        return self._lanes(added[2]) if added else 0
 
     def _operands(self, term: Term, operation: str) -> list[Form]:
         """What an instruction of some operation computes a term from; empty of any other."""
         if not isinstance(term, int) or term < 0:
             return []
         instruction = self._code.body.instructions[term]
+        if instruction.operation != operation:
+            return []
         read = [self._affine.read(term, one) for one in instruction.operands[1:]]
-        return (
-            [one for one in read if one is not None] if instruction.operation == operation else []
-        )
+        return [one for one in read if one is not None] if None not in read else []
 
     def _tests(self, loop: Loop) -> list[tuple[Form, Form]]:
         """What the branch out of a loop compares, either way round; empty of another's."""
