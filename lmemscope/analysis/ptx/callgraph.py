@@ -203,16 +203,6 @@ class ModuleFlow:
                 if call.callee == function:
                     yield caller, call
 
-    def pointed_calls_of(self, function: str, kernel: str) -> Iterator[tuple[str, Call]]:
-        """Calls through pointers that may be of a function, as `calls_of` gives direct ones."""
-        if function not in self._addressed:
-            return
-        for caller in filter(self._calls_through, self.reached(kernel)):
-            dataflow = self.dataflow(caller)
-            for call in dataflow.flow.calls if dataflow is not None else ():
-                if self.fits(caller, call, function):
-                    yield caller, call
-
     def calls(self, name: str) -> CallFacts:
         """The call graph below a kernel."""
         if name not in self._calls:
