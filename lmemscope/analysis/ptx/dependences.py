@@ -15,7 +15,6 @@ from lmemscope.analysis.ptx.butterflies import Butterflies
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.grid_walks import GridWalks
 from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import Iterations
 from lmemscope.analysis.ptx.lanes import (
@@ -67,7 +66,7 @@ class Dependences:
         self._library = library
         self._iterations = Iterations(of)
         self._remainders = Remainders(of, self._iterations)
-        self._butterflies, self._walks = Butterflies(of), GridWalks(of)
+        self._butterflies = Butterflies(of)
         self._nodes: dict[Value, Node] = {}
         self._named: dict[tuple[int, range | None, Loc | None], str] = {}
         self._bytes: dict[str, Told] = {}
@@ -145,7 +144,7 @@ class Dependences:
         guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
         # How many iterations came before: no part of the value, but lanes may differ in it.
-        if not any(map(self._walks.bound, self._remainders.holding(join.block))):
+        if not any(map(self._iterations.are_even, self._remainders.holding(join.block))):
             found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
 
@@ -218,7 +217,7 @@ class Dependences:
                 level = worst((level, known[1]))
         if self._remainders.is_start(index):
             self._add(found, index, registers)
-            even = all(map(self._walks.bound, self._iterations.rounded(index)))
+            even = all(map(self._iterations.are_even, self._iterations.rounded(index)))
             between = () if even else tuple(found.only_between_lanes().lanes)
             return Node((), between, frozenset({Leaf("loop-counter")}), level)
         shared = (
@@ -368,7 +367,7 @@ class Dependences:
                 ended = exits - counting
                 if block in self._remainders.zone(loop):
                     # Lanes that run other numbers of iterations come with other counters.
-                    if not self._walks.bound(loop):
+                    if not self._iterations.are_even(loop):
                         found.update(self._conditions(leading).only_between_lanes())
                 else:
                     ended |= leading

@@ -447,6 +447,15 @@ def test_lanes_that_walk_the_grid_have_as_many_elements_but_for_one(
     assert read_last(walk, "%r10")[1] != "uniform"
 
 
+def test_a_grid_that_lanes_stop_walking_by_their_data_gives_them_other_counts() -> None:
+    walk = GRID_STRIDE.replace("FIRST", "%r8").replace("STEP", "%r20").replace("LIMIT", "%r9")
+    stops = "ld.global.u32 %r26, [%rd5];\nsetp.eq.s32 %p6, %r26, %r25;\n@%p6 bra $BEHIND;"
+    flow = dataflow(walk.replace("$WALK:", f"$WALK:\n{stops}") + UNROLLED.replace("%r7", "%r10"))
+    index = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32"
+                 and one.operands[0] == "%r2")  # fmt: skip
+    assert flow.uniformity("%r1", index) == "data-dependent"
+
+
 @pytest.mark.parametrize(
     ("register", "kind", "level"),
     [
