@@ -106,7 +106,7 @@ class Aliases:
         self._calls: dict[tuple[object, ...], tuple[list[WrittenCall], bool]] = {}
         self._initialised: dict[str, tuple[tuple[Variable, Statement], ...]] = {}
         self._links: dict[str, tuple[Link, ...]] = {}
-        self._orders: dict[str, tuple[Order, Collection[str]] | None] = {}
+        self._orders: dict[str, Order | None] = {}
         self._within: dict[tuple[object, ...], Known] = {}
         self._into: dict[tuple[object, ...], tuple[Known, bool]] = {}
 
@@ -115,7 +115,7 @@ class Aliases:
         known: Known,
         function: str,
         variable: Variable,
-        line: int | None = None,
+        place: SourceLocation | None = None,
         *,
         is_sure: bool = False,
     ) -> Known:
@@ -125,15 +125,15 @@ class Aliases:
             known: what the function calls a variable.
             function: its mangled name, without what differs between compilations.
             variable: which, of this function or of one that it is inlined in.
-            line: on which; None for anywhere in the function.
+            place: the line; None for anywhere in the function.
             is_sure: whether what may also lead elsewhere is none of them.
         """
-        line = line if self._order(function) is not None else None
-        key = (function, known, variable, line, is_sure)
+        place = place if self._order(function) is not None else None
+        key = (function, known, variable, place, is_sure)
         if key not in self._within:
             links = [
                 (one, one.of(variable) if variable.function == function else one.targets)
-                for one in self._reaching(function, line)
+                for one in self._reaching(function, place)
                 if variable.function != function
                 or self._scopes.holds(variable, one.place.file, one.place.line)
             ]
@@ -240,39 +240,30 @@ class Aliases:
             self._links[function] = (*self._declared(function), *self._assigned(function))
         return self._links[function]
 
-    def _order(self, function: str) -> tuple[Order, Collection[str]] | None:
-        """The order of a function's statements, and which pointers it sets more than once.
+    def _order(self, function: str) -> Order | None:
+        """The order in which a function sets pointers; None where it sets none more than once.
 
-        None where it sets none so, but for those that others are set to: they had another value
-        there.
+        Those that others are set to have none: they had another value there.
         """
         if function not in self._orders:
-            links = [one for one in self.links(function) if len(one.path) == 1]
-            others = {path[0] for one in self.links(function) for path in one.targets}
-            places: dict[str, list[Place]] = defaultdict(list)
+            links = self.links(function)
+            others = {path[0] for one in links for path in one.targets}
+            set_at: dict[str, list[Place]] = defaultdict(list)
             for one in links:
-                if one.path[0] not in others:
-                    places[one.path[0]].append(one.at)
-            several = {name: found for name, found in places.items() if len(found) > 1}
-            self._orders[function] = None
-            if several:
-                file, first, last = self._lines(function)
-                wanted = (one for found in several.values() for one in found)
-                self._orders[function] = Order(self._scopes, file, first, last, wanted), several
+                if len(one.path) == 1 and one.path[0] not in others:
+                    set_at[one.path[0]].append(one.at)
+            several = {name: places for name, places in set_at.items() if len(places) > 1}
+            lines = self._lines(function) if several else None
+            if lines is not None and any(one.place.file != lines[0] for one in links):
+                lines = None
+            self._orders[function] = Order(self._scopes, lines, several) if lines else None
         return self._orders[function]
 
-    def _reaching(self, function: str, line: int | None) -> Sequence[Link]:
+    def _reaching(self, function: str, place: SourceLocation | None) -> Sequence[Link]:
         """The links of a function that may hold on a line."""
-        links, ordered = self.links(function), self._order(function)
-        if line is None or ordered is None:
-            return links
-        order, several = ordered
-        hidden: set[Link] = set()
-        for name in several:
-            own = [one for one in links if one.path == (name,)]
-            reaching = order.reaching([one.at for one in own], line)
-            hidden.update(one for one in own if one.at not in reaching)
-        return [one for one in links if one not in hidden]
+        links, order = self.links(function), self._order(function)
+        hidden = order.hidden(place) if place is not None and order is not None else ()
+        return [one for one in links if (one.path[0], one.at) not in hidden]
 
     def _lines(self, function: str) -> tuple[str, int, int]:
         """The file of a function, the first line of its variables and the last."""

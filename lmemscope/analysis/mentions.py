@@ -227,7 +227,7 @@ class Mentions:
         arguments do not tell counts as naming.
         None where no line names it.
         """
-        known = self._paths(variable, chain[at].location.line)
+        known = self._paths(variable, chain[at].location)
         for depth in range(at, 0, -1):
             frame, callee = chain[depth], chain[depth - 1].function or ""
             place, words = frame.location, _words(known)
@@ -238,8 +238,8 @@ class Mentions:
             inner, is_shown = self.aliases.into(known, place, callee, variable)
             if not is_shown:
                 return depth, words
-            line = chain[depth - 1].location.line
-            known = self.aliases.within(inner, callee, variable, line, is_sure=True)
+            inside = chain[depth - 1].location
+            known = self.aliases.within(inner, callee, variable, inside, is_sure=True)
         words = _words(known)
         return (0, words) if any(self.says(chain[0], word) for word in words) else None
 
@@ -344,14 +344,14 @@ class Mentions:
         """Its name and what refers to it under another, in its function."""
         return _words(self._paths(variable))
 
-    def _paths(self, variable: Variable, line: int | None = None) -> Known:
+    def _paths(self, variable: Variable, place: SourceLocation | None = None) -> Known:
         """What its function calls a variable, on a line or anywhere."""
         if variable not in self._own:
             # What has no name of its own is known by its members'.
             names = [one.name for one in variable.members] if has_no_name(variable) else []
             self._own[variable] = frozenset((one,) for one in names or [variable.name])
         own, function = self._own[variable], variable.function
-        return self.aliases.within(own, function, variable, line, is_sure=True)
+        return self.aliases.within(own, function, variable, place, is_sure=True)
 
 
 @functools.cache

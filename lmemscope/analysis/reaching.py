@@ -7,10 +7,11 @@ further down comes first again; jumps and lambdas have no order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lmemscope.analysis.scopes import Scopes
+from lmemscope.model import SourceLocation
 
 _JUMP = re.compile(r"\b(?:case|default)\b|^\s*\w+\s*:(?!:)")
 _UNORDERED = re.compile(r"\bgoto\b|\[\s*[&=]")
@@ -35,27 +36,40 @@ class Order:
 
     Args:
         scopes: of the source.
-        file: of the function.
-        first, last: lines of it.
-        places: of the assignments that will be asked about.
+        lines: its file, its first line and its last.
+        set_at: where it sets pointers, by their names.
     """
 
     def __init__(
-        self, scopes: Scopes, file: str, first: int, last: int, places: Iterable[Place]
+        self,
+        scopes: Scopes,
+        lines: tuple[str, int, int],
+        set_at: Mapping[str, Sequence[Place]],
     ) -> None:
+        self._file, self._set_at = lines[0], set_at
         self._around: dict[int, tuple[int, ...]] = {}
         self._found: dict[Place, _Found] = {}
         self._jumps: list[tuple[int, tuple[int, ...]]] = []
-        self._read(scopes, file, first, last, frozenset(places))
+        wanted = frozenset(one for places in set_at.values() for one in places)
+        self._read(scopes, lines, wanted)
 
-    def reaching(self, places: Sequence[Place], line: int) -> Sequence[Place]:
+    def hidden(self, place: SourceLocation) -> set[tuple[str, Place]]:
+        """Assignments, by the pointer, that others come behind on every way to a line."""
+        if place.file != self._file or place.line not in self._around:
+            return set()
+        return {
+            (name, one)
+            for name, places in self._set_at.items()
+            for one in set(places).difference(self._reaching(places, place.line))
+        }
+
+    def _reaching(self, places: Sequence[Place], line: int) -> Sequence[Place]:
         """Those of assignments to one pointer that may be the last before a line."""
-        around = self._around.get(line)
+        around = self._around[line]
         hiding = [
             one
             for one in places
-            if around is not None
-            and one.line < line
+            if one.line < line
             and (found := self._found.get(one)) is not None
             and found.is_straight
             and around[: len(found.blocks)] == found.blocks
@@ -64,7 +78,7 @@ class Order:
                 for jump, blocks in self._jumps
             )
         ]
-        if around is None or not hiding:
+        if not hiding:
             return places
         last = max(hiding)
         depth = len(self._found[last].blocks)
@@ -78,9 +92,8 @@ class Order:
 
         return [one for one in places if one >= last and (one.line <= line or comes_back(one))]
 
-    def _read(
-        self, scopes: Scopes, file: str, first: int, last: int, wanted: frozenset[Place]
-    ) -> None:
+    def _read(self, scopes: Scopes, lines: tuple[str, int, int], wanted: frozenset[Place]) -> None:
+        file, first, last = lines
         blocks: list[int] = []
         opened = parentheses = 0
         before = ";"
