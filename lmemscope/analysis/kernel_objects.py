@@ -251,14 +251,18 @@ def _told(
     listed: Sequence[tuple[NamedObject, Sequence[Member]]],
 ) -> dict[int, Told]:
     """What names tell of accesses; nothing where lanes do not differ."""
-    if all(access.uniformity == "uniform" for access in objects.accesses):
+    varying = [access for access in objects.accesses if access.uniformity != "uniform"]
+    if not varying:
         return {}
+    # How long what is stored lives is of account only where an index is made of it.
+    is_kept = any(leaf.offset >= 0 for access in varying for leaf in access.leaves)
     found: dict[int, Told] = {}
     for _, members in listed:
         for member in members:
             confined = member.confined
             for access in member.found.accesses:
-                told = Told(confined.get(access.index), _lifetime(layers, objects, member, access))
+                lifetime = _lifetime(layers, objects, member, access) if is_kept else None
+                told = Told(confined.get(access.index), lifetime)
                 if told != Told() and len(access.pointees) == 1:
                     found[access.index] = told
     return found
