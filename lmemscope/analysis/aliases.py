@@ -31,7 +31,7 @@ _LONGEST = 2000
 _INDIRECT = re.compile(r"[*&]")
 _ADDRESS = re.compile(r"[*&\[]")
 _INITIALISED = r"\b{name}\b\s*\)?\s*(?:\[[^\]]*\]\s*)*(?P<value>[=({{].*)"
-_DECLARATOR = re.compile(r"\s*[*&\s]*\w+\s*(?:[=\[({,]|$)")
+_DECLARATOR = re.compile(r"[*&\s]*\w+\s*(?:[=\[({,]|$)")
 _BINDING = re.compile(r"&\s*\[(?P<names>[^\]]*)\]\s*[=({]\s*(?P<value>\w+)")
 _ASSIGNED = re.compile(
     r"(?<![\w.>*])(?<!\*\s)(?P<path>[A-Za-z_]\w*(?:(?:\.|->)\w+)*)\s*=(?!=)\s*(?P<value>[^;=,]*)"
