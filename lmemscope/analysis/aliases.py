@@ -8,12 +8,14 @@ of the member. Names are paths: ``view.data``, where that member is set to the a
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.analysis.constructed import members_given
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_pointer, is_reference
+from lmemscope.analysis.reaching import Order, Place
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.formats.statements import Operand, Path, Statement, WrittenCall
@@ -28,7 +30,8 @@ _LONGEST = 2000
 """Lines of a function that are searched for assignments, at most."""
 _INDIRECT = re.compile(r"[*&]")
 _ADDRESS = re.compile(r"[*&\[]")
-_INITIALISED = r"\b{name}\b\s*\)?\s*(?:\[[^\]]*\]\s*)*(?:=|\(|\{{)(?P<value>.*)"
+_INITIALISED = r"\b{name}\b\s*\)?\s*(?:\[[^\]]*\]\s*)*(?P<value>[=({{].*)"
+_DECLARATOR = re.compile(r"[*&\s]*\w+\s*(?:[=\[({,]|$)")
 _BINDING = re.compile(r"&\s*\[(?P<names>[^\]]*)\]\s*[=({]\s*(?P<value>\w+)")
 _ASSIGNED = re.compile(
     r"(?<![\w.>*])(?<!\*\s)(?P<path>[A-Za-z_]\w*(?:(?:\.|->)\w+)*)\s*=(?!=)\s*(?P<value>[^;=,]*)"
@@ -53,6 +56,7 @@ class Link:
         alternatives: arrays and pointers that it is one or the other of, as written.
         is_reference: whether it is another name for its target.
         pointer: the pointer that an assignment sets; None of a declaration, and of a member.
+        column: of an assignment, where it begins on its line.
     """
 
     path: Path
@@ -62,6 +66,12 @@ class Link:
     alternatives: Known = frozenset()
     is_reference: bool = False
     pointer: Variable | None = None
+    column: int = 0
+
+    @property
+    def at(self) -> Place:
+        """Where it is in the text."""
+        return Place(self.place.line, self.column)
 
     def of(self, variable: Variable) -> Known:
         """The targets without a variable's value: its name alone is no address of a number."""
@@ -96,11 +106,18 @@ class Aliases:
         self._calls: dict[tuple[object, ...], tuple[list[WrittenCall], bool]] = {}
         self._initialised: dict[str, tuple[tuple[Variable, Statement], ...]] = {}
         self._links: dict[str, tuple[Link, ...]] = {}
+        self._orders: dict[str, Order | None] = {}
         self._within: dict[tuple[object, ...], Known] = {}
         self._into: dict[tuple[object, ...], tuple[Known, bool]] = {}
 
     def within(
-        self, known: Known, function: str, variable: Variable, *, is_sure: bool = False
+        self,
+        known: Known,
+        function: str,
+        variable: Variable,
+        place: SourceLocation | None = None,
+        *,
+        is_sure: bool = False,
     ) -> Known:
         """With the pointers, references and members of a function that lead where ``known`` does.
 
@@ -108,13 +125,15 @@ class Aliases:
             known: what the function calls a variable.
             function: its mangled name, without what differs between compilations.
             variable: which, of this function or of one that it is inlined in.
+            place: the line; None for anywhere in the function.
             is_sure: whether what may also lead elsewhere is none of them.
         """
-        key = (function, known, variable, is_sure)
+        place = place if self._order(function) is not None else None
+        key = (function, known, variable, place, is_sure)
         if key not in self._within:
             links = [
                 (one, one.of(variable) if variable.function == function else one.targets)
-                for one in self.links(function)
+                for one in self._reaching(function, place)
                 if variable.function != function
                 or self._scopes.holds(variable, one.place.file, one.place.line)
             ]
@@ -221,6 +240,38 @@ class Aliases:
             self._links[function] = (*self._declared(function), *self._assigned(function))
         return self._links[function]
 
+    def _order(self, function: str) -> Order | None:
+        """The order in which a function sets pointers; None where it sets none more than once.
+
+        Those that others are set to have none: they had another value there.
+        """
+        if function not in self._orders:
+            links = self.links(function)
+            others = {path[0] for one in links for path in one.targets}
+            set_at: dict[str, list[Place]] = defaultdict(list)
+            for one in links:
+                if len(one.path) == 1 and one.path[0] not in others:
+                    set_at[one.path[0]].append(one.at)
+            several = {name: places for name, places in set_at.items() if len(places) > 1}
+            lines = self._lines(function) if several else None
+            if lines is not None and any(one.place.file != lines[0] for one in links):
+                lines = None
+            self._orders[function] = Order(self._scopes, lines, several) if lines else None
+        return self._orders[function]
+
+    def _reaching(self, function: str, place: SourceLocation | None) -> Sequence[Link]:
+        """The links of a function that may hold on a line."""
+        links, order = self.links(function), self._order(function)
+        hidden = order.hidden(place) if place is not None and order is not None else ()
+        return [one for one in links if (one.path[0], one.at) not in hidden]
+
+    def _lines(self, function: str) -> tuple[str, int, int]:
+        """The file of a function, the first line of its variables and the last."""
+        held = self.declared_in(function)
+        first = min(one.line for one in held)
+        last = self._scopes.function_end(one for one in held if not one.is_parameter)
+        return held[0].file, first, min(last, first + _LONGEST)
+
     def _declared(self, function: str) -> Iterator[Link]:
         held = self.declared_in(function)
         types, values = {one.name: one for one in held}, dict(self.initialised(function))
@@ -264,7 +315,7 @@ class Aliases:
         return self._initialised[function]
 
     def initialiser(self, variable: Variable) -> str | None:
-        """The line of a variable's declaration from its initialiser on; None without one."""
+        """The line of a variable's declaration from ``=`` or a bracket on; None without one."""
         line = self._sources.line(variable.file, variable.line)
         match = re.search(_INITIALISED.format(name=re.escape(variable.name)), line)
         return match["value"] if match is not None else None
@@ -290,8 +341,7 @@ class Aliases:
         pointers = {one.name: one for one in own if is_pointer(one.type)}
         if not pointers and not any(one.members for one in held):
             return
-        file, first = held[0].file, min(one.line for one in held)
-        last = min(self._scopes.function_end(own), first + _LONGEST)
+        file, first, last = self._lines(function)
         for number in range(first, last + 1):
             text = self._sources.line(file, number)
             for match in _ASSIGNED.finditer(text) if "=" in text else ():
@@ -301,7 +351,8 @@ class Aliases:
                     continue
                 place = SourceLocation(file, number)
                 value = Statement(match["value"], [0], number)
-                yield _link(path, value, place, types, pointer)
+                link = _link(path, value, place, types, pointer)
+                yield replace(link, column=match.start())
 
     def _constructors(self, kind: str) -> list[list[Variable]]:
         """The parameters of each constructor of a class, by the name of its type."""
@@ -379,10 +430,11 @@ def _members(known: Known, receiver: Path | None, variable: Variable) -> Known:
 
 
 def _balanced(text: str) -> str:
-    """A text as far as the brackets go that are opened in it."""
-    depth = 0
-    for index, char in enumerate(text):
+    """An initialiser as far as its brackets go, and to the declarator of another variable."""
+    depth, is_list = 0, text[:1] != "="
+    for index, char in enumerate(text[1:], 1):
         depth += (char in "([{") - (char in ")]}")
-        if depth < 0:
-            return text[:index]
-    return text
+        is_next = char == "," and not (depth or is_list) and _DECLARATOR.match(text, index + 1)
+        if depth < 0 or is_next:
+            return text[1:index]
+    return text[1:]

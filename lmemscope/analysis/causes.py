@@ -353,7 +353,7 @@ class _Reasons:
         leaves += [found for found in passed if any(leaf.is_dynamic for leaf in found)]
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
-            for theirs, access in [*self._theirs, *self._in_pointed()]
+            for theirs, access in self._theirs
             for leaf in access.leaves
         ):
             result.append("dynamic-index")
@@ -364,38 +364,6 @@ class _Reasons:
         if walked and self._found.size > REGISTER_FILE_BYTES:
             result.append("large-array")
         return tuple(result)
-
-    def _in_pointed(self) -> list[tuple[FunctionObjects, PtxAccess]]:
-        """Accesses through the object's address of functions that are called through a pointer.
-
-        Those of one that may be called stand for all, and only where each of them has an index.
-        """
-        own, result = self._objects.dataflow.function.name, []
-        for call, position in self._found.passed_to:
-            if call.callee is not None:
-                continue
-            called = self._module.calls(self._kernel).pointed
-            found = [
-                self._indexed_in(name, position)
-                for name in called
-                if self._module.fits(own, call, name)
-            ]
-            if found and all(found):
-                result += found[0]
-        return result
-
-    def _indexed_in(self, name: str, position: int) -> list[tuple[FunctionObjects, PtxAccess]]:
-        """Accesses with an index that stays unknown if inlined, through a function's parameter."""
-        theirs = self._module.objects(name)
-        if theirs is None or position >= len(theirs.dataflow.function.parameters):
-            return []
-        parameter, _, _ = theirs.dataflow.function.parameters[position]
-        return [
-            (theirs, access)
-            for access in theirs.accesses
-            if any(p.kind == "parameter" and p.name == parameter for p in access.pointees)
-            and any(self._is_dynamic_inlined(theirs.dataflow, leaf) for leaf in access.leaves)
-        ]
 
     def _is_dynamic_inlined(self, callee: Dataflow, leaf: Leaf) -> bool:
         """Whether an index of a callee's stays unknown where its calls are inlined.
@@ -431,11 +399,7 @@ class _Reasons:
         if parameter not in names:
             return False
         position = names.index(parameter)
-        calls = [
-            *self._module.calls_of(function.name, self._kernel),
-            *self._module.pointed_calls_of(function.name, self._kernel),
-        ]
-        for caller, call in calls:
+        for caller, call in self._module.calls_of(function.name, self._kernel):
             dataflow = self._module.dataflow(caller)
             assert dataflow is not None
             passed = call.arguments[position] if position < len(call.arguments) else ()

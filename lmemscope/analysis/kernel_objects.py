@@ -17,12 +17,15 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.library_buffers import Shared, apart
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split
+from lmemscope.analysis.mentions import same_function
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.points_to import Told
 from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.ptx_body import Loc
 from lmemscope.model import (
     Evidence,
     EvidenceKind,
@@ -120,7 +123,7 @@ def find_objects(
         if name not in inside and _has_own_section(layers, name):
             continue
         objects, causes, listed = _listed(flow, names, kernel.name, name)
-        if flow.confine(name, _confined(objects, listed)):
+        if flow.tell(name, _told(layers, objects, listed)):
             objects, causes, listed = _listed(flow, names, kernel.name, name)
         called_from = layers.lines.calling(kernel.name, name)
         called = _called(listed)
@@ -242,17 +245,45 @@ def _with_buffers(named: NamedObject, shared: Mapping[int, Shared]) -> NamedObje
     return replace(named, turns=(*buffers, *(named.turns or (named,))))
 
 
-def _confined(
-    objects: FunctionObjects, listed: Sequence[tuple[NamedObject, Sequence[Member]]]
-) -> dict[int, range]:
-    """What arrays in structures tell of their accesses; nothing where lanes do not differ."""
-    if all(access.uniformity == "uniform" for access in objects.accesses):
+def _told(
+    layers: Layers,
+    objects: FunctionObjects,
+    listed: Sequence[tuple[NamedObject, Sequence[Member]]],
+) -> dict[int, Told]:
+    """What names tell of accesses; nothing where lanes do not differ."""
+    varying = [access for access in objects.accesses if access.uniformity != "uniform"]
+    if not varying:
         return {}
-    found: dict[int, range] = {}
+    # How long what is stored lives is of account only where an index is made of it.
+    is_kept = any(leaf.offset >= 0 for access in varying for leaf in access.leaves)
+    found: dict[int, Told] = {}
     for _, members in listed:
         for member in members:
-            found |= member.confined
+            confined = member.confined
+            for access in member.found.accesses:
+                lifetime = _lifetime(layers, objects, member, access) if is_kept else None
+                told = Told(confined.get(access.index), lifetime)
+                if told != Told() and len(access.pointees) == 1:
+                    found[access.index] = told
     return found
+
+
+def _lifetime(
+    layers: Layers, objects: FunctionObjects, member: Member, access: PtxAccess
+) -> Loc | None:
+    """The call that brings into being what an access is of: a variable of an inlined function."""
+    instruction = objects.body.instructions[access.index]
+    name, ptx = member.name, layers.ptx
+    if name is None or name.confidence == "possible" or instruction.loc is None or ptx is None:
+        return None
+    if name.variable.is_parameter:
+        return None  # What it holds is the caller's.
+    frames = zip(instruction.loc.chain, ptx.chain(instruction), strict=True)
+    declaring = name.variable.function
+    calls = [
+        loc.inlined_at for loc, one in frames if same_function(one.function or "") == declaring
+    ]
+    return calls[0] if len(calls) == 1 else None
 
 
 def _among_its_own(cause: ProvenCause, objects: FunctionObjects, named: NamedObject) -> ProvenCause:

@@ -77,7 +77,7 @@ class Mentions:
         self._said: dict[tuple[str, int, str], bool] = {}
         self._texts: dict[SourceLocation, str] = {}
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
-        self._paths_of: dict[Variable, Known] = {}
+        self._own: dict[Variable, Known] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
         self._reinterpreting: dict[tuple[str, str], bool] = {}
 
@@ -227,7 +227,7 @@ class Mentions:
         arguments do not tell counts as naming.
         None where no line names it.
         """
-        known = self._paths(variable)
+        known = self._paths(variable, chain[at].location)
         for depth in range(at, 0, -1):
             frame, callee = chain[depth], chain[depth - 1].function or ""
             place, words = frame.location, _words(known)
@@ -238,7 +238,8 @@ class Mentions:
             inner, is_shown = self.aliases.into(known, place, callee, variable)
             if not is_shown:
                 return depth, words
-            known = self.aliases.within(inner, callee, variable, is_sure=True)
+            inside = chain[depth - 1].location
+            known = self.aliases.within(inner, callee, variable, inside, is_sure=True)
         words = _words(known)
         return (0, words) if any(self.says(chain[0], word) for word in words) else None
 
@@ -343,16 +344,14 @@ class Mentions:
         """Its name and what refers to it under another, in its function."""
         return _words(self._paths(variable))
 
-    def _paths(self, variable: Variable) -> Known:
-        """What its function calls a variable."""
-        if variable not in self._paths_of:
+    def _paths(self, variable: Variable, place: SourceLocation | None = None) -> Known:
+        """What its function calls a variable, on a line or anywhere."""
+        if variable not in self._own:
             # What has no name of its own is known by its members'.
             names = [one.name for one in variable.members] if has_no_name(variable) else []
-            own = frozenset((one,) for one in names or [variable.name])
-            self._paths_of[variable] = self.aliases.within(
-                own, variable.function, variable, is_sure=True
-            )
-        return self._paths_of[variable]
+            self._own[variable] = frozenset((one,) for one in names or [variable.name])
+        own, function = self._own[variable], variable.function
+        return self.aliases.within(own, function, variable, place, is_sure=True)
 
 
 @functools.cache

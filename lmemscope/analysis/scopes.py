@@ -56,7 +56,7 @@ class Scopes:
         braces = parentheses = 0
         header = False
         # Whether it is declared in the head of a loop or a condition: then that is its scope.
-        for number, text in self._lines(variable):
+        for number, _, text in self.lines(variable.file, variable.line):
             for char in text[first.end() if number == variable.line else 0 :]:
                 braces += (char == "{") - (char == "}")
                 parentheses += (char == "(") - (char == ")")
@@ -66,11 +66,14 @@ class Scopes:
                     return number
         return None
 
-    def _lines(self, variable: Variable) -> Iterator[tuple[int, str]]:
-        """Lines from the declaration on; of what a condition chooses from, the first alone."""
+    def lines(self, file: str, first: int) -> Iterator[tuple[int, int, str]]:
+        """Lines from one on, each with how many conditions of the preprocessor it is in.
+
+        Of what a condition chooses from, the first alone.
+        """
         skipped = depth = 0
-        for number in range(variable.line, variable.line + _LONGEST):
-            text = self._sources.code_line(variable.file, number)
+        for number in range(first, first + _LONGEST):
+            text = self._sources.code_line(file, number)
             word = text.lstrip()[1:].lstrip() if text.lstrip().startswith("#") else None
             if word is not None:
                 if word.startswith("if"):
@@ -82,4 +85,4 @@ class Scopes:
                     depth = max(depth - 1, 0)
                 continue
             if not skipped:
-                yield number, text
+                yield number, depth, text

@@ -98,15 +98,14 @@ def sharers(
     if alone >= (1 - _GAIN) * len(uses):
         return ()
     claims = [claim for v in variables if (claim := _claim(owner, found, uses, v, mentions))]
-    best: list[_Claim] = []
-    for first in claims:
-        if found.size - first.variable.size >= PADDING:
-            continue
-        group = _grown(first, claims, uses, flow)
-        if len(group) > 1 and len(_named(group)) > len(_named(best)):
-            best = group
-    if not best or len(_named(best)) <= alone + _GAIN * len(uses):
-        return ()
+    whole = [claim for claim in claims if found.size - claim.variable.size < PADDING]
+    groups = [group for first in whole if len(group := _grown(first, claims, uses, flow)) > 1]
+    most = max((len(_named(group)) for group in groups), default=0)
+    groups = [group for group in groups if len(_named(group)) == most]
+    alike = {frozenset(claim.variable for claim in group) for group in groups}
+    if len(alike) != 1 or most <= alone + _GAIN * len(uses):
+        return ()  # Nothing, or nothing that tells which of several.
+    best = groups[0]
     best.sort(key=lambda claim: (-claim.variable.size, claim.variable.order))
     return tuple(
         Sharer(
@@ -174,17 +173,27 @@ def _inside(place: Place, variable: Variable) -> bool:
 def _grown(
     first: _Claim, claims: Sequence[_Claim], uses: Sequence[Use], flow: ControlFlow
 ) -> list[_Claim]:
-    """A variable with others that may have its place in turn, while these name more uses."""
+    """A variable with others that may have its place in turn, while these name more uses.
+
+    Of several that name as many, and could not be there both, none.
+    """
     group = [first]
     rest = [claim for claim in claims if claim is not first]
     while True:
         last = group[-1]
         rest = [claim for claim in rest if _are_apart(last, claim, uses, flow)]
-        more = max(rest, key=lambda c: (len(c.named), c.variable.size), default=None)
-        if more is None:
+        most = max(map(_weight, rest), default=None)
+        if most is None:
             return group
-        group.append(more)
-        rest.remove(more)
+        more, *others = (claim for claim in rest if _weight(claim) == most)
+        rivals = [claim for claim in others if not _are_apart(more, claim, uses, flow)]
+        rest = [claim for claim in rest if claim is not more and claim not in rivals]
+        if not rivals:
+            group.append(more)
+
+
+def _weight(claim: _Claim) -> tuple[int, int]:
+    return len(claim.named), claim.variable.size
 
 
 def _are_apart(one: _Claim, other: _Claim, uses: Sequence[Use], flow: ControlFlow) -> bool:

@@ -64,7 +64,8 @@ class Spelling:
             if depth < start:
                 outer, callee = chain[depth + 1].location, functions[depth]
                 aliases, _ = self._aliases.into(aliases, outer, callee, named.variable)
-            aliases = self._aliases.within(aliases, functions[depth], named.variable)
+            place = chain[depth].location
+            aliases = self._aliases.within(aliases, functions[depth], named.variable, place)
             known[depth] = aliases
         for frame, function, aliases in zip(chain, functions, known, strict=True):
             place = frame.location

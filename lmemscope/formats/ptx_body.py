@@ -69,6 +69,14 @@ class Loc:
     function: str | None = None
     inlined_at: Loc | None = None
 
+    @property
+    def chain(self) -> Iterator[Loc]:
+        """Itself and the call sites that it was inlined at, innermost first."""
+        at: Loc | None = self
+        while at is not None:
+            yield at
+            at = at.inlined_at
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:

@@ -242,3 +242,76 @@ def test_an_array_of_places_in_shared_memory_is_no_table_of_constants(tmp_path: 
     findings, said = explained(tmp_path, BUFFERS)
     assert [one["cause"] for one in findings if one["object"] == "buffer"] == ["dynamic-index"]
     assert "__constant__" not in said
+
+
+LANES = """\
+struct Tree { int left[64], right[64]; float weight[64]; };
+__device__ float walk(const Tree &tree, float x) {
+  int todo[20];
+  int top = 0;
+  float sum = 0;
+  todo[top++] = 0;
+  while (top > 0) {
+    const int node = todo[--top];
+    sum += tree.weight[node] * x;
+    if (tree.left[node] > 0) todo[top++] = tree.left[node];
+    if (tree.right[node] > 0) todo[top++] = tree.right[node];
+  }
+  return sum;
+}
+__global__ void some_lanes_walk(const Tree tree, const float *in, float *out, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    const float x = in[i * 1024 + threadIdx.x];
+    if (x > 0) sum += walk(tree, x);
+  }
+  out[threadIdx.x] = sum;
+}
+__global__ void walk_again(const Tree tree, const float *in, float *out, int n) {
+  float x = in[threadIdx.x];
+  for (int i = 0; i < n && x < 4; ++i) x = walk(tree, x);
+  out[threadIdx.x] = walk(tree, x + 1);
+}
+__global__ void share_rows(const float *in, float *out, int n) {
+  float kept[24];
+  int count = 0;
+  float sum = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) sum += kept[count++] = in[i];
+  sum = __syncthreads_count(sum > 1);
+  for (int i = 0; i < count; ++i) out[i * blockDim.x + threadIdx.x] = kept[i] * sum;
+}
+__device__ int push(int *window, int at, int value) {
+  window[at & 7] = value;
+  return window[(at + 1) & 7];
+}
+__global__ void window_stays(const float *in, float *out, int n) {
+  int window[8];
+  float taps[16];
+  float sum = 0;
+  for (int i = 0; i < 8; ++i) window[i] = 0;
+  for (int i = 0; i < 16; ++i) taps[i] = in[i * 1024 + threadIdx.x];
+  for (int i = 0; i < n; ++i) {
+    if (in[i * 64 + threadIdx.x] > 0) sum += push(window, i, i * 3);
+    sum += taps[push(window, i + 3, i) & 15];
+  }
+  out[threadIdx.x] = sum;
+}
+"""
+
+
+def test_lanes_that_run_an_access_together_have_one_index_in_what_each_call_fills(
+    tmp_path: Path,
+) -> None:
+    """But not in what a caller's array keeps of a call that only some of them made."""
+    findings, _ = explained(tmp_path, LANES)
+    found = {
+        (one["kernel"], one["object"]): (one["index"]["uniformity"], one["severity"])
+        for one in findings
+    }
+    assert found == {
+        ("_Z15some_lanes_walk4TreePKfPfi", "todo"): ("uniform", "warning"),
+        ("_Z10walk_again4TreePKfPfi", "todo"): ("uniform", "warning"),
+        ("_Z10share_rowsPKfPfi", "kept"): ("uniform", "warning"),
+        ("_Z12window_staysPKfPfi", "window"): ("uniform", "warning"),
+        ("_Z12window_staysPKfPfi", "taps"): ("data-dependent", "error"),
+    }

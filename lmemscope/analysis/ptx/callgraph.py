@@ -11,7 +11,7 @@ from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.objects import FunctionObjects
-from lmemscope.analysis.ptx.points_to import Pointee
+from lmemscope.analysis.ptx.points_to import Pointee, Told
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxFunction, PtxModule
 from lmemscope.formats.ptx_signatures import Signature, prototypes_of, signature_of
@@ -43,7 +43,7 @@ class ModuleFlow:
         self._below: dict[str, frozenset[str]] = {}
         self._may_access: dict[str, bool] = {}
         self._objects: dict[str, FunctionObjects] = {}
-        self._confined: dict[str, dict[int, range]] = {}
+        self._told: dict[str, dict[int, Told]] = {}
         self._calls: dict[str, CallFacts] = {}
         self._levels: dict[tuple[str, str], Uniformity] = {}
         self._passed: dict[tuple[str, str], frozenset[str]] = {}
@@ -59,24 +59,24 @@ class ModuleFlow:
                 function,
                 partial(self._given, name),
                 self._library,
-                self._confined.get(name),
+                self._told.get(name),
                 self._has_rows(function) if b"%tid." in function.text else None,
             )
         return self._dataflows[name]
 
-    def confine(self, name: str, confined: Mapping[int, range]) -> bool:
-        """Look at a function again, with what names tell of its arrays that PTX does not.
+    def tell(self, name: str, told: Mapping[int, Told]) -> bool:
+        """Look at a function again, with what names tell of its accesses that PTX does not.
 
         Args:
             name: of the function.
-            confined: bytes of its depot that indexed accesses stay in, as `Dataflow` takes them.
+            told: of its loads and stores, as `Dataflow` takes it.
 
         Returns:
             whether it was not known before: all that was made of the function is then old.
         """
-        if not confined or self._confined.get(name) == confined:
+        if not told or self._told.get(name) == told:
             return False
-        self._confined[name] = dict(confined)
+        self._told[name] = dict(told)
         # What it calls was perhaps looked at before, with what it gave then.
         for old in (name, *self.called_below(name)):
             self._dataflows.pop(old, None)
@@ -148,8 +148,8 @@ class ModuleFlow:
         """Data flow of a function of whose callers nothing is known."""
         function = self.ptx.function(name)
         if function is not None and name not in self._alone:
-            confined = self._confined.get(name)
-            self._alone[name] = Dataflow(function, None, self._library, confined)
+            told = self._told.get(name)
+            self._alone[name] = Dataflow(function, None, self._library, told)
         return self._alone.get(name)
 
     def objects(self, name: str) -> FunctionObjects | None:
@@ -201,16 +201,6 @@ class ModuleFlow:
             dataflow = self.dataflow(caller) if function in self.callees[caller] else None
             for call in dataflow.flow.calls if dataflow is not None else ():
                 if call.callee == function:
-                    yield caller, call
-
-    def pointed_calls_of(self, function: str, kernel: str) -> Iterator[tuple[str, Call]]:
-        """Calls through pointers that may be of a function, as `calls_of` gives direct ones."""
-        if function not in self._addressed:
-            return
-        for caller in filter(self._calls_through, self.reached(kernel)):
-            dataflow = self.dataflow(caller)
-            for call in dataflow.flow.calls if dataflow is not None else ():
-                if self.fits(caller, call, function):
                     yield caller, call
 
     def calls(self, name: str) -> CallFacts:

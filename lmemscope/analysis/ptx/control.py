@@ -35,10 +35,6 @@ class Control:
             found = [*found, *registers_of(last.operands[0])]
         return index, tuple(found)
 
-    def branches(self, block: int) -> frozenset[int]:
-        """Blocks whose branches decide directly whether a block runs."""
-        return frozenset(self._dependences.get(block, ()))
-
     def deciding(self, block: int, inside: Collection[int] | None = None) -> set[int]:
         """Blocks whose branches decide whether a block runs, directly or through others.
 

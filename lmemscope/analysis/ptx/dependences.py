@@ -9,11 +9,9 @@ limits differ come there with other counters all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 
 from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.butterflies import Butterflies
-from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
@@ -27,11 +25,11 @@ from lmemscope.analysis.ptx.lanes import (
 )
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
-from lmemscope.analysis.ptx.points_to import Pointee, PointsTo
+from lmemscope.analysis.ptx.points_to import Pointee, PointsTo, Told
 from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.remainders import Remainders
 from lmemscope.analysis.ptx.values import Join, Value
-from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_body import Instruction, Loc
 from lmemscope.formats.ptx_operands import defined, may_change, pointers, registers_of
 from lmemscope.model import Uniformity
 
@@ -46,7 +44,7 @@ class Dependences:
         code: its definitions.
         given: how uniform what callers give for a parameter is.
         library: what of the module is the mathematical library's; None where that is not known.
-        confined: bytes of the depot that indexed accesses stay in, where that is known.
+        told: what names tell of loads and stores of the depot, by the index of the instruction.
 
     Attributes:
         analyses, values, control, affine, points_to, products: of the function.
@@ -57,29 +55,31 @@ class Dependences:
         code: Definitions,
         given: Callable[[str], Uniformity],
         library: Library | None = None,
-        confined: Mapping[int, range] | None = None,
+        told: Mapping[int, Told] | None = None,
     ) -> None:
         self._given = given
         self._code, self._body, self._flow = code, code.body, code.flow
         self.analyses = of = Analyses(code)
         self.values, self.control, self.affine = of.values, of.control, of.affine
-        self.points_to = PointsTo(code, self.values, self.affine, confined)
+        self.points_to = PointsTo(code, self.values, self.affine, told)
         self.products = Products(code, self.values, self.points_to, library)
         self._library = library
         self._iterations = Iterations(of)
         self._remainders = Remainders(of, self._iterations)
         self._butterflies = Butterflies(of)
         self._nodes: dict[Value, Node] = {}
-        self._contents: dict[tuple[int, range | None], Value] = {}
-        self._content_of: list[tuple[int, range | None]] = []
+        self._named: dict[tuple[int, range | None, Loc | None], str] = {}
+        self._bytes: dict[str, Told] = {}
+        self._held: dict[tuple[str, Value], Value] = {}
+        self._held_of: list[tuple[str, Value]] = []
         self._scratch: dict[int, dict[int, list[tuple[int, str]]]] = {}
         self._ended: dict[tuple[int, Value], Inputs] = {}
 
     def node(self, value: Value) -> Node:
         """What a value depends on.
 
-        Numbers above the instructions stand for what lanes may differ in beside values: first
-        whether they run a block, then the content of a stack object, or of bytes of it.
+        Numbers above the instructions stand for what bytes of a stack object hold: behind a store,
+        or where paths meet.
         """
         known = self._nodes.get(value)
         if known is None:
@@ -124,11 +124,7 @@ class Dependences:
         if join is not None:
             return self._joined(join)
         beyond = value - len(self._body.instructions)
-        if beyond < 0:
-            return self._computed(value)
-        if beyond < len(self._flow.blocks):
-            return self._running(beyond)
-        return self._content(*self._content_of[beyond - len(self._flow.blocks)])
+        return self._computed(value) if beyond < 0 else self._content(*self._held_of[beyond])
 
     def read(self, index: int, register: str) -> Inputs:
         """What an instruction's register holds, and what ended the loops it comes out of."""
@@ -139,15 +135,7 @@ class Dependences:
     def _joined(self, join: Join) -> Node:
         incoming = self.values.incoming(join)
         loop = self.control.loop_at.get(join.block)
-        told_apart = self._told_apart(incoming)
-        if loop is None:
-            deciding = self.control.choosing(join.block, told_apart, None)
-        else:
-            members = self.control.blocks_of(loop)
-            latches = {before: one for before, one in told_apart.items() if before in members}
-            entries = {before: one for before, one in told_apart.items() if before not in members}
-            deciding = self.control.choosing(join.block, latches, members)
-            deciding |= self.control.choosing(join.block, entries, None)
+        deciding = self._deciding(join.block, self._told_apart(incoming))
         found = Inputs()
         for value in incoming.values():
             if value is not None:
@@ -156,8 +144,20 @@ class Dependences:
         guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
         # How many iterations came before: no part of the value, but lanes may differ in it.
-        found.update(self._conditions(guards).only_between_lanes())
+        if not any(map(self._iterations.are_even, self._remainders.holding(join.block))):
+            found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
+
+    def _deciding(self, block: int, incoming: Mapping[int, Value | None]) -> set[int]:
+        """Blocks whose branches choose between what the predecessors of a block bring."""
+        loop = self.control.loop_at.get(block)
+        if loop is None:
+            return self.control.choosing(block, incoming, None)
+        members = self.control.blocks_of(loop)
+        latches = {before: one for before, one in incoming.items() if before in members}
+        entries = {before: one for before, one in incoming.items() if before not in members}
+        deciding = self.control.choosing(block, latches, members)
+        return deciding | self.control.choosing(block, entries, None)
 
     def _told_apart(self, incoming: Mapping[int, Value | None]) -> dict[int, Value | None]:
         """What predecessors of a join bring, the same for copies of one value."""
@@ -217,7 +217,8 @@ class Dependences:
                 level = worst((level, known[1]))
         if self._remainders.is_start(index):
             self._add(found, index, registers)
-            between = tuple(found.only_between_lanes().lanes)
+            even = all(map(self._iterations.are_even, self._iterations.rounded(index)))
+            between = () if even else tuple(found.only_between_lanes().lanes)
             return Node((), between, frozenset({Leaf("loop-counter")}), level)
         shared = (
             instruction.isa.lanes == "same"
@@ -269,7 +270,7 @@ class Dependences:
             if offset in self.points_to.escaping:
                 level = "unknown"
             place = self.points_to.place(index) if len(pointees) == 1 else None
-            behind.add(self._content_value(offset, place))
+            self._add_content(behind, index, offset, place)
         found.update(behind.only_between_lanes())
         reduced = self._reduced(index, pointees)
         for at, register in reduced:
@@ -366,7 +367,8 @@ class Dependences:
                 ended = exits - counting
                 if block in self._remainders.zone(loop):
                     # Lanes that run other numbers of iterations come with other counters.
-                    found.update(self._conditions(leading).only_between_lanes())
+                    if not self._iterations.are_even(loop):
+                        found.update(self._conditions(leading).only_between_lanes())
                 else:
                     ended |= leading
                 found.update(self._conditions(ended))
@@ -382,48 +384,64 @@ class Dependences:
             if is_symbol(operand) and operand not in own
         }
 
-    def _running_value(self, block: int) -> Value:
-        return len(self._body.instructions) + block
+    def _add_content(self, found: Inputs, index: int, offset: int, place: range | None) -> None:
+        """Add what bytes of a stack object hold before an instruction.
 
-    def _content_value(self, offset: int, place: range | None) -> Value:
-        key = (offset, place)
-        if key not in self._contents:
-            first = self._running_value(len(self._flow.blocks))
-            self._contents[key] = first + len(self._content_of)
-            self._content_of.append(key)
-        return self._contents[key]
+        They are a register that each store to them defines, with what it held before in the rest.
+        """
+        lifetime = self.points_to.told(index).lifetime
+        held = self._named.setdefault((offset, place, lifetime), f"[{len(self._named)}]")
+        if held not in self._bytes:
+            stores = self.points_to.stores(offset, place)
+            begun = {one: self.points_to.told(one).lifetime for one in stores}
+            if lifetime not in begun.values():
+                lifetime = None  # Others fill it.
+            if lifetime is not None:
+                stores = [one for one in stores if begun[one] in (None, lifetime)]
+            self._bytes[held] = Told(place, lifetime)
+            self.values.define(held, stores)
+        self._add_held(found, self._flow.block_of(index), held, self.values.read(index, held))
 
-    def _content(self, offset: int, place: range | None) -> Node:
-        """What makes the content of a stack object, or of bytes of the depot that are in it, differ
-        between lanes: stored values, places, conditions."""
-        found = Inputs()
-        for index in self.points_to.stores(offset, place):
-            self._add(found, index, self._code.depends_on(index))
-            found.add(self._running_value(self._flow.block_of(index)))
+    def _add_held(self, found: Inputs, block: int, held: str, value: Value | None) -> None:
+        """Add such a value as a block reads it; nothing where none has been stored."""
+        if value is None:
+            return
+        key = (held, value)
+        if key not in self._held:
+            self._held[key] = len(self._body.instructions) + len(self._held)
+            self._held_of.append(key)
+        found.add(self._held[key])
+        for loop in self.control.loops_of.get(self.values.block_of(value), ()):
+            if block not in self.control.blocks_of(loop):
+                found.update(self._conditions(self.control.exits(loop)))
+
+    def _ends(self, block: int, lifetime: Loc) -> bool:
+        """Whether a block ends outside of the call that brings a variable into being."""
+        loc = self._body.instructions[self._flow.blocks[block].end - 1].loc
+        if loc is None or not loc.line:
+            return False
+        return all(one.inlined_at != lifetime for one in loc.chain)
+
+    def _content(self, held: str, value: Value) -> Node:
+        """What makes such a value differ between lanes: what is stored and where, which stores."""
+        found, join = Inputs(), self.values.join(value)
+        if join is not None:
+            # What nothing has been stored in holds no value, and is not read.
+            lifetime = self._bytes[held].lifetime
+            incoming = {
+                before: one
+                for before, one in self.values.incoming(join).items()
+                if one is not None and (lifetime is None or not self._ends(before, lifetime))
+            }
+            found.update(self._conditions(self._deciding(join.block, incoming)))
+            for one in incoming.values():
+                self._add_held(found, join.block, held, one)
+        else:
+            self._add(found, value, self._code.depends_on(value))
+            if not self.points_to.covers(value, self._bytes[held].place):
+                before = self.values.read(value, held)
+                self._add_held(found, self._flow.block_of(value), held, before)
         return Node((), tuple(found.only_between_lanes().lanes))
-
-    def _running(self, block: int) -> Node:
-        """What decides whether a lane that may still read a stack object has run a block."""
-        branches = {
-            one
-            for one in self.control.branches(block)
-            if self._reading.issuperset(self._flow.blocks[one].successors)
-        }
-        found = self._conditions(branches)
-        for branch in branches:
-            found.add(self._running_value(branch))
-        return Node((), tuple(found.only_between_lanes().lanes))
-
-    @cached_property
-    def _reading(self) -> frozenset[int]:
-        """Blocks that lead to a load of a stack object; lanes anywhere else read none any more."""
-        found = {
-            self._flow.block_of(index)
-            for index, instruction in enumerate(self._body.instructions)
-            if instruction.isa.access == "load" and "param" not in instruction.modifiers
-            if any(one.kind == "depot" for one in self.points_to.address(index))
-        }
-        return frozenset(reached(found, lambda one: self._flow.blocks[one].predecessors))
 
 
 def _chosen_by(instruction: Instruction) -> list[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from lmemscope.analysis.ptx.analyses import Analyses
 from lmemscope.analysis.ptx.components import reached, strong_components
 from lmemscope.analysis.ptx.conditions import Comparison
+from lmemscope.analysis.ptx.forms import Form, Given, Iteration, Term
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.origins import Origin
 from lmemscope.analysis.ptx.values import Join, Value
@@ -21,6 +22,8 @@ ROUNDING = frozenset({"and", "shl"})
 _LARGEST = 6
 """Loops are unrolled 64 times, ``2^6``, at most."""
 _TOPS = tuple(1 << bits for bits in (31, 32, 63, 64))
+_THREAD, _ROW = "%tid.x", "%ntid.x"
+_GRID = frozenset({_THREAD, _ROW, "%ctaid.x", "%nctaid.x"})
 _COUNTING: tuple[Kind, ...] = ("comparison", "copy", "extreme", "logic", "sum")
 """What a counter and its test are made of."""
 
@@ -176,6 +179,61 @@ class Iterations:
             if self.counts(block, loop):
                 found |= self.tested(block)
         return found
+
+    def are_even(self, loop: Loop) -> bool:
+        """Whether lanes run a loop as often as a grid-stride loop before it.
+
+        From neighbouring places to one limit, in steps that go beyond all others of the block: such
+        numbers differ by one at most. What unrolling leaves over of them begins at one place in all
+        lanes that have any of it.
+        """
+        own = Iteration(loop.header)
+        counted = self.bound(loop) - {own}
+        terms = {term for form in self._compared(loop) for term in form.terms}
+        return any(
+            all(term == own or self._is_count(term, Iteration(one.header)) for term in terms)
+            for one in self._code.flow.loops
+            if {Iteration(one.header)} == counted and self._is_walk(one)
+        )
+
+    def _is_walk(self, loop: Loop) -> bool:
+        """Whether each step of a loop is a row of the block or more, from the thread's place on.
+
+        Nothing but the numbers of threads and a kernel's parameters decides how often it runs.
+        """
+        is_entry = self._code.function.kind == "entry"
+        made_of = self.bound(loop) - {Iteration(loop.header)}
+        steps = [
+            self._origins.of(form.without(term))
+            for form in self._compared(loop)
+            for term in form.terms
+            if isinstance(term, int)
+            and self._control.loop_at.get(self._values.block_of(term)) is loop
+            if self._values.join(term) is not None
+        ]
+        is_common = all((is_entry and isinstance(one, Given)) or one in _GRID for one in made_of)
+        is_row = bool(steps) and all(_ROW in step and _THREAD not in step for step in steps)
+        is_left_once = len(self._control.leaving(loop)) == 1
+        return is_left_once and is_common and is_row and _THREAD in made_of
+
+    def _is_count(self, term: Term, iteration: Iteration) -> bool:
+        """Whether a term is how many iterations a loop ran, or that rounded down, or the rest."""
+        if not isinstance(term, int):
+            return False
+        join = self._values.join(term)
+        if join is None:
+            is_masked = self._code.body.instructions[term].operation == "and"
+            return is_masked and self._origin(term) == {iteration}
+        forms = [self._affine.of(one) for one in self._values.met(join)]
+        begun = {form.constant - bool(form.terms) for form in forms}
+        return len(begun) == 1 and all(form.terms in ({}, {iteration: 1}) for form in forms)
+
+    def _compared(self, loop: Loop) -> list[Form]:
+        """What the ends of a loop compare."""
+        tests = [self._conditions.read(index, one) for index, one, _ in self._control.endings(loop)]
+        compared = [one for one in tests if isinstance(one, Comparison)]
+        read = [self._affine.read(c.index, one) for c in compared for one in (c.first, c.second)]
+        return [form for form in read if form is not None]
 
     def counts(self, block: int, loop: Loop) -> bool:
         """Whether a branch only counts: it tests sums, and nothing that an iteration reads."""

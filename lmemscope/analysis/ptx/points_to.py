@@ -23,7 +23,7 @@ from lmemscope.analysis.ptx.transfers import (
     stored_values,
 )
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction, Operand, number_of
+from lmemscope.formats.ptx_body import Instruction, Loc, Operand, number_of
 from lmemscope.formats.ptx_operands import is_float, pointers, registers_of
 
 _ROUNDS = 8
@@ -58,6 +58,22 @@ class Pointee(NamedTuple):
 
 Pointees = frozenset[Pointee]
 
+
+class Told(NamedTuple):
+    """What names tell of a load or a store of the depot that PTX alone does not.
+
+    Attributes:
+        place: bytes of the depot that it stays in, at a computed place: those of the array that the
+            source indexes there. PTX does not tell where an array ends and the next member of its
+            structure begins.
+        lifetime: of a variable of an inlined function: the call that brings it into being. Nothing
+            of it outlives that call.
+    """
+
+    place: range | None = None
+    lifetime: Loc | None = None
+
+
 OBJECTS = frozenset({"depot", "alloca", "argument"})
 """Memory of a thread's own stack."""
 _NOWHERE = frozenset({"null", "number"})
@@ -75,6 +91,7 @@ class _Flow(NamedTuple):
     pointees: Pointees
 
 
+_NOTHING_TOLD = Told()
 _UNKNOWN = _Flow(0, frozenset())
 _NUMBER = _Flow(0, frozenset({Pointee("number")}))
 _NULL = _Flow(0, frozenset({Pointee("null")}))
@@ -87,9 +104,7 @@ class PointsTo:
     Args:
         code: the function.
         values, affine: its own.
-        confined: bytes of the depot that loads and stores with a computed place stay in, by the
-            index of the instruction: those of the array that the source indexes there. PTX alone
-            does not tell where an array ends and the next member of its structure begins.
+        told: what names tell of loads and stores of the depot, by the index of the instruction.
     """
 
     def __init__(
@@ -97,11 +112,11 @@ class PointsTo:
         code: Definitions,
         values: Values,
         affine: Affine,
-        confined: Mapping[int, range] | None = None,
+        told: Mapping[int, Told] | None = None,
     ) -> None:
         self._code, self._values, self._affine = code, values, affine
         self._instructions, self._depot = code.body.instructions, code.depot
-        self._confined = confined or {}
+        self._told = told or {}
         self._known: dict[Value, _Flow] = {}
         self._places: dict[int, range | None] = {}
         self._held: dict[int, list[tuple[range | None, Pointees]]] = {}
@@ -140,8 +155,12 @@ class PointsTo:
         if index not in self._places:
             start = self._affine.depot_offset(index)
             known = None if start is None else range(start, start + self._width(index))
-            self._places[index] = self._confined.get(index) if known is None else known
+            self._places[index] = self.told(index).place if known is None else known
         return self._places[index]
+
+    def told(self, index: int) -> Told:
+        """What names tell of an access."""
+        return self._told.get(index, _NOTHING_TOLD)
 
     def stores(self, offset: int, place: range | None = None) -> list[int]:
         """Stores to a stack object, in the order of the text.
@@ -154,6 +173,13 @@ class PointsTo:
         if place is None:
             return found
         return [index for index in found if _overlap(self.place(index), place)]
+
+    def covers(self, index: int, place: range | None) -> bool:
+        """Whether a store writes all of some bytes of the depot; not where these are not known."""
+        start = self._affine.depot_offset(index)
+        if place is None or start is None or self._instructions[index].predicate is not None:
+            return False
+        return start <= place.start and place.stop <= start + self._width(index)
 
     @cached_property
     def escaping(self) -> frozenset[int]:
@@ -383,7 +409,7 @@ class PointsTo:
                 into = self._read(index, value).pointees if is_wide else _NUMBER.pointees
                 is_any = is_any or bool(self.own(into))
                 bytes_ = None
-                if index not in self._confined and place is not None:
+                if self.told(index).place is None and place is not None:
                     bytes_ = range(place.start + position, place.start + position + size)
                 elif not is_wide:
                     continue  # no part of a pointer

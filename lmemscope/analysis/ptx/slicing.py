@@ -17,6 +17,7 @@ from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
+from lmemscope.analysis.ptx.points_to import Told
 from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx import PtxFunction
@@ -39,8 +40,7 @@ class Dataflow(Definitions):
         given: how uniform what callers give for a parameter is; None where nothing is known of
             them. Parameters of kernels are uniform.
         library: what of the module is the mathematical library's; None where that is not known.
-        confined: bytes of the depot that loads and stores at a computed place stay in, by the index
-            of the instruction, where that is known.
+        told: what names tell of loads and stores of the depot, by the index of the instruction.
         rows: whether its warps are 32 neighbours in x, where that is known.
     """
 
@@ -49,12 +49,12 @@ class Dataflow(Definitions):
         function: PtxFunction,
         given: Callable[[str], Uniformity] | None = None,
         library: Library | None = None,
-        confined: Mapping[int, range] | None = None,
+        told: Mapping[int, Told] | None = None,
         rows: bool | None = None,
     ) -> None:
         super().__init__(function, rows)
         given = given or (lambda name: "unknown")
-        self._graph = graph = Dependences(self, given, library, confined)
+        self._graph = graph = Dependences(self, given, library, told)
         self.values, self.control = graph.values, graph.control
         self.affine, self.conditions = graph.affine, graph.analyses.conditions
         self.points_to, self.products = graph.points_to, graph.products

@@ -62,6 +62,10 @@ class Values:
             return indices[position - 1]
         return self._at_start(block, register)
 
+    def define(self, name: str, indices: list[int]) -> None:
+        """Take a name for a register that instructions write, given in the order of the text."""
+        self._code.definitions[name] = indices
+
     def join(self, value: Value) -> Join | None:
         """The join that a value is, or None for what an instruction computes."""
         return self._joins[-value - 1] if value < 0 else None

@@ -81,6 +81,75 @@ def test_the_name_of_a_number_alone_is_no_address(whose: str, expected: set[str]
     assert {path[0] for path in found} == expected
 
 
+ORDERED = """\
+int a[4], b[4], c[4], *p = a, *q = a, *r = a, *s = a, *t = a, *u = a, *v = a, *w = v;
+use(p[0], q[0], r[0], s[0], t[0]);
+for (int i = 0; i < n; ++i) {
+  use(s[i], t[i]); p = b;
+  use(p[i], r[i]);
+  if (n > i)
+    q = b;
+  s = b; if (n > 1) { r = c; }
+  use(q[i], r[i], s[i]);
+}
+p = c; q = c; switch (n) { case 1: t = b; break;
+case 2: t[0] = 1; }
+#if N
+u = b;
+#else
+u = c;
+#endif
+use(p, q, r, s, t, u, v, w);
+v = b;
+use(p, q, r, s, t, u, v, w);
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "leads"),
+    [
+        *(("p", line, "a") for line in (2, 3)),
+        ("p", 5, "b"),
+        *(("p", line, "c") for line in (12, 18, 20)),
+        ("q", 2, "a"),
+        ("q", 9, "ab"),
+        ("q", 18, "c"),
+        ("r", 2, "a"),
+        # Assigned further down in the loop, and so in the iteration before.
+        ("r", 5, "ac"),
+        ("r", 18, "ac"),
+        ("s", 4, "ab"),
+        ("s", 9, "b"),
+        ("s", 18, "ab"),
+        ("t", 12, "ab"),
+        ("u", 18, "abc"),
+        # What another pointer is set to had another value there, perhaps.
+        ("v", 20, "ab"),
+        ("p", None, "abc"),
+    ],
+)
+def test_a_pointer_leads_where_it_was_set_to_last(name: str, line: int | None, leads: str) -> None:
+    held = [variable(one, "int[4]", 16, 1) for one in "abc"]
+    pointers = [variable(one, "int*", 8, 1) for one in "pqrstuvw"]
+    given = aliases(ORDERED + "}\n", *held, *pointers)
+    found = [
+        one.name
+        for one in held
+        if (name,)
+        in given.within(frozenset({(one.name,)}), "k", one, line and replace(HERE, line=line))
+    ]
+    assert "".join(found) == leads
+
+
+def test_jumps_and_lambdas_have_no_order() -> None:
+    held = [variable("a", "int[4]", 16, 1), variable("b", "int[4]", 16, 1)]
+    pointer = variable("p", "int*", 8, 1)
+    for text in "goto again;", "auto set = [&] { p = a; };":
+        given = aliases(f"int a[4], b[4], *p = a;\n{text}\np = b;\np[0] = 1;\n}}\n", *held, pointer)
+        for one in held:
+            assert ("p",) in given.within(frozenset({(one.name,)}), "k", one, replace(HERE, line=4))
+
+
 CHOSEN = """\
 float a[8], b[8];
 float *one = n ? a : b;

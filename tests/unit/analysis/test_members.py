@@ -350,7 +350,7 @@ setp.lt.u32 %p6, %r60, %r51;
         # Whoever leaves for good reads nothing any more; whoever comes later does.
         ("@%p7 bra $OUT;\nst.local.u32 [%rd1+64], %r51;", "", "x = h.data[h.len];", "uniform"),
         (
-            "@%p7 bra $ON;\nst.local.u32 [%rd1+64], %r51;\n$ON:",
+            "st.local.u32 [%rd1+64], 0;\n@%p7 bra $ON;\nst.local.u32 [%rd1+64], %r51;\n$ON:",
             "",
             "x = h.data[h.len];",
             "lane-varying",

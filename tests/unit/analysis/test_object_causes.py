@@ -564,49 +564,6 @@ def test_what_is_behind_the_arguments_of_a_print_is_padding() -> None:
     assert reasons(f"{second}\n{store}\n{printed}\nret;", offset=32).size == 20
 
 
-READS = "ld.param.u64 %rd1, [{0}_param_0];\nld.param.u32 %r1, [{0}_param_1];\n"
-BY_NUMBER = "mul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.u32 %r2, [%rd3];\nret;"
-BY_LANE = f"mov.u32 %r1, %tid.x;\n{BY_NUMBER}"
-AT_ONE_PLACE = "ld.u32 %r2, [%rd1+8];\nret;"
-
-
-@pytest.mark.parametrize(
-    ("number", "first", "second", "also"),
-    [
-        ("%r9", BY_NUMBER, BY_NUMBER, ("dynamic-index",)),
-        # Inlined, it would have a constant.
-        ("5", BY_NUMBER, BY_NUMBER, ()),
-        ("5", BY_LANE, BY_LANE, ("dynamic-index",)),
-        # Not all that may be called has an index.
-        ("%r9", BY_NUMBER, AT_ONE_PLACE, ()),
-        ("%r9", AT_ONE_PLACE, AT_ONE_PLACE, ()),
-    ],
-)
-def test_what_is_called_through_a_table_indexes_what_it_gets(
-    number: str, first: str, second: str, also: tuple[Cause, ...]
-) -> None:
-    body = f"""{depot(64)}
-add.u64 %rd1, %SP, 0;
-ld.param.u32 %r9, [k_param_1];
-st.u32 [%rd1], 0;
-{{
-.param .b64 param0;
-st.param.b64 [param0+0], %rd1;
-.param .b32 param1;
-st.param.b32 [param1+0], {number};
-proto : .callprototype ()_ (.param .b64 _, .param .b32 _);
-call %rd7, (param0, param1), proto;
-}}
-ret;"""
-    table = ".global .align 8 .u64 table[2] = {one, two};"
-    functions = {"one": READS.format("one") + first, "two": READS.format("two") + second}
-    flow = ModuleFlow(program(body, variables=(table,), **functions))
-    objects = flow.objects("k")
-    assert objects is not None
-    found = object_causes(flow, "k", objects, objects.objects.values())[0]
-    assert (found.cause, found.also) == ("address-taken", also)
-
-
 @pytest.mark.parametrize(
     ("passed", "also"),
     [

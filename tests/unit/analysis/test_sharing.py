@@ -79,6 +79,14 @@ def test_a_place_is_free_once_its_variable_is_over_though_its_scope_goes_on(line
     assert turns(TOGETHER, lines, HEAD, TAIL) == [("tail", 64, 3), ("head", 48, 2)]
 
 
+def test_a_place_in_turn_is_not_guessed_between_variables_that_fit_alike() -> None:
+    both = SOURCE.replace("tail[i] = x;", "tail[i] = x; tale[i] = x;")
+    both = both.replace("y = tail[i]", "y = tail[i] + tale[i]")
+    like = variable("tale", "float[16]", 64, 8, order=1)
+    assert turns(both, "s4 l5 s9 l10 l10", HEAD, TAIL) == [("tail", 64, 3), ("head", 48, 2)]
+    assert found(both, "s4 l5 s9 l10 l10", HEAD, TAIL, like)[2].turns == ()
+
+
 def test_what_has_no_line_is_the_next_ones() -> None:
     assert turns(SOURCE, "s4 l5 s0 s9 l10", HEAD, TAIL) == [("tail", 64, 3), ("head", 48, 2)]
 

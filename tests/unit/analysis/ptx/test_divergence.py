@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.points_to import Told
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx_body import Loc
 from tests.support.builders import ptx_module as module
 
 PARAMETERS = (
@@ -310,12 +312,148 @@ def test_a_lanes_own_array_holds_what_was_stored_in_it(stored: str, at: str, lev
 
 
 def test_stores_that_only_some_lanes_make_tell_lanes_apart() -> None:
-    store = "st.local.u32 [%rd90], 1;"
-    body = chosen_by("%r8").replace("mov.u32 %r1, 1;", store) + "ld.local.u32 %r1, [%rd90];"
-    assert read_last(body)[1] == "lane-varying"
-    assert read_last(body.replace("%r8", "%r9"))[1] == "uniform"
+    first, store = "st.local.u32 [%rd90], 2;", "st.local.u32 [%rd90], 1;"
+    some = chosen_by("%r8").replace("mov.u32 %r1, 1;", store)
+    load = "ld.local.u32 %r1, [%rd90];"
+    assert read_last(first + some + load)[1] == "lane-varying"
+    assert read_last((first + some + load).replace("%r8", "%r9"))[1] == "uniform"
+    # What a lane has stored nothing in it does not read: all others have one value.
+    assert read_last(some + load)[1] == "uniform"
+    # Filled anew by all, in whole or in part.
+    assert read_last(f"{first}{some}st.local.u64 [%rd90], 7;{load}")[1] == "uniform"
+    assert read_last(f"{first}{some}st.local.u16 [%rd90], 7;{load}")[1] == "lane-varying"
+    assert read_last(f"{first}{some}@%p9 st.local.u32 [%rd90], 7;{load}")[1] == "lane-varying"
     escaping = "st.global.u64 [%rd3], %rd90;\nld.local.u32 %r1, [%rd90];"
     assert read_last(escaping)[1] == "unknown"
+
+
+def at(register: str) -> str:
+    """The address of an element of the first array."""
+    return f"mul.wide.u32 %rd6, {register}, 4;\nadd.s64 %rd7, %rd90, %rd6;\n"
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "behind"),
+    [("%r9", "uniform", "uniform"), ("%r8", "uniform", "lane-varying")],
+)
+def test_what_a_loop_leaves_in_an_array_differs_if_lanes_leave_it_apart(
+    bound: str, inside: str, behind: str
+) -> None:
+    fill = counted(bound, f"and.b32 %r2, %r1, 7;\n{at('%r2')}st.local.u32 [%rd7], %r1;\n"
+                   f"{at('%r9')}ld.local.u32 %r3, [%rd7];\nmul.lo.s32 %r4, %r3, 3;")  # fmt: skip
+    flow = dataflow(fill)
+    index = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32")
+    assert flow.uniformity("%r3", index) == inside
+    assert read_last(f"{fill}\n{at('%r9')}ld.local.u32 %r1, [%rd7];")[1] == behind
+
+
+@pytest.mark.parametrize(
+    ("lifetimes", "level"),
+    [
+        ((None, None), "lane-varying"),
+        ((1, 1), "lane-varying"),
+        ((None, 1), "lane-varying"),
+        ((1, 2), "uniform"),
+        ((1, 2, 3), "lane-varying"),  # the last call stores nothing: it is no variable of its own
+    ],
+)
+def test_nothing_outlives_the_call_that_brings_its_variable_into_being(
+    lifetimes: tuple[int | None, ...], level: str
+) -> None:
+    """Lanes leave a loop apart that calls; behind it another call fills its own array."""
+    inside = f"{at('%r1')}st.local.u32 [%rd7], %r1;"
+    text = f"{START}{counted('%r8', inside)}\nst.local.u32 [%rd90], 3;\n{at('%r9')}"
+    text += "ld.local.u32 %r1, [%rd7];\nst.global.u32 [%rd3], %r1;\nret;"
+    function = module(text, PARAMETERS).functions[0]
+    is_own = [one.address is not None and "local" in one.modifiers
+              for one in function.body.instructions]  # fmt: skip
+    accesses = [index for index, own in enumerate(is_own) if own]
+    calls = [None if one is None else Loc(1, one, 1) for one in (*lifetimes, lifetimes[-1])]
+    told = {at: Told(None, call) for at, call in zip(accesses, calls, strict=False)}
+    flow = Dataflow(function, told=told)
+    last = len(function.body.instructions) - 2
+    assert flow.uniformity("%r1", last) == level
+
+
+def test_a_variable_of_a_call_in_a_loop_begins_anew_with_each_call() -> None:
+    """Only some lanes call in each iteration: what the call's array held before is no content."""
+    call = f"""
+    .loc 1 5 3, function_name $N, inlined_at 1 20 7
+    st.local.u32 [%rd90], 3;
+    {at("%r9")}st.local.u32 [%rd7], %r2;
+    ld.local.u32 %r1, [%rd7];
+    mul.lo.s32 %r4, %r1, 3;"""
+    body = f"""
+    mov.u32 %r2, 0;
+$L1:
+    .loc 1 19 3
+    setp.lt.s32 %p3, %r7, %r2;
+    @%p3 bra $L2;{call}
+$L2:
+    .loc 1 18 3
+    add.s32 %r2, %r2, 1;
+    setp.lt.s32 %p1, %r2, %r9;
+    @%p1 bra $L1;"""
+    function = module(f"{START}{body}\nret;", PARAMETERS).functions[0]
+    instructions = function.body.instructions
+    own = [index for index, one in enumerate(instructions) if "local" in one.modifiers]
+    index = next(i for i, one in enumerate(instructions) if one.opcode == "mul.lo.s32")
+    inlined = instructions[own[0]].loc
+    assert inlined is not None
+    for lifetime, level in (None, "data-dependent"), (inlined.inlined_at, "uniform"):
+        flow = Dataflow(function, told=dict.fromkeys(own, Told(None, lifetime)))
+        assert flow.uniformity("%r1", index) == level
+
+
+GRID_STRIDE = """
+    mov.u32 %r20, %ntid.x;
+    mov.u32 %r21, %ctaid.x;
+    mad.lo.s32 %r22, %r21, %r20, FIRST;
+    mov.u32 %r10, 0;
+    setp.ge.s32 %p7, %r22, LIMIT;
+    @%p7 bra $BEHIND;
+    mov.u32 %r23, %nctaid.x;
+    mul.lo.s32 %r24, %r23, STEP;
+    mov.u32 %r25, 0;
+$WALK:
+    add.s32 %r10, %r25, 1;
+    add.s32 %r22, %r22, %r24;
+    setp.lt.s32 %p8, %r22, LIMIT;
+    mov.u32 %r25, %r10;
+    @%p8 bra $WALK;
+$BEHIND:
+"""
+"""How often a lane walks the grid, in ``%r10``."""
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "limit", "level"),
+    [
+        ("%r8", "%r20", "%r9", "uniform"),
+        ("%r8", "%r9", "%r9", "lane-varying"),  # may be shorter than a warp
+        ("%r8", "%r20", "%r7", "data-dependent"),
+        ("%r7", "%r20", "%r9", "data-dependent"),
+    ],
+)
+def test_lanes_that_walk_the_grid_have_as_many_elements_but_for_one(
+    first: str, step: str, limit: str, level: str
+) -> None:
+    walk = GRID_STRIDE.replace("FIRST", first).replace("STEP", step).replace("LIMIT", limit)
+    flow = dataflow(walk + UNROLLED.replace("%r7", "%r10"))
+    index = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32"
+                 and one.operands[0] == "%r2")  # fmt: skip
+    assert flow.uniformity("%r1", index) == level
+    # Behind the loop the counts themselves differ.
+    assert read_last(walk, "%r10")[1] != "uniform"
+
+
+def test_a_grid_that_lanes_stop_walking_by_their_data_gives_them_other_counts() -> None:
+    walk = GRID_STRIDE.replace("FIRST", "%r8").replace("STEP", "%r20").replace("LIMIT", "%r9")
+    stops = "ld.global.u32 %r26, [%rd5];\nsetp.eq.s32 %p6, %r26, %r25;\n@%p6 bra $BEHIND;"
+    flow = dataflow(walk.replace("$WALK:", f"$WALK:\n{stops}") + UNROLLED.replace("%r7", "%r10"))
+    index = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32"
+                 and one.operands[0] == "%r2")  # fmt: skip
+    assert flow.uniformity("%r1", index) == "data-dependent"
 
 
 @pytest.mark.parametrize(
