@@ -6,6 +6,7 @@ PTX does not tell: ptxas writes loops out, and moves instructions in front of th
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from functools import lru_cache
 
 import numpy as np
@@ -50,7 +51,10 @@ class MachineLoops:
         self._end = end
         self._starts, successors = _blocks(branches, start, end) if start < end else ([], [])
         self._reached, self._loops = loops_reached(successors, 0) if successors else ([], ())
-        self._around: dict[int, list[NaturalLoop]] = {}
+        self._around: defaultdict[int, list[NaturalLoop]] = defaultdict(list)
+        for loop in self._loops:
+            for block in loop.members:
+                self._around[block].append(loop)
 
     def block(self, pc: int) -> int | None:
         """Number of the basic block that an instruction is in; None where no path to it is seen."""
@@ -59,8 +63,6 @@ class MachineLoops:
 
     def around(self, block: int) -> list[NaturalLoop]:
         """The loops that a block is in."""
-        if block not in self._around:
-            self._around[block] = [loop for loop in self._loops if block in loop.members]
         return self._around[block]
 
     def depth(self, pc: int) -> int | None:

@@ -99,6 +99,8 @@ def stable_name(name: str) -> str:
     Names that hold no such part are their own stable names.
     """
     name = _without_static_units(name)
+    if "_GLOBAL__N_" not in name and "_INTERNAL_" not in name:
+        return name
     kept: list[str] = []
     position = 0
     while (found := _LENGTH.search(name, position)) is not None:

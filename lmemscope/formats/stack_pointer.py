@@ -9,22 +9,22 @@ table of AND.
 
 from __future__ import annotations
 
+import numpy as np
+
 from lmemscope.formats.instructions import INSTRUCTION_BYTES
 
-_AND_OF_R1 = bytes((0x12, 0x78, 0x01, 0x01))
-_RZ_AND = bytes((0xFF, 0xC0))
-_WORD = 8
+_AND_OF_R1 = 0x01017812
+_RZ_AND = 0xC0FF
+_WORDS = INSTRUCTION_BYTES // 4
 
 
 def find_stack_alignments(code: bytes | memoryview) -> dict[int, int]:
     """Bytes that the stack pointer is rounded down to a multiple of, by offset in the code."""
-    text = bytes(code)
+    words = np.frombuffer(code[: len(code) - len(code) % INSTRUCTION_BYTES], "<u4")
     found: dict[int, int] = {}
-    at = text.find(_AND_OF_R1)
-    while at >= 0:
-        high = text[at + _WORD : at + _WORD + len(_RZ_AND)]
-        alignment = 2**32 - int.from_bytes(text[at + 4 : at + _WORD], "little")
-        if at % INSTRUCTION_BYTES == 0 and high == _RZ_AND and alignment.bit_count() == 1:
-            found[at] = alignment
-        at = text.find(_AND_OF_R1, at + 1)
+    for at in np.flatnonzero(words[::_WORDS] == _AND_OF_R1).tolist():
+        _, mask, high, _ = words[at * _WORDS : (at + 1) * _WORDS].tolist()
+        alignment = 2**32 - mask
+        if high & 0xFFFF == _RZ_AND and alignment.bit_count() == 1:
+            found[at * INSTRUCTION_BYTES] = alignment
     return found
