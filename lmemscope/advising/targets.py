@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +23,6 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
-from lmemscope.model.blanked import blanked
 from lmemscope.rewrites import REWRITES, said
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
@@ -51,7 +49,6 @@ class Files:
         self._trees: dict[tuple[str, bytes], Syntax] = {}
         self._python: dict[str, PythonText | None] = {}
         self._sources: dict[tuple[str | None, CompileOptions], SourceText] = {}
-        self._blank = functools.cache(blanked)
         self.asked = asked
         self.projects = projects or Projects()
 
@@ -87,7 +84,7 @@ class Files:
             return None
         key = (path, data)
         if key not in self._trees:
-            self._trees[key] = Syntax(data, self._blank)
+            self._trees[key] = Syntax(data)
         return self._trees[key]
 
     def sources(self, main: str | None, options: CompileOptions) -> SourceText:
@@ -95,7 +92,7 @@ class Files:
         key = (main, options)
         if key not in self._sources:
             mentioning = self.projects.mentioning
-            self._sources[key] = from_disk(self.asked, main, options, mentioning, self._blank)
+            self._sources[key] = from_disk(self.asked, main, options, mentioning)
         return self._sources[key]
 
 

@@ -6,8 +6,8 @@ names and directives that mean nothing. Whoever matches brackets or looks for na
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ _PIECE = re.compile(
     r"|\\(?P<splice>[ \t]*\r?\n)|\\(?P<escape>[uU][0-9a-fA-F{]))",
     re.DOTALL,
 )
+_KEPT = 64
+"""Texts whose answers are kept."""
 _RAW = re.compile(r"\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)", re.DOTALL)
 _RAW_PREFIX = re.compile(r"(?<!\w)(?:u8|[uUL])?R")
 _SPELLED = {
@@ -79,24 +81,21 @@ class Blanked(Struct, frozen=True):
     odd_line: int | None
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def blanked(text: str) -> Blanked:
-    """A C++ text without comments, literals and dead branches, as long as it was."""
+    """A C++ text without comments, literals and dead branches, as long as it was.
+
+    Units of a project, and what asks about each, meet the same headers.
+    """
     return _Reader(text).read()
 
 
-def blanked_bytes(
-    data: bytes, blank: Callable[[str], Blanked] = blanked
-) -> tuple[bytes, bytes, int | None]:
-    """The fields of `Blanked`, of a file's bytes.
-
-    Args:
-        data: these.
-        blank: `blanked`, or what remembers its answers for several readers of the same files.
-    """
+def blanked_bytes(data: bytes) -> tuple[bytes, bytes, int | None]:
+    """The fields of `Blanked`, of a file's bytes."""
     text = data.decode("latin-1")
     # Readers of lines ask without the last line's end.
     end = "\n" if text.endswith("\n") and not text[:-1].rstrip(" \t").endswith(_BEFORE_END) else ""
-    made = blank(text.removesuffix(end))
+    made = blanked(text.removesuffix(end))
     code, uncommented = (f"{one}{end}".encode("latin-1") for one in (made.code, made.uncommented))
     return code, uncommented, made.odd_line
 

@@ -60,7 +60,6 @@ class SourceText:
         options: what it is compiled with.
         mentioning: the other sources of the project around a file that hold a word, as
             `mentioning` gives them; without it there is no project.
-        blank: `blanked`, or what remembers its answers for several readers of the same files.
     """
 
     def __init__(
@@ -69,10 +68,8 @@ class SourceText:
         main: str | None = None,
         options: CompileOptions | None = None,
         mentioning: Callable[[str, str], tuple[str, ...]] = lambda file, word: (),
-        blank: Callable[[str], Blanked] = blanked,
     ) -> None:
         self._lines_of = lines_of
-        self._blank = blank
         self._mentioning = mentioning
         self.main = main
         self._include_dirs = options.include_dirs if options is not None else ()
@@ -139,7 +136,7 @@ class SourceText:
     def blanked(self, file: str) -> Blanked:
         """The text of a file with blanks for what is no code, made once."""
         if file not in self._blanked:
-            self._blanked[file] = self._blank(self.text(file))
+            self._blanked[file] = blanked(self.text(file))
         return self._blanked[file]
 
     def code(self, file: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from lmemscope.files import cached_while_unchanged, read_input
 from lmemscope.model import CompileOptions, KernelReport, SourceLine, SourceLocation, SourceText
-from lmemscope.model.blanked import Blanked, blanked
 from lmemscope.sources.encoding import shown_lines
 
 
@@ -28,7 +27,6 @@ def from_disk(
     main: str | None = None,
     options: CompileOptions | None = None,
     mentioning: Callable[[str, str], tuple[str, ...]] = lambda file, word: (),
-    blank: Callable[[str], Blanked] = blanked,
 ) -> SourceText:
     """The user's files as they are when their lines are first wanted.
 
@@ -37,7 +35,6 @@ def from_disk(
         main: the file that is compiled, where it is a source.
         options: what it is compiled with.
         mentioning: which other sources of the project around a file hold a word.
-        blank: as of `SourceText`.
     """
     known: dict[str, list[str]] = {}
 
@@ -48,7 +45,7 @@ def from_disk(
                 asked.add(file)
         return known[file]
 
-    return SourceText(lines_of, main, options, mentioning, blank)
+    return SourceText(lines_of, main, options, mentioning)
 
 
 def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[SourceLine, ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model.blanked import Blanked, blanked, blanked_bytes
+from lmemscope.model.blanked import blanked_bytes
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -104,12 +104,11 @@ class Syntax:
 
     Args:
         data: the file's bytes.
-        blank: as of `lmemscope.model.blanked.blanked_bytes`.
     """
 
-    def __init__(self, data: bytes, blank: Callable[[str], Blanked] = blanked) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.code, self.uncommented, self.odd_line = blanked_bytes(data, blank)
+        self.code, self.uncommented, self.odd_line = blanked_bytes(data)
 
     @functools.cached_property
     def root(self) -> Node:
