@@ -27,7 +27,6 @@ _COMPILER = re.compile(
 )
 _DIRECTORY = re.compile(r"^\s*cd\s+(?P<path>\"[^\"]+\"|\S+)\s*&&")
 _ARCH = re.compile(r"\bsm_\d+[af]?\b")
-_BARE_ARCH = re.compile(r"-arch[= ]sm_\d+[af]?\b")
 _RELOCATABLE = re.compile(
     r"(?:^|\s)(?:-dc|--device-c|-r?dc=true|--relocatable-device-code[= ]true)\b"
 )
