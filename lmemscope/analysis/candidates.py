@@ -10,7 +10,7 @@ from lmemscope.analysis.layout import Part, fits, is_array, is_reference, parts_
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.formats.statements import Statement, Subscript
-from lmemscope.model import Variable, is_library
+from lmemscope.model import SourceLocation, Variable, is_library
 
 PADDING = 16
 """The next object begins at most so many bytes, less one, behind the end of one: alignment."""
@@ -248,6 +248,16 @@ def is_subscripted_on(
 def subscripts_of(text: str) -> tuple[Subscript, ...]:
     """The subscripts in a line or a statement."""
     return Statement(text, [0], 1).subscripts
+
+
+def is_begun_on(owner: str, lines: AccessLines, variable: Variable) -> bool:
+    """Whether anything is stored on the line that declares a function's own variable."""
+    declared = SourceLocation(variable.file, variable.line)
+    return not variable.is_parameter and any(
+        is_store and (frame.function or owner) == variable.function and frame.location == declared
+        for chain, is_store, _ in lines.chains
+        for frame in chain
+    )
 
 
 def _fit(parts: Sequence[Part], whole: Part, shape: Shape) -> float:

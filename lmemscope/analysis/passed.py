@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from lmemscope.analysis.candidates import PADDING
+from lmemscope.analysis.candidates import PADDING, is_begun_on
 from lmemscope.analysis.constructed import declaration
 from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.mentions import Mentions, same_function
@@ -23,6 +23,7 @@ from lmemscope.analysis.taken import type_taken
 from lmemscope.formats.demangle import demangle, scopes
 from lmemscope.formats.operators import is_computed, operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import closed_at, is_made
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
@@ -86,6 +87,7 @@ class Calls:
         Another variable on such a line may be handed over by its value, as a pointer is whose
         address the line does not take. Calls may also get other calls' results:
         ``larger(d, scaled(e))`` hands over a temporary, unless ``scaled`` returns a reference.
+        Then it may be ``e``, if that begins with what the object begins with.
         """
         given: dict[str, list[str | None]] = defaultdict(list)
         for call, position in found.passed_to:
@@ -108,11 +110,23 @@ class Calls:
             if len({(one.function, one.name) for one in passed}) == 1:
                 return passed
         results = {
-            name
+            name: [text for text in texts if text is not None]
             for name, texts in given.items()
             if all(text is not None and _is_result(text) for text in texts)
         }
-        return [one for one in variables if one.is_parameter or one.function not in results]
+        accesses = (self.instructions[one.index] for one in found.accesses)
+        lines = self.mentions.lines(self.owner, accesses) if results else None
+        return [
+            one
+            for one in variables
+            if one.is_parameter
+            or one.function not in results
+            or (
+                lines is not None
+                and any(contains(text, one.name) for text in results[one.function])
+                and is_begun_on(self.owner, lines, one)
+            )
+        ]
 
     def constructed(
         self, found: StackObject, variables: Sequence[Variable], sources: SourceText
