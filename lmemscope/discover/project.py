@@ -16,6 +16,8 @@ _HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".in
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules", "build", "third_party"})
 _FILES = 2000
 """Files up to which a project is read for this; of a larger one the first are."""
+LOOSE_FILES = 500
+"""Sources up to which a working directory that is no checkout is taken for a project."""
 _FOLDERS = 1000
 """Folders up to which one is looked through."""
 _MENTIONS = 100
@@ -31,10 +33,15 @@ def project_sources(path: str) -> tuple[str, ...]:
     """Absolute paths of C++ and CUDA sources of the project around a file, nearest folders first.
 
     The project is the file's checkout; without one, the working directory where the file is below
-    it, else the file's own folder. Hidden folders, those of builds and links are left out, and so
-    is what is larger than a megabyte, and what is furthest away in more than 64.
+    it and that holds few sources, else the file's own folder. Hidden folders, those of builds and
+    links are left out, and so is what is larger than a megabyte, and what is furthest away in more
+    than 64.
     """
-    sizes = dict(_sources(_top(path)))
+    top, is_checkout = _top(path)
+    sizes = dict(_sources(top))
+    if not is_checkout and len(sizes) > LOOSE_FILES:
+        # A home directory, or that of temporary files: others' sources say nothing of this one.
+        sizes = dict(_sources(os.path.dirname(path)))
     found = sorted(sizes, key=lambda one: (_apart(path, one), one))
     ends = accumulate(sizes[one] for one in found)
     return tuple(one for one, end in zip(found, ends, strict=True) if end <= MOST_BYTES)
@@ -96,14 +103,15 @@ _texts = _Texts()
 """Of the projects of this process's units: most units are of one project."""
 
 
-def _top(path: str) -> str:
+def _top(path: str) -> tuple[str, bool]:
+    """The folder that a file's project may be, and whether it is a checkout."""
     own = os.path.dirname(path)
     for directory in upwards(own):
         if is_top(directory):
-            return directory
+            return directory, True
     working = os.path.abspath(os.curdir)
     is_below = os.path.commonpath((own, working)) == working and working != os.path.sep
-    return working if is_below else own
+    return working if is_below else own, False
 
 
 def _sources(top: str) -> Iterator[tuple[str, int]]:
