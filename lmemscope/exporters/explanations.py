@@ -43,7 +43,10 @@ def _others(others: Sequence[Group], total: int, width: int, path: str) -> list[
     listed = others[:_LISTED]
     names = [layout.shortened(name, _NAME) for name in layout.names_of(listed)]
     room = max(map(len, names))
-    lines: list[Part] = [f"{count(len(others), 'more template')} with findings:"]
+    has_findings = all(kernel.findings for group in others for _, kernel in group.kernels)
+    lines: list[Part] = [
+        f"{count(len(others), 'more template')}{' with findings' if has_findings else ''}:"
+    ]
     for name, group in zip(names, listed, strict=True):
         cost = layout.costs([kernel.facts for _, kernel in group.kernels])
         text = f"{name:<{room}}  cost {cost:>9}  {causes_of(group)}"
