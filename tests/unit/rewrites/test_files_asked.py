@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from lmemscope.advising import targets
 from lmemscope.model import CompileOptions
-from lmemscope.model.blanked import Blanked, blanked
+from lmemscope.model.blanked import blanked
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.reached import callers
 from lmemscope.rewrites.written import homes
@@ -73,22 +72,14 @@ def test_names_mean_the_same_in_each_of_the_files() -> None:
     assert all(one is asked.meanings for one in found)
 
 
-def test_a_file_is_blanked_once_for_lines_and_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_blanked_once_for_lines_and_tree(tmp_path: Path) -> None:
     file = tmp_path / "a.cu"
     file.write_bytes(b'int a; // "\nint b;\n')
-    asked: list[str] = []
-
-    def noted(text: str) -> Blanked:
-        asked.append(text)
-        return blanked(text)
-
-    monkeypatch.setattr(targets, "blanked", noted)
+    blanked.cache_clear()
     files = targets.Files()
     syntax = files.syntax(str(file))
     assert syntax is not None
     one, other = (files.sources(str(file), CompileOptions(std=std)) for std in ("c++17", "c++20"))
     assert syntax.code.decode().splitlines() == [*one.code_lines(str(file))]
     assert one.code(str(file)) == other.code(str(file)) == "int a;     \nint b;"
-    assert len(asked) == 1
+    assert blanked.cache_info().misses == 1
