@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.analysis.layers import Layers
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
 from lmemscope.model import (
@@ -17,6 +17,10 @@ from lmemscope.model import (
     KernelDirective,
     SourceLocation,
 )
+
+if TYPE_CHECKING:
+    # The gate's own process asks for comments alone, and needs none of the analysis.
+    from lmemscope.analysis.layers import Layers
 
 
 def directives(layers: Layers) -> tuple[KernelDirective, ...]:
