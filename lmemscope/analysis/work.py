@@ -26,7 +26,7 @@ from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.promoted import Selection, promoted
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
-from lmemscope.formats.cubin import FIRST_WIDE_SM, Cubin, number_of
+from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.float_code import float_operations
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx_body import Instruction
@@ -114,7 +114,7 @@ def work_of(
 
 
 def _floats(cubin: Cubin, name: str) -> tuple[int, ...]:
-    is_known = name in cubin.records and number_of(cubin.arch) >= FIRST_WIDE_SM
+    is_known = name in cubin.records and cubin.is_wide
     return float_operations(cubin.code(cubin.function(name))) if is_known else ()
 
 

@@ -5,6 +5,7 @@ Or in a file whose bytes the source takes (``.incbin``, ``#embed``).
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 
@@ -13,7 +14,7 @@ from lmemscope.routes import is_device_code
 
 _ELF, _MACHINE = b"\x7fELF", b"\xbe"
 """An ELF file's beginning, and its byte 18 where it is for a GPU (EM_CUDA)."""
-_FATBIN, _PTX = b"\x50\xed\x55\xba\x01\x00", b".version "
+FATBIN, _PTX = b"\x50\xed\x55\xba\x01\x00", b".version "
 _SPELLED = (b"0x%x", b"%d", rb"\x%x", rb"\%o")
 _RARE = (b"\x7f\xbe", b"\xed\xba", b"version")
 """Bytes of each that no text holds otherwise than as numbers."""
@@ -48,22 +49,25 @@ _WORDS = re.compile(
     rb"|0x7265762eu?\s{0,80},\s{0,80}0x6e6f6973|0x6e6f69737265762e"
 )
 """The same in little-endian words of 32 or 64 bits."""
-_BYTES = re.compile(
-    b"|".join(
-        (
-            _array(_ELF) + rb"(?:%b%b){14}" % (_NEXT, _ANY) + _NEXT + _array(_MACHINE),
-            _text(_ELF) + _ESCAPE + rb"{14}" + _text(_MACHINE),
-            _array(_FATBIN),
-            _text(_FATBIN),
-            _array(_PTX),
-            # As escapes: kernels in plain text are read elsewhere.
-            rb"(?=\\)" + _text(_PTX),
+_NAMED = re.compile(rb"(?:\.incbin|#\s{0,20}embed)\s{1,80}\\?[\"<]([^\"<>\\\n]{1,400})")
+
+
+@functools.cache
+def _bytes() -> re.Pattern[bytes]:
+    """The beginnings byte by byte, made when a text may hold one: most hold none."""
+    return re.compile(
+        b"|".join(
+            (
+                _array(_ELF) + rb"(?:%b%b){14}" % (_NEXT, _ANY) + _NEXT + _array(_MACHINE),
+                _text(_ELF) + _ESCAPE + rb"{14}" + _text(_MACHINE),
+                _array(FATBIN),
+                _text(FATBIN),
+                _array(_PTX),
+                # As escapes: kernels in plain text are read elsewhere.
+                rb"(?=\\)" + _text(_PTX),
+            )
         )
     )
-)
-
-
-_NAMED = re.compile(rb"(?:\.incbin|#\s{0,20}embed)\s{1,80}\\?[\"<]([^\"<>\\\n]{1,400})")
 
 
 def holds_image(path: str) -> bool:
@@ -79,7 +83,7 @@ def holds_image(path: str) -> bool:
         return True
     text = data.lower()
     may_be = any(all(form % n in text for n in rare) for form in _SPELLED for rare in _RARE)
-    return (may_be and _BYTES.search(text) is not None) or (
+    return (may_be and _bytes().search(text) is not None) or (
         any(word in text for word in (b"55ed50", b"4c457f", b"65762e"))
         and _WORDS.search(text) is not None
     )

@@ -10,13 +10,13 @@ import os
 from collections.abc import Collection, Mapping
 
 from lmemscope.discover.cpp_files import is_cpp_name
-from lmemscope.discover.device_bytes import holds_image
+from lmemscope.discover.device_bytes import FATBIN, holds_image
 from lmemscope.discover.locate import is_build_name, own_place
 from lmemscope.discover.skipped import known_to_git, top_of
 from lmemscope.files import read_input
 from lmemscope.model import is_linkable, kind_of
 
-_SIGNS = (b".nv_fatbin", b".nv.info", b"\x50\xed\x55\xba\x01\x00")
+_SIGNS = (b".nv_fatbin", b".nv.info", FATBIN)
 """Names of sections with device code, and the beginning of a fat binary."""
 _FORM = "device code in an object or a library"
 _AS_BYTES = "device code as bytes"

@@ -53,7 +53,7 @@ UNKNOWN_STACK = 0xFFFFFFFF
 """As a value of `MIN_STACK_SIZE`: not statically known."""
 LARGEST_FRAME = 1 << 20
 """Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
-_FIRST_SM, FIRST_WIDE_SM = 50, 70
+_FIRST_SM, _FIRST_WIDE_SM = 50, 70
 """Architectures: the first that is read, and the first with instructions of 16 bytes."""
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
@@ -145,6 +145,11 @@ class CubinFunction(Struct, frozen=True):
 class Cubin:
     """A cubin; each function is decoded when it is first asked for.
 
+    Attributes:
+        elf: the file.
+        arch: its architecture.
+        is_wide: whether its instructions have 16 bytes.
+
     Raises:
         FormatError: not a cubin, cut off, or of an architecture with another instruction format.
     """
@@ -159,7 +164,7 @@ class Cubin:
             )
         self.arch = architecture(self.elf)
         self._number = number_of(self.arch)
-        self._is_wide = self._number >= FIRST_WIDE_SM
+        self.is_wide = self._number >= _FIRST_WIDE_SM
         if self._number < _FIRST_SM:
             raise FormatError(
                 "cubin",
@@ -208,11 +213,11 @@ class Cubin:
 
     @cached_property
     def _marks_spills(self) -> bool:
-        version = release(self.elf) if self._is_wide else None
+        version = release(self.elf) if self.is_wide else None
         return version is not None and tuple(map(int, version.split("."))) >= _MARKING
 
     def _has_sites(self, code: memoryview) -> bool:
-        if self._is_wide:
+        if self.is_wide:
             return LOCAL_OPCODES.appear_in(code)
         return bool(find_bundled_sites(code, frozenset()))
 
@@ -257,7 +262,7 @@ class Cubin:
             starts = {callee.start for callee in kernel.callees}
             self._calls[kernel.section] = (
                 find_calls(self.elf.content(section), starts, self._number)
-                if section is not None and starts and self._is_wide
+                if section is not None and starts and self.is_wide
                 else {}
             )
         return self._calls[kernel.section]
@@ -265,7 +270,7 @@ class Cubin:
     def branches(self, function: CubinFunction) -> Branches | None:
         """What decides where control goes on in a function's section; None where not known."""
         if function.section not in self._branches:
-            section = self.elf.section(function.section) if self._is_wide else None
+            section = self.elf.section(function.section) if self.is_wide else None
             content = self.elf.content(section) if section is not None else None
             found = find_branches(content, self._number) if content is not None else None
             self._branches[function.section] = found
@@ -278,13 +283,13 @@ class Cubin:
 
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         """Every ``LD``/``ST`` of a function's section, in address order."""
-        section = self.elf.section(function.section) if self._is_wide else None
+        section = self.elf.section(function.section) if self.is_wide else None
         return () if section is None else find_generic_sites(self.elf.content(section))
 
     def callers_barriers(self, body: CubinFunction) -> frozenset[int]:
         """Offsets of the sites by which a function keeps its caller's barrier registers."""
         section = self.elf.section(body.section)
-        if section is None or body.kind != "function" or not self._is_wide:
+        if section is None or body.kind != "function" or not self.is_wide:
             return frozenset()
         return callers_barriers(self.elf.content(section), body.start, body.sites)
 
@@ -316,9 +321,9 @@ class Cubin:
         inside = self.elf.functions.get(section.number, ())
         spills = self._read_spills(own)
         content = self.elf.content(section)
-        find = find_sites if self._is_wide else find_bundled_sites
+        find = find_sites if self.is_wide else find_bundled_sites
         sites = find(content, spills)
-        alignments = find_stack_alignments(content) if self._is_wide else {}
+        alignments = find_stack_alignments(content) if self.is_wide else {}
         prefix = f"${own}$"
         callees = sorted(
             (s for s in inside if s is not outer and _is_local_function(s)),

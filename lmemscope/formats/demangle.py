@@ -68,7 +68,7 @@ def demangle(name: str) -> str:
         library.free(ctypes.c_void_p(pointer))
 
 
-_ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
+ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
 _PIECE = re.compile(r"_\$_\d+$")
 _STATIC_UNIT = re.compile(r"\b_INTERNAL_\w*::")
 """What NVIDIA's front end puts before names that are static in a file: hashes of its path."""
@@ -118,7 +118,7 @@ def short_name(demangled: str) -> str:
 
 def scoped_name(demangled: str) -> str:
     """The same with the inline namespaces of CUB and Thrust, as earlier releases showed it."""
-    name = _ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
+    name = ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
     name = _STATIC_UNIT.sub("", name)
     if name.startswith(_NUMBA_MODULE):
         # Numba mangles the qualified name: module, enclosing functions, and what they are called.

@@ -1,8 +1,7 @@
 """Machine instructions found by their opcodes, sm_70 to sm_121, without decoding the others.
 
 Instructions are 16 bytes, two little-endian 64-bit words; the opcode begins at bit 0 of the first.
-So every 16th byte of the code holds an opcode's low byte, and a search of these bytes alone leads
-to the few instructions that are wanted, at the speed of the search for a byte.
+So the first two bytes of each lead to the few instructions that are wanted.
 """
 
 from __future__ import annotations

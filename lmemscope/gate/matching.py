@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from msgspec import Struct
 
 from lmemscope.analysis.groups import template_arguments, template_name
-from lmemscope.formats.demangle import demangle, original_name, short_name
+from lmemscope.formats.demangle import ABI_TAG, demangle, original_name, short_name
 from lmemscope.formats.kernel_names import lasting_name
 from lmemscope.gate.baseline import entry_of, is_ignored, toolchain_of
 from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
@@ -24,7 +24,6 @@ from lmemscope.model.inputs import without_hashes
 from lmemscope.rules.base import FINGERPRINTS
 
 _LAMBDA = re.compile(r"(\{lambda\([^{}]*\))#\d+(?=\})")
-_ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
 
 
 class Item(Struct, frozen=True):
@@ -256,7 +255,7 @@ def _signature(symbol: str) -> str:
     Lambdas and what Numba compiles are numbered in their order, ptxas's copies of functions too.
     """
     spelled = demangle(original_name(lasting_name(symbol)))
-    return _ABI_TAG.sub("", _LAMBDA.sub(r"\1", spelled))
+    return ABI_TAG.sub("", _LAMBDA.sub(r"\1", spelled))
 
 
 class _Matcher:

@@ -10,7 +10,7 @@ import ast
 import operator
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.template_values import TemplateValues
@@ -116,9 +116,14 @@ def _argument(
     name: str, declared: Declaration, sources: SourceText, function: str | None
 ) -> Meaning | None:
     """The number that an instance of a template has for a parameter; None of a type."""
+    if function is None:
+        return None
     place = declared.place(sources)
-    given = TemplateValues(sources).arguments(function, place) if function is not None else {}
-    number = given.get(name, "")
+
+    def find() -> Mapping[str, str]:
+        return TemplateValues(sources).arguments(function, place)
+
+    number = _ARGUMENTS.of(sources, (function, place), find).get(name, "")
     return Meaning(number, None, False, place) if _NUMERAL.fullmatch(number) else None
 
 
@@ -264,6 +269,7 @@ def _macros(name: str, sources: SourceText, file: str, place: SourceLocation) ->
 
 
 _HEADERS: Remembered[str, tuple[str, ...]] = Remembered()
+_ARGUMENTS: Remembered[tuple[str, SourceLocation], Mapping[str, str]] = Remembered()
 
 
 def _headers(sources: SourceText, file: str) -> tuple[str, ...]:

@@ -398,6 +398,7 @@ class StandInCubin:
     source_lines: dict[str, list[InlinedLine]]
     generic: tuple[Site, ...] = ()
     arch: str = "sm_90"
+    is_wide: bool = True
 
     @property
     def records(self) -> dict[str, CubinFunction]:
