@@ -20,9 +20,11 @@ from typing import IO, Literal, cast
 
 from lmemscope.errors import FormatError
 from lmemscope.formats import archive, fatbin
+from lmemscope.formats.balance import Balance
 from lmemscope.formats.elf import SHF_ALLOC, WITHOUT_BYTES, ElfFile, extent
 from lmemscope.formats.fatbin import Budget, Entry
-from lmemscope.model import ALL_IMAGES, Share
+from lmemscope.formats.inflate import open_member
+from lmemscope.model import ALL_IMAGES
 
 HEAD = 64
 """First bytes of a file by which its kind is told."""
@@ -55,6 +57,9 @@ _PARTS = 16
 _COMPRESSIBLE = 2
 """Host code takes less than half of its bytes in a package: torch's a quarter, its device code
 three quarters."""
+_COST_OF_TEXT, _COST_OF_MEMBER = 10, 8192
+"""Of a text's byte and of any member, in bytes of machine code: words of Python texts are searched
+for, and each member is opened."""
 
 Kind = Literal["cubin", "host", "fatbin", "archive", "zip", "tar.zst"]
 
@@ -185,16 +190,21 @@ def _images(path: str, parts: list[memoryview]) -> Images:
 
 
 def read_zip(
-    stream: IO[bytes], budget: Budget, path: str = "", depth: int = 0, share: Share = ALL_IMAGES
+    stream: IO[bytes],
+    budget: Budget,
+    path: str = "",
+    depth: int = 0,
+    balance: Balance | None = None,
 ) -> Iterator[Images]:
     """The device code of a package's members, each read into memory by itself.
 
     Args:
         stream: of the package.
         budget, path, depth: as of `read_images`.
-        share: whose part is read, where several workers read the package. Only large members with
+        balance: what this worker reads, where several read the package. Only large members with
             device code are read by all of them, each for images of its own.
     """
+    balance = balance if balance is not None else Balance(ALL_IMAGES)
     try:
         package = zipfile.ZipFile(stream)
         members = package.infolist()
@@ -203,30 +213,36 @@ def read_zip(
     except (FormatError, *_ZIP_ERRORS) as error:
         yield Images(path, (), _problem("zip", error))
         return
-    readers = _readers(members, share.of)
-    for place, (member, reader) in enumerate(zip(members, readers, strict=True)):
-        if reader in (None, share.number):
+    is_own = _own_members(members, balance)
+    for place, member in enumerate(members):
+        if is_own.get(place, True):
             for images in _read_member(package, member, budget, path, depth):
-                yield replace(images, member=place, is_alone=reader is not None)
+                yield replace(images, member=place, is_alone=place in is_own)
                 del images  # before the next file is there
 
 
-def _readers(members: Sequence[zipfile.ZipInfo], workers: int) -> list[int | None]:
-    """Which worker reads each member of a package; None for all of them.
+def _own_members(members: Sequence[zipfile.ZipInfo], balance: Balance) -> dict[int, bool]:
+    """Whether this worker reads a package's members that one worker alone reads, by their place.
 
     They share what is large and hardly compresses, for device code is packed already: how long it
-    takes depends on its kernels. The largest of the others is given away first, to the worker with
-    the least.
+    takes depends on its kernels. The costliest of the others is given away first.
     """
-    sizes = [member.compress_size for member in members]
-    readers: list[int | None] = [None] * len(sizes)
-    loads, large = [0] * workers, sum(sizes) // (workers * _PARTS)
-    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        is_packed = sizes[place] * _COMPRESSIBLE > members[place].file_size
-        if workers == 1 or sizes[place] <= large or not is_packed:
-            reader = readers[place] = loads.index(min(loads))
-            loads[reader] += sizes[place]
-    return readers
+    workers = balance.share.of
+    large = sum(member.compress_size for member in members) // (workers * _PARTS)
+    alone = [
+        (_cost(member), -place)
+        for place, member in enumerate(members)
+        if workers == 1
+        or member.compress_size <= large
+        or member.compress_size * _COMPRESSIBLE <= member.file_size
+    ]
+    return {-place: balance.is_own(cost) for cost, place in sorted(alone, reverse=True)}
+
+
+def _cost(member: zipfile.ZipInfo) -> int:
+    """What it takes to read a member that one worker alone reads, as of `Balance`."""
+    per_byte = _COST_OF_TEXT if _is_text(member.filename) else 1
+    return _COST_OF_MEMBER + member.file_size * per_byte
 
 
 def _read_member(
@@ -235,7 +251,7 @@ def _read_member(
     """The device code of a member of a package."""
     below = _below(path, member.filename)
     try:
-        with package.open(member) as content:
+        with open_member(package, member) as content:
             head = content.read(HEAD)
             kind = kind_of_head(head)
             if kind is None and not _is_told(member.filename):
@@ -332,7 +348,7 @@ def _streamed(content: IO[bytes], head: bytes, size: int, path: str) -> Iterator
     content.read(1)  # to the end, where its checksum is compared
 
 
-def _next_embedded(data: bytearray, at: int) -> re.Match[bytes] | None:
+def _next_embedded(data: bytes, at: int) -> re.Match[bytes] | None:
     """How the first fat binary or cubin begins in some data, from a place on."""
     fatbins, cubins = _EMBEDDED
     found = fatbins.search(data, at)
@@ -351,7 +367,7 @@ class _Window:
 
     def __init__(self, content: IO[bytes], head: bytes, size: int) -> None:
         self._content, self._left = content, size - len(head)
-        self.data, self.at = bytearray(head), 0
+        self.data, self.at = head, 0
 
     def more(self) -> bool:
         """Read on where little is left; whether there is something to look at."""
@@ -364,22 +380,22 @@ class _Window:
         self.at = max(self.at, place)
 
     def take(self, size: int) -> memoryview:
-        """A copy of the next bytes; fewer where the stream ends before."""
+        """The next bytes; fewer where the stream ends before."""
         self._fill(size)
-        return memoryview(bytes(self.data[self.at : self.at + size]))
+        return memoryview(self.data)[self.at : self.at + size]
 
     def _fill(self, size: int) -> None:
         missing = min(self.at + size - len(self.data), self._left)
         if missing <= 0:
             return
-        del self.data[: self.at]
-        self.at, end = 0, len(self.data) + missing
-        while len(self.data) < end:
-            chunk = self._content.read(min(WINDOW, self._left))
-            if not chunk:
+        parts = [self.data[self.at :]]
+        while missing > 0:
+            parts.append(self._content.read(min(WINDOW, self._left)))
+            if not parts[-1]:
                 raise FormatError("zip", "it is cut off")
-            self.data += chunk
-            self._left -= len(chunk)
+            missing -= len(parts[-1])
+            self._left -= len(parts[-1])
+        self.data, self.at = b"".join(parts), 0
 
 
 def _tar(

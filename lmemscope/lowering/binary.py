@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lmemscope.errors import FormatError, InputError
 from lmemscope.files import open_regular
+from lmemscope.formats.balance import Balance
 from lmemscope.formats.containers import (
     HEAD,
     Images,
@@ -133,39 +134,33 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
         head = stream.read(HEAD)
         size = stream.seek(0, 2)
         stream.seek(0)
-        budget = budget_for(size)
+        budget, balance = budget_for(size), Balance(share)
         if kind_of_head(head) == "zip":
-            yield _unpacked(read_zip(stream, budget, share=share), budget, share)
+            yield _unpacked(read_zip(stream, budget, balance=balance), budget, balance)
             return
         # Mapped, for most bytes of a library are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        yield _unpacked(read_images(memoryview(data), budget), budget, share)
+        yield _unpacked(read_images(memoryview(data), budget), budget, balance)
 
 
-def _unpacked(files: Iterator[Images], budget: Budget, share: Share) -> Iterator[Image]:
-    member = number = place = 0
+def _unpacked(files: Iterator[Images], budget: Budget, balance: Balance) -> Iterator[Image]:
+    member = number = 0
     for file in files:
         if file.member != member:
-            member, number, place = file.member, 0, 0
-        own = ALL_IMAGES if file.is_alone else share
-        yield from _of_file(file, budget, own, number, place)
+            member, number = file.member, 0
+        yield from _of_file(file, budget, balance, number)
         number += len(file.entries) + 1
-        place += len(file.fatbins)
         del file  # before the next one is read
 
 
-def _of_file(
-    file: Images, budget: Budget, share: Share, before: int, first: int
-) -> Iterator[Image]:
+def _of_file(file: Images, budget: Budget, balance: Balance, before: int) -> Iterator[Image]:
     number = before
-    for place, fatbin in enumerate(file.fatbins, first):
+    for fatbin in file.fatbins:
         ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
         cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
-        # Not by number: most fat binaries hold the same architectures, and some of these
-        # have more local memory than others.
-        for at, entry in enumerate(fatbin, place):
+        for entry in fatbin:
             number += 1
-            if not share.has(at):
+            if not (file.is_alone or balance.is_own(entry.size)):
                 with suppress(FormatError):  # whose it is says so
                     if entry.kind == "cubin":
                         reserve(entry, budget)
@@ -176,7 +171,7 @@ def _of_file(
                 yield Image(file.path, entry, data, ptx, cubins, number=where)
             except FormatError as error:
                 yield Image(file.path, entry, problem=error, number=where)
-    if not share.is_first:
+    if not (file.is_alone or balance.share.is_first):
         return
     unread, where = _unread(file), (file.member, number + 1)
     if unread is not None:

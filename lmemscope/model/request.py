@@ -351,10 +351,6 @@ class Share(Struct, frozen=True):
         """Whether what is to be said once of the binary is said here."""
         return self.number == 0
 
-    def has(self, place: int) -> bool:
-        """Whether an image is in it, by its place among others."""
-        return place % self.of == self.number
-
 
 ALL_IMAGES = Share()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from lmemscope.formats import containers
+from lmemscope.formats.balance import Balance
 from lmemscope.formats.containers import Images, budget_for, read_images, read_zip
 from lmemscope.formats.fatbin import Budget, unpack
 from lmemscope.model import Share
@@ -233,7 +234,7 @@ def test_workers_share_what_is_large_and_packed_and_read_the_rest_once() -> None
     )
 
     def read_by(share: Share) -> list[Images]:
-        return list(read_zip(io.BytesIO(data), budget_for(len(data)), share=share))
+        return list(read_zip(io.BytesIO(data), budget_for(len(data)), balance=Balance(share)))
 
     one, other = ({read.path: read for read in read_by(Share(n, 2))} for n in range(2))
     assert one.keys() & other.keys() == {"p/device.so"}

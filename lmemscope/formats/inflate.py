@@ -1,0 +1,77 @@
+"""Members of a zip archive, unpacked by ISA-L: in little more than half of zlib's time.
+
+`zipfile` reads the directory and the bytes as stored, with all of its checks; only what deflate
+packed is unpacked here.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import zipfile
+from typing import IO, cast
+
+from isal import igzip_lib, isal_zlib
+
+_PIECE = 1 << 18
+"""Bytes as stored that are read at once."""
+_DAMAGE = cast(type[Exception], igzip_lib.IsalError)  # Its stub says that it is an instance.
+
+
+def open_member(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    """The bytes of a member, from its first on; the read at its end checks them.
+
+    Raises:
+        zipfile.BadZipFile, RuntimeError, OSError: as `zipfile.ZipFile.open`.
+    """
+    if member.compress_type != zipfile.ZIP_DEFLATED:
+        return package.open(member)
+    stored = copy.copy(member)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
+    del stored.CRC  # It is that of the unpacked bytes.
+    return cast(IO[bytes], _Inflated(package.open(stored), member))
+
+
+class _Inflated(io.RawIOBase):
+    def __init__(self, stored: IO[bytes], member: zipfile.ZipInfo) -> None:
+        self._stored, self._member, self._left = stored, member, member.file_size
+        self._unpacker = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_DEFLATE)
+        self._sum = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """Close the archive's stream too."""
+        self._stored.close()
+        super().close()
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most as many; none at the end.
+
+        Raises:
+            EOFError: the member is cut off.
+            zipfile.BadZipFile: it is damaged, or its bytes are not those that were packed.
+        """
+        data = self._unpacked(_PIECE if size < 0 else size)
+        self._sum = isal_zlib.crc32(data, self._sum)
+        self._left -= len(data)
+        is_end = not self._left and (self._unpacker.eof or not data)
+        if self._left < 0 or (is_end and self._sum != self._member.CRC):
+            raise zipfile.BadZipFile(f"the bytes of {self._member.filename!r} are others")
+        return data
+
+    def _unpacked(self, size: int) -> bytes:
+        unpacker, data = self._unpacker, b""
+        while not data and not unpacker.eof and size:
+            packed = self._stored.read(_PIECE) if unpacker.needs_input else b""
+            if not packed and unpacker.needs_input:
+                raise EOFError("the deflated bytes end too early")
+            try:
+                data = unpacker.decompress(packed, size)
+            except _DAMAGE as error:
+                raise zipfile.BadZipFile(str(error)) from error
+        if not data and size and self._left:
+            raise EOFError("there are fewer bytes than the directory says")
+        return data
