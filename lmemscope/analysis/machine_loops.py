@@ -73,7 +73,8 @@ class MachineLoops:
     def extents(self, loop: NaturalLoop) -> list[tuple[int, int]]:
         """Where the code of a loop lies: the first byte of each block, and the one behind it."""
         ends = [*self._starts[1:], self._end]
-        return [(self._starts[number], ends[number]) for number in sorted(loop.members)]
+        blocks = (number for number in sorted(loop.members) if number < len(self._starts))
+        return [(self._starts[number], ends[number]) for number in blocks]
 
 
 def _blocks(branches: Branches, start: int, end: int) -> tuple[list[int], list[list[int]]]:
@@ -118,10 +119,18 @@ def _blocks(branches: Branches, start: int, end: int) -> tuple[list[int], list[l
 
 
 def _follow_tables(found: list[list[int]], tables: list[int]) -> None:
-    """Let jumps through tables lead to what nothing else leads to: their targets are data."""
-    if not tables:
+    """Let jumps through tables lead to what nothing else leads to: their targets are data.
+
+    Any of them may lead to all such blocks behind it. Nodes of no block, behind the blocks' own, go
+    from each of these to the next: a function has a thousand tables for a thousand targets.
+    """
+    led_to = {other for ways in found for other in ways} if tables else ()
+    others = [block for block in range(1, len(found)) if block not in led_to] if tables else []
+    if not others:
         return
-    led_to = {other for ways in found for other in ways}
-    others = [block for block in range(1, len(found)) if block not in led_to]
+    first, last = len(found), len(found) + len(others)
     for block in tables:
-        found[block] += (other for other in others if other > block)
+        place = first + bisect_right(others, block)
+        found[block] += [place] if place < last else []
+    found += ([other, place] for place, other in enumerate(others, first + 1))
+    found[-1].pop()

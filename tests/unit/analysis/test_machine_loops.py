@@ -118,6 +118,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KernelReport
     return {unit.arch: unit.kernels[0] for unit in report.units}
 
 
+def test_jumps_through_tables_share_their_targets_and_the_loop_around_them() -> None:
+    # What is behind a jump or an end is a case: of the first jump all five, of the second three.
+    jumps = (branch(0x30, kind=TABLE, always=True), branch(0x60, kind=TABLE, always=True))
+    ends = (branch(0x40, kind=END, always=True), branch(0x80, kind=END, always=True))
+    found = depths(*jumps, *ends, branch(0xA0, 0x20, always=True), LAST)
+    assert found[2:12] == [1, 1, 0, 1, 1, 0, 0, 1, 1, 0]
+    assert MachineLoops(np.array([*jumps, *ends, LAST], BRANCH_FIELDS), 0, 0x120).depth(0x90) == 0
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 def test_a_line_says_how_often_its_own_accesses_run(
