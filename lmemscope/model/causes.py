@@ -168,11 +168,13 @@ class LocalAccess(Struct, frozen=True, omit_defaults=True):
         sectors: sectors per request of a full warp, at most (docs/local-memory.md), or None.
         requests: requests that the access makes, one per 32-bit word.
         evidence: what shows the cause, in words, which may change; filled where it is written.
-        others: the further objects that it may touch, where its pointer is chosen at run time.
+        others: the further objects that it may touch, where its pointer is chosen at run time, or
+            does touch, where it is joined.
         library_loops: further loops around it, inside a library's function that its line calls.
         evidence_facts: what shows the cause; absent in earlier documents.
         generic: whether it is an ``LD``/``ST`` whose generic address provably is a local one; such
             are in neither ledger. Absent in earlier documents, where the opcode tells.
+        joined: whether it moves bytes of all its objects: ptxas joins neighbouring accesses.
     """
 
     pc: int
@@ -193,6 +195,7 @@ class LocalAccess(Struct, frozen=True, omit_defaults=True):
     library_loops: int = always(0)
     evidence_facts: tuple[Evidence, ...] = NOT_GIVEN
     generic: bool | None = None
+    joined: bool = always(False)
 
     @property
     def is_generic(self) -> bool:

@@ -105,7 +105,7 @@ class Case(Struct, frozen=True):
         reached = {
             number
             for access in (*self.accesses, *self.generic)
-            if own is not None and own in access.touched
+            if own is not None and own in access.touched and not access.joined
             for number in access.touched
         }
         return tuple(self.facts.objects[number] for number in sorted(reached - {own}))
