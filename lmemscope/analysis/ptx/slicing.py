@@ -224,7 +224,7 @@ class Dataflow(Definitions):
         node = self._graph.node(value)
         if node.broadcast is not None and self._is_broadcast(value):
             return ()
-        return node.between
+        return self._graph.lane_bits.between(value)
 
     def _is_broadcast(self, value: Value) -> bool:
         """Whether a shuffle gives all lanes the value of one: they all name the same."""
