@@ -227,7 +227,23 @@ class ModuleFlow:
             external=tuple(sorted(external - _RUNTIME)),
             pointed=pointed,
             leads_out=any(map(self._leads_out, {*reached, *pointed})),
+            cycles=self._cycles(recursive),
         )
+
+    def _cycles(self, recursive: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+        """The shortest way from each recursive function back to itself, each once."""
+        found: dict[frozenset[str], tuple[str, ...]] = {}
+        for function in recursive:
+            ways: list[tuple[str, ...]] = [(function,)]
+            seen = {function}
+            while ways and function not in self.callees.get(ways[0][-1], ()):
+                way = ways.pop(0)
+                called = sorted(set(self.callees.get(way[-1], ())) - seen)
+                seen |= {*called}
+                ways += [(*way, one) for one in called]
+            if ways:
+                found.setdefault(frozenset(ways[0]), ways[0])
+        return tuple(found.values())
 
     def _calls_through(self, function: str) -> bool:
         """Whether a function makes a call through a pointer."""
