@@ -18,6 +18,7 @@ from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject, computed
+from lmemscope.analysis.ptx.uniformity import LANES, requests_per_access, sectors_per_request
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
@@ -35,7 +36,6 @@ _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctai
 _COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
 _ALTERNATIVES = 3
 """Indices that are named at most where nothing tells which of them is meant."""
-_DIVERGENT = ("lane-varying", "data-dependent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,11 @@ class _Indexed:
         return self.expressions if 1 < len(self.expressions) <= _ALTERNATIVES else ()
 
     @property
-    def cost(self) -> tuple[int, bool]:
-        """How deep in loops, and whether lanes use different addresses."""
-        depth = self.objects.dataflow.flow.depth(self.access.index)
-        return depth, self.access.uniformity in _DIVERGENT
+    def cost(self) -> float:
+        """Sectors that a warp moves by it for each call of its function, loops counted."""
+        sectors = sectors_per_request(self.access.uniformity) or LANES
+        often = self.objects.dataflow.trips.weight(self.access.index)
+        return often * sectors * requests_per_access(self.access.width)
 
     @property
     def is_moved(self) -> bool:
@@ -228,10 +229,10 @@ class IndexReader:
         accesses: Sequence[PtxAccess],
         named: ObjectName | None,
     ) -> tuple[_Indexed | None, list[PtxAccess]]:
-        """The access to look at: in the deepest loop, then across lanes, then of most bytes.
+        """The access to look at: on the line whose accesses move most, loops counted.
 
         What fills the array with a constant comes last, wherever it stands. Of lines that cost the
-        same, one that reads, and one whose index can be quoted, says more.
+        same, one that reads, and one whose index can be quoted, says more; then the first.
 
         Returns:
             the access, and with it those of its line that are written as it is: copies that an
@@ -246,14 +247,13 @@ class IndexReader:
             fills = all(one.fills for one in there)
             writes = all(one.access.is_store for one in there)
             quoted = any(one.expression is not None for one in there)
-            width = sum(one.access.width for one in there)
-            cost = _reversed(max(one.cost for one in there))
+            cost = sum(one.cost for one in there)
             moved = all(one.is_moved for one in there)
-            return place is None, fills, moved, cost, writes, not quoted, -width, place
+            return place is None, fills, moved, -cost, writes, not quoted, place
 
         best = min(lines, key=rank, default=None)
         there = lines.get(best, [])
-        primary = min(there, key=lambda o: (_reversed(o.cost), o.expression is None), default=None)
+        primary = min(there, key=lambda one: (-one.cost, one.expression is None), default=None)
         if primary is None or best is None:
             return primary, []
         return primary, [one.access for one in there if one.expressions == primary.expressions]
@@ -488,9 +488,3 @@ def _telling(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
 
 def _leaves(accesses: Iterable[PtxAccess]) -> set[Leaf]:
     return {leaf for access in accesses for leaf in access.leaves if leaf.kind != "symbol"}
-
-
-def _reversed(cost: tuple[int, bool]) -> tuple[int, bool]:
-    """For an order in which what costs most comes first."""
-    depth, divergent = cost
-    return -depth, not divergent

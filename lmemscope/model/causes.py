@@ -56,8 +56,8 @@ class IndexFacts(Struct, frozen=True):
         uniformity: its own across the lanes of a warp; of several that are written alike on that
             line the least uniform.
         loop: line of the loop whose counter it is, where that is all it is.
-        location: the line to look at: of the access whose index decides, in the deepest loop, then
-            across lanes, then of most bytes; the expression stands there.
+        location: the line to look at: of those whose index decides, the one whose accesses move
+            most, loops counted; the expression stands there.
         other_sources: what the object's other indices are made of beside, sorted.
         other_uniformity: the least uniform of the object's other accesses, where that is less
             uniform; else None.
