@@ -112,6 +112,7 @@ class IndexReader:
         telling = [*_telling(indexed), *(beside if stays else ())]
         others = self._made_of(objects, telling, theirs, called) - sources
         trips = self._of_trip_counts(objects, alike, called) - sources
+        chosen = self._chosen_by(objects, alike or _telling(indexed), called)
         uniformity = worst(access.uniformity for access in alike or deciding)
         least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
@@ -126,6 +127,7 @@ class IndexReader:
             trip_sources=tuple(sorted(trips, key=str)),
             alternatives=primary.alternatives if primary is not None else (),
             called_from=primary.called_from if primary is not None else None,
+            chosen_by=tuple(sorted(chosen, key=str)),
         )
 
     def _of_loop(
@@ -353,6 +355,15 @@ class IndexReader:
         for access in accesses:
             names = None if id(access) in outside else called
             found |= self._sources_of(objects, access, _leaves([access]), names)
+        return found
+
+    def _chosen_by(
+        self, objects: FunctionObjects, accesses: Sequence[PtxAccess], called: LocalNames
+    ) -> set[IndexSource]:
+        """What decides which of several objects pointers lead to."""
+        found: set[IndexSource] = set()
+        for access in accesses:
+            found |= self._sources_of(objects, access, access.chosen_by, called)
         return found
 
     def _of_trip_counts(

@@ -69,6 +69,7 @@ class IndexFacts(Struct, frozen=True):
             one it is; in the order of the text.
         called_from: the line of the kernel's file that calls the code of `location`, where that is
             in another file of the user's.
+        chosen_by: what decides which of several objects a pointer leads to; no part of the index.
     """
 
     expression: str | None
@@ -82,11 +83,12 @@ class IndexFacts(Struct, frozen=True):
     trip_sources: tuple[IndexSource, ...] = ()
     alternatives: tuple[str, ...] = ()
     called_from: SourceLocation | None = None
+    chosen_by: tuple[IndexSource, ...] = ()
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:
-        """What all of the object's indices are made of: what removes it has to do with each."""
-        return tuple(sorted({*self.made_of, *self.other_sources}, key=str))
+        """What all of the object's places are made of: what removes it has to do with each."""
+        return tuple(sorted({*self.made_of, *self.other_sources, *self.chosen_by}, key=str))
 
     @property
     def made_of(self) -> tuple[IndexSource, ...]:
