@@ -137,6 +137,8 @@ class LaneBits:
         value = self._values.read(index, operand) if operand.startswith("%") else None
         if value is not None:
             return self._known(value, found)
+        if operand == "%ntid.x" and self._code.row:
+            return _number(self._code.row)
         return _LANE if operand in ("%laneid", "%tid.x") else _COMMON
 
     def _known(self, value: Value, found: Mapping[Value, Bits]) -> Bits | None:
@@ -176,7 +178,7 @@ class LaneBits:
     def _is_followed(self, operand: str) -> bool:
         """Whether lanes have one value in what no instruction computes, or their place."""
         if operand == "%tid.x":
-            return self._code.rows is not False
+            return self._code.row != 0
         known = self._code.special(operand)
         return operand == "%laneid" or known is None or known[1] == "uniform"
 

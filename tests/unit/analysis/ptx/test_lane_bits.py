@@ -20,10 +20,10 @@ START = """
 """Uniform: ``%r9``. Of a lane's place: ``%r8``. Of its data: ``%r7``."""
 
 
-def level(body: str, register: str = "%r1", rows: bool | None = None) -> str:
+def level(body: str, register: str = "%r1", row: int | None = None) -> str:
     """Uniformity of a register where the store to ``[%rd3]`` reads it."""
     text = f"{START}{body}\nret;".replace("USE", f"st.global.u32 [%rd3], {register}")
-    flow = Dataflow(module(text, PARAMETERS).functions[0], rows=rows)
+    flow = Dataflow(module(text, PARAMETERS).functions[0], row=row)
     (at,) = (
         index
         for index, one in enumerate(flow.body.instructions)
@@ -75,8 +75,27 @@ def test_what_drops_the_place_in_the_warp_is_one_value(computed: str, expected: 
 
 def test_where_warps_are_no_rows_nothing_is_dropped() -> None:
     body = "add.s32 %r2, %r8, 64; shr.u32 %r1, %r2, 5; USE;"
-    assert level(body, rows=True) == "uniform"
-    assert level(body, rows=False) == "lane-varying"
+    assert level(body, row=48) == "uniform"
+    assert level(body, row=0) == "lane-varying"
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [(256, "uniform"), (32, "uniform"), (48, "lane-varying"), (None, "lane-varying")],
+)
+def test_a_number_in_the_grid_keeps_the_place_where_blocks_are_whole_warps(
+    row: int | None, expected: str
+) -> None:
+    number = """
+    mov.u32 %r20, %ntid.x;
+    mov.u32 %r21, %ctaid.x;
+    mov.u32 %r22, %nctaid.x;
+    mad.lo.s32 %r10, %r21, %r20, %r8;
+    mul.lo.s32 %r23, %r20, %r22;
+    """
+    assert level(f"{number} shr.u32 %r1, %r10, 5; USE;", row=row) == expected
+    assert level(number + counted("add.s32 %r2, %r2, %r23;", USED, "%r10"), row=row) == expected
+    assert level("mov.u32 %r20, %ntid.x; div.u32 %r1, %r8, %r20; USE;", row=row) == expected
 
 
 @pytest.mark.parametrize(
