@@ -344,6 +344,8 @@ def _comparison(relation: str, first: Bits, second: Bits, number: int | None) ->
     """Whether one is less than a multiple of 32 that all lanes share, they all find alike."""
     if not (first.lanes or second.lanes):
         return _COMMON
+    if second.lanes:
+        return Bits(1, 0, is_positive=True)
     if relation in ("le", "gt", "ls", "hi"):
         # x <= 31 is x < 32.
         second = _number(number + 1) if number is not None else _COMMON
@@ -372,6 +374,8 @@ def _after(instruction: Instruction, known: Sequence[Bits], numbers: Sequence[in
     if "wide" in instruction.modifiers:
         known = [_converted(one, kind) for one in known[:2]]
         known, first = [*known, last], known[0]
+    if operation in _MOVED and any(one.lanes for one in known[1:]):
+        return Bits((1 << bits) - 1)  # Each lane moves its bits elsewhere.
     match operation:
         case "mov":
             found = first
@@ -413,6 +417,8 @@ def _after(instruction: Instruction, known: Sequence[Bits], numbers: Sequence[in
     return Bits(lanes, found.zeros, found.is_positive and not lanes >> (bits - 1))
 
 
+_MOVED = frozenset({"shl", "shr", "bfe"})
+"""Operations whose other operands say by how many bits the first is moved."""
 _FOLLOWED = frozenset(
     {
         *("mov", "cvt", "add", "sub", "neg", "mul", "mad", "and", "or", "xor", "not", "shl", "shr"),
