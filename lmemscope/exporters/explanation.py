@@ -405,7 +405,10 @@ def _traffic(accesses: Sequence[LocalAccess]) -> str:
 
 def index_sentence(index: IndexFacts, places: int | None) -> str:
     """What an index means for what accesses cost; ``places`` are its object's words."""
-    said = f"{_in_lanes(index.uniformity, index.made_of, places)}."
+    sources = (*index.made_of, *index.chosen_by)
+    said = f"{_in_lanes(index.uniformity, sources, places)}."
+    if index.chosen_by:
+        said = said.replace("Index", "Address").replace("index", "address")
     if index.other_uniformity is not None:
         other = _in_lanes(index.other_uniformity, index.all_sources, places)
         said += f" Other accesses: {other[0].lower()}{other[1:]}."

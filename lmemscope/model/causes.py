@@ -56,8 +56,8 @@ class IndexFacts(Struct, frozen=True):
         uniformity: its own across the lanes of a warp; of several that are written alike on that
             line the least uniform.
         loop: line of the loop whose counter it is, where that is all it is.
-        location: the line to look at: of the access whose index decides, in the deepest loop, then
-            across lanes, then of most bytes; the expression stands there.
+        location: the line to look at: of those whose index decides, the one whose accesses move
+            most, loops counted; the expression stands there.
         other_sources: what the object's other indices are made of beside, sorted.
         other_uniformity: the least uniform of the object's other accesses, where that is less
             uniform; else None.
@@ -69,6 +69,7 @@ class IndexFacts(Struct, frozen=True):
             one it is; in the order of the text.
         called_from: the line of the kernel's file that calls the code of `location`, where that is
             in another file of the user's.
+        chosen_by: what decides which of several objects a pointer leads to; no part of the index.
     """
 
     expression: str | None
@@ -82,11 +83,12 @@ class IndexFacts(Struct, frozen=True):
     trip_sources: tuple[IndexSource, ...] = ()
     alternatives: tuple[str, ...] = ()
     called_from: SourceLocation | None = None
+    chosen_by: tuple[IndexSource, ...] = ()
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:
-        """What all of the object's indices are made of: what removes it has to do with each."""
-        return tuple(sorted({*self.made_of, *self.other_sources}, key=str))
+        """What all of the object's places are made of: what removes it has to do with each."""
+        return tuple(sorted({*self.made_of, *self.other_sources, *self.chosen_by}, key=str))
 
     @property
     def made_of(self) -> tuple[IndexSource, ...]:

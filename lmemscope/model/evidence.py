@@ -34,6 +34,7 @@ EvidenceKind = Literal[
     "object-size",
     "handed-to-child",
     "calls-itself",
+    "called-again",
     "called-by-pointer",
     "called-directly",
     "not-called",
@@ -79,7 +80,8 @@ although the accesses are: the object is a temporary.
 and has more of them than registers hold (``limit``).
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
 ``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
-``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
+``calls-itself``, ``called-again`` (by a function that it calls, or that calls one that does),
+``called-by-pointer``, ``called-directly``: how a function is called.
 ``not-called``: it is linked for its address, and no call through a pointer can be one of it.
 ``compiled-alone``: the function itself, which is compiled for other files to call.
 ``source-address``: the source hands its address to a function (the subject), which is inlined.
@@ -178,6 +180,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"{e.subject}"
     ),
     "calls-itself": lambda e: f"{e.subject} calls itself",
+    "called-again": lambda e: f"{e.subject} is called again before it returns",
     "called-by-pointer": lambda e: f"the address of {e.subject} is stored for indirect calls",
     "called-directly": lambda e: f"{e.subject} is called and saves its caller's registers",
     "not-called": lambda e: (

@@ -186,6 +186,8 @@ class CallFacts(Struct, frozen=True):
     Attributes:
         reached: mangled names, sorted, the kernel aside.
         recursive: those that reach themselves.
+        cycles: the shortest ways on which they do, each once, in the order of the calls: ``f, g``
+            where ``f`` calls ``g``, and that calls ``f``.
         indirect: whether any call goes through a pointer.
         with_local_memory: separately compiled ones (relocatable code) that use local memory:
             their sites are counted on their own, not in the kernel's ledgers.
@@ -210,6 +212,7 @@ class CallFacts(Struct, frozen=True):
     endless: tuple[str, ...] = ()
     pointed: tuple[str, ...] = ()
     leads_out: bool = False
+    cycles: tuple[tuple[str, ...], ...] = ()
 
 
 DisagreementReason = Literal["called-frames", "other-ptxas", "other-target"]

@@ -37,9 +37,11 @@ def index_clause(case: Case) -> str:
     written = (index.expression,) if index.expression is not None else index.alternatives
     expression = f" by {listed([f'`{one}`' for one in written], 'or')}" if written else ""
     made, others = _listed_sources(index.made_of), _listed_sources(index.other_sources)
-    if not made:
-        return f"{expression}{f'; other indices depend on {others}' if others else ''}"
     apart = f"; other indices depend on {others}" if others else ""
+    if index.chosen_by:
+        apart += f"; the pointer depends on {_listed_sources(index.chosen_by)}"
+    if not made:
+        return f"{expression}{apart}"
     if {source.kind for source in index.made_of} == {"copy"}:
         return f" by {made}{apart}"
     ends = _listed_sources(index.trip_sources)

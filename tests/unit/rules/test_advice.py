@@ -323,7 +323,7 @@ def test_an_index_that_is_chosen_beside_the_counters_stays_when_loops_are_unroll
     ("calls", "sentence", "inlines"),
     [
         (CallFacts(("_Z4leafPf",), (), False), "Inline leaf", True),
-        (CallFacts(("_Z4leafPf",), ("_Z4leafPf",), False), "leaf calls itself", False),
+        (CallFacts(("_Z4leafPf",), ("_Z4leafPf",), False), "leaf is recursive", False),
         (CallFacts((), (), False, external=("_Z4leafPf",)), "defined in another source", False),
         (
             CallFacts(("_Z4leafPf",), (), False, library=("_Z4leafPf",)),
