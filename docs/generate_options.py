@@ -57,9 +57,9 @@ def _combined() -> Iterable[str]:
         ", ".join(f"`{row.key}`" for row in both if row.merge == merge)
         for merge in ("before", "after")
     )
-    yield "Options that take true or false are false by default, unless the table says otherwise."
-    yield f"A flag replaces the file's value, but values of {before} are put before the file's,"
-    yield f"and values of {after} after them."
+    yield "Boolean options default to false unless the table says otherwise."
+    yield f"A flag replaces the file's value, but values of {before} go before the file's,"
+    yield f"those of {after} after them."
     yield ""
     arguments = ", ".join(f"`{row.name}`" for row in OPTIONS if row.api)
     yield f"Arguments of `lmemscope.scan`: {arguments}."
