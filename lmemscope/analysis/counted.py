@@ -29,7 +29,7 @@ _OF_ONE = re.compile(r"(?:\w|[-+*\s()\[\]])+")
 _REACH = 40
 """Lines above an access in which the head of its loop is looked for."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_ELEMENT = re.compile(r"[A-Za-z_]\w*\s*\[[^][]*\]|[A-Za-z_]\w*\s*(?:\.|->)\s*[A-Za-z_]\w*")
+_ELEMENT = re.compile(r"\b[A-Za-z_]\w*\s*(?:\[[^][]*\]|(?:\.|->)\s*[A-Za-z_]\w*)")
 """An element or a member."""
 
 
