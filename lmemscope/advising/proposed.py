@@ -38,7 +38,7 @@ def with_proposals(
             others have of the same objects; None means all.
         cache: directory of the store, where `lmemscope fix` keeps what it refused, or None.
     """
-    refusals = Refusals(cache)
+    refusals = Refusals(cache, files.asked)
     found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
 
     def is_wanted(report: UnitReport, kernel: KernelReport) -> bool:
