@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from lmemscope.advising.refused import Refusals
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
 from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport
-from lmemscope.rewrites import REWRITES, Likely, likely
+from lmemscope.rewrites import REWRITES, Likely, likely, quoted, tried_beside
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.likelihood import always
 from lmemscope.rules import advice_for
@@ -49,9 +50,16 @@ def with_proposals(
             tried = _tried(target, results, refusals)
             made, declined = likely(target)
             left = [one for one in made if one.rewrite.name not in tried]
-            offer = offer_of(left, () if made else declined, files, target.path)
+            offer = offer_of(left, declined, files, target.path)
+            asked = {one.rewrite.name for one in made}.union(*(one.rewrites for one in declined))
+            others = functools.cache(functools.partial(tried_beside, target, asked))
+            if not offer.advice:
+                offer = replace(offer, tried=others())
             for hit in target.hits:
                 advice = _but(tried, advice_for(hit.case, hit.finding, offer), made)
+                if all(one.applicability is None for one in advice):
+                    names = [*(one.rewrite.name for one in left if not one.is_slower), *others()]
+                    advice = (*advice, *_trials(name for name in names if name not in tried))
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
     return tuple(_advised(report, found) for _, report in results)
 
@@ -82,6 +90,13 @@ def _but(
     if any(one.rewrite is not None for one in left):
         return left
     return (Advice(f"`lmemscope fix` tried {'; '.join(vain)}.", is_none=True), *left)
+
+
+def _trials(names: Iterable[str]) -> Iterator[Advice]:
+    """That `lmemscope fix` tries rewrites which no advice shows."""
+    said = quoted([*names])
+    if said:
+        yield Advice(f"`lmemscope fix` tries {said}: only compiling tells whether that helps.")
 
 
 def _advised(
@@ -119,24 +134,26 @@ def offer_of(
         home: the target's file.
     """
     slower = tuple((one.rewrite.name, _modelled(one)) for one in made if one.is_slower)
-    helpful = [one for one in made if not one.is_slower]
-    if made:
-        advice = tuple(_advice(one, files, home) for one in helpful)
-        return Offer(advice, slower=slower)
-    if not declined:
-        return Offer()
-    nearest = declined[0]
+    why = tuple((name, one.reason) for one in declined for name in one.rewrites)
+    advice = tuple(_advice(one, files, home) for one in made if not one.is_slower)
+    offer = Offer(advice, slower=slower, declined=why)
+    return offer if made or not declined else _with_reason(offer, declined[0])
+
+
+def _with_reason(offer: Offer, nearest: Declined) -> Offer:
+    """An offer of nothing with why the nearest rewrite declines."""
     rewrite = next((one for one in REWRITES if one.name in nearest.rewrites), None)
     if rewrite is None:
-        return Offer(reason=f"No rewrite is offered: {nearest.reason}")
+        return replace(offer, reason=f"No rewrite is offered: {nearest.reason}")
     if nearest.reason == rewrite.nothing:
-        return Offer()  # It looks for a special form, which is not there.
+        return offer  # It looks for a special form, which is not there.
     if nearest.is_ruled_out or rewrite.is_likely is always:
-        return Offer(reason=f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}")
+        said = f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}"
+        return replace(offer, reason=said)
     does = rewrite.page.partition("\n")[0]
     named = f"`{rewrite.name}` ({does[:1].lower()}{does[1:]})"
     reason = f"{named} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
-    return Offer(reason=reason, nearest=rewrite.name)
+    return replace(offer, reason=reason, nearest=rewrite.name)
 
 
 def _modelled(found: Likely) -> str:

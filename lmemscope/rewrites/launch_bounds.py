@@ -169,10 +169,18 @@ def _rewriting(edits: list[Edit], how: str) -> Rewriting:
     )
 
 
+def _is_likely(target: Target) -> bool:
+    """Whether bounds or a limit in the text are what the registers are too few for."""
+    caps = [cap_of(hit.facts) for hit in target.hits]
+    return all(one.kind == "option" or one.code is not None for one in caps)
+
+
 REWRITE = Rewrite(
     "launch-bounds",
     frozenset({"register-spill"}),
     propose,
     __name__,
     nothing="the file shows no launch bounds of its kernels that could be looser",
+    is_likely=_is_likely,
+    cost="Occupancy decreases, and values that still do not fit are spilled.",
 )
