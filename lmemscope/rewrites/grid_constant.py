@@ -213,4 +213,6 @@ REWRITE = Rewrite(
     __name__,
     nothing="it is not read as a parameter of the kernel that is only copied to be read",
     is_likely=lambda target: target.cause == "param-copy",
+    cost="Functions that get it by reference or pointer must take it as `const`, and member "
+    "functions called on it must be `const`.",
 )

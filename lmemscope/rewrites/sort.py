@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import elements, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.loops import (
     LOOPS,
     PRAGMA,
@@ -445,5 +444,4 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no loop is read as one that moves its elements to insert one among them",
-    is_likely=always,
 )
