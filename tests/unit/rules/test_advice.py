@@ -519,26 +519,6 @@ def test_a_kernel_that_does_nothing_but_print_is_left_as_it_is() -> None:
     assert "stores no results" not in said(made, "")
 
 
-@pytest.mark.parametrize(
-    ("before", "call", "after", "whole"),
-    [
-        ("x = 1;", 'printf("%d\\n", x);', "y();", True),
-        ("{", 'printf("a;b (%d // %d)\\n",\n       x,\n       f(y));', "}", True),
-        ("if (x)", 'printf("%d", x);', "y();", False),
-        ("if (x) {", 'printf("%d", x);', "}", True),
-        ("else", 'printf("%d", x);', "", False),
-        ("x = 1;", 'if (x) printf("%d", x);', "else y();", False),
-        ("x = 1;", 'printf("%d", x); ++x;', "", False),
-        ("x = 1;", "REPORT(x);", "", False),
-    ],
-)
-def test_a_call_is_compiled_out_as_it_stands(
-    before: str, call: str, after: str, whole: bool
-) -> None:
-    (one,) = printing(f"\n\n\n\n\n{before}\n  {call}\n{after}\n")
-    assert one.code == (f"#ifndef NDEBUG\n{call}\n#endif" if whole else None)
-
-
 def test_text_that_is_printed_is_in_memory_for_its_address() -> None:
     made = kernel("address-taken", kind="char[32]")
     (one,) = made.objects
