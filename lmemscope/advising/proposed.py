@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,8 +12,8 @@ from lmemscope.advising.refused import Refusals
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
 from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport
-from lmemscope.rewrites import REWRITES, Likely, likely, quoted, tried_beside
-from lmemscope.rewrites.base import Target
+from lmemscope.rewrites import REWRITES, Likely, likely, tried_beside
+from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.likelihood import always
 from lmemscope.rules import advice_for
 from lmemscope.rules.base import Offer
@@ -54,12 +54,13 @@ def with_proposals(
             asked = {one.rewrite.name for one in made}.union(*(one.rewrites for one in declined))
             others = functools.cache(functools.partial(tried_beside, target, asked))
             if not offer.advice:
-                offer = replace(offer, tried=others())
+                offer = replace(offer, tried=tuple(one.name for one in others()))
             for hit in target.hits:
-                advice = _but(tried, advice_for(hit.case, hit.finding, offer), made)
+                advice = advice_for(hit.case, hit.finding, offer)
                 if all(one.applicability is None for one in advice):
-                    names = [*(one.rewrite.name for one in left if not one.is_slower), *others()]
-                    advice = (*advice, *_trials(name for name in names if name not in tried))
+                    unsaid = [*(one.rewrite for one in left if not one.is_slower), *others()]
+                    advice = (*advice, *map(_trial, unsaid))
+                advice = _but(tried, advice, made)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
     return tuple(_advised(report, found) for _, report in results)
 
@@ -92,11 +93,11 @@ def _but(
     return (Advice(f"`lmemscope fix` tried {'; '.join(vain)}.", is_none=True), *left)
 
 
-def _trials(names: Iterable[str]) -> Iterator[Advice]:
-    """That `lmemscope fix` tries rewrites which no advice shows."""
-    said = quoted([*names])
-    if said:
-        yield Advice(f"`lmemscope fix` tries {said}: only compiling tells whether that helps.")
+def _trial(rewrite: Rewrite) -> Advice:
+    """A rewrite whose proposal no advice shows."""
+    does = rewrite.page.partition("\n")[0]
+    text = f"{does} (`{rewrite.name}`): `lmemscope fix` compiles it and says whether it helps."
+    return Advice(text, rewrite=rewrite.name)
 
 
 def _advised(

@@ -188,8 +188,8 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
     return tuple(sorted(found, key=lambda one: one.order)), tuple(nearest)
 
 
-def tried_beside(target: Target, likely: Collection[str]) -> tuple[str, ...]:
-    """Names of rewrites beside some that have a proposal for a target: a trial tells what it does.
+def tried_beside(target: Target, likely: Collection[str]) -> tuple[Rewrite, ...]:
+    """Rewrites beside some that have a proposal for a target: a trial tells what it does.
 
     Args:
         target: what is to leave local memory.
@@ -201,7 +201,7 @@ def tried_beside(target: Target, likely: Collection[str]) -> tuple[str, ...]:
     others = [one for one in _of_cause(target) if one.name not in likely]
     found = {one.name for one in others if _proposed(one, target, most=1, is_shared=is_shared)[0]}
     taken = found.union(likely)
-    return tuple(one.name for one in others if one.name in found and one.instead_of not in taken)
+    return tuple(one for one in others if one.name in found and one.instead_of not in taken)
 
 
 def _of_cause(target: Target) -> list[Rewrite]:
