@@ -50,7 +50,8 @@ def with_proposals(
             tried = _tried(target, results, refusals)
             made, declined = likely(target)
             left = [one for one in made if one.rewrite.name not in tried]
-            offer = offer_of(left, declined, files, target.path)
+            # What others decline for is no reason where `fix` has refused what was made.
+            offer = offer_of(left, declined if left or not made else (), files, target.path)
             asked = {one.rewrite.name for one in made}.union(*(one.rewrites for one in declined))
             others = functools.cache(functools.partial(tried_beside, target, asked))
             if not offer.advice:

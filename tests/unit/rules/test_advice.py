@@ -32,6 +32,7 @@ from lmemscope.model import (
     SourceLocation,
     SourceText,
 )
+from lmemscope.rules.base import Offer
 from lmemscope.rules.inlining import of_library
 from lmemscope.rules.launched import block_of
 from lmemscope.tools import nvrtc
@@ -306,6 +307,20 @@ def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
     assert "nroll" not in said(large)
     small = replace(made, objects=(replace(made.objects[0], size=800, type_size=800),))
     assert "Unroll the loop at line 7" in said(small)
+
+
+def test_what_has_the_pragma_already_is_not_to_be_given_it() -> None:
+    index = replace(indexed(COUNTER, expression="i"), loop=HERE)
+    facts = kernel("rolled-loop", index=index)
+    ((case, finding),) = rules.cases(facts, source_text({"a.cu": ""}))
+    why = "the loop on line 7 has `unroll` before it already"
+    declining = Offer(declined=(("unroll", why),))
+    (alone,) = rules.advice_for(case, finding, declining)
+    assert why in alone.text
+    assert "Unroll the loop" not in alone.text
+    assert alone.rewrite is None
+    other = Advice("Keep it elsewhere.", rewrite="shared-memory")
+    assert rules.advice_for(case, finding, replace(declining, advice=(other,))) == (other,)
 
 
 def test_an_index_that_is_chosen_beside_the_counters_stays_when_loops_are_unrolled() -> None:
