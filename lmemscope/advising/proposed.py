@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.refused import Refusals
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
-from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport
+from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport, traits_of
 from lmemscope.rewrites import REWRITES, Likely, likely, tried_beside
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.likelihood import always
@@ -53,15 +52,11 @@ def with_proposals(
             # What others decline for is no reason where `fix` has refused what was made.
             offer = offer_of(left, declined if left or not made else (), files, target.path)
             asked = {one.rewrite.name for one in made}.union(*(one.rewrites for one in declined))
-            others = functools.cache(functools.partial(tried_beside, target, asked))
-            if not offer.advice:
-                offer = replace(offer, tried=tuple(one.name for one in others()))
+            others = tried_beside(target, asked) if not offer.advice or _is_by_words(target) else ()
+            unsaid = [*(one.rewrite for one in left if not one.is_slower), *others]
+            offer = replace(offer, trials=tuple(map(_trial, unsaid)))
             for hit in target.hits:
-                advice = advice_for(hit.case, hit.finding, offer)
-                if all(one.applicability is None for one in advice):
-                    unsaid = [*(one.rewrite for one in left if not one.is_slower), *others()]
-                    advice = (*advice, *map(_trial, unsaid))
-                advice = _but(tried, advice, made)
+                advice = _but(tried, advice_for(hit.case, hit.finding, offer), made)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
     return tuple(_advised(report, found) for _, report in results)
 
@@ -92,6 +87,11 @@ def _but(
     if any(one.rewrite is not None for one in left):
         return left
     return (Advice(f"`lmemscope fix` tried {'; '.join(vain)}.", is_none=True), *left)
+
+
+def _is_by_words(target: Target) -> bool:
+    """Whether its rule may show none of the proposals: what gets an address decides the words."""
+    return not traits_of(target.cause).indexed
 
 
 def _trial(rewrite: Rewrite) -> Advice:
@@ -136,7 +136,9 @@ def offer_of(
         home: the target's file.
     """
     slower = tuple((one.rewrite.name, _modelled(one)) for one in made if one.is_slower)
-    why = tuple((name, one.reason) for one in declined for name in one.rewrites)
+    general = {one.nothing for one in REWRITES}
+    own = [one for one in declined if one.reason not in general]
+    why = tuple((name, one.reason) for one in own for name in one.rewrites)
     advice = tuple(_advice(one, files, home) for one in made if not one.is_slower)
     offer = Offer(advice, slower=slower, declined=why)
     return offer if made or not declined else _with_reason(offer, declined[0])

@@ -266,7 +266,7 @@ class Offer(Struct, frozen=True):
             it out: its text alone is in the way.
         slower: names of those that would make the kernel slower, with what the model says.
         declined: names of those that are likely to help but for what stands there, with that.
-        tried: names of others that `fix` tries: only compiling tells what they do.
+        trials: what `fix` tries: said where a rule shows none of the proposals.
     """
 
     advice: tuple[Advice, ...] = ()
@@ -274,7 +274,7 @@ class Offer(Struct, frozen=True):
     nearest: str | None = None
     slower: tuple[tuple[str, str], ...] = ()
     declined: tuple[tuple[str, str], ...] = ()
-    tried: tuple[str, ...] = ()
+    trials: tuple[Advice, ...] = ()
 
 
 NO_OFFER = Offer()

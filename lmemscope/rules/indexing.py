@@ -156,7 +156,7 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             "unroll every loop that indexes it: every index is then a constant, if there are "
             "enough registers."
         )
-    known = "No change is sure to remove it" if offer.tried else "No small change removes it"
+    known = "No change is sure to remove it" if offer.trials else "No small change removes it"
     text = f"{known}{because}.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
 

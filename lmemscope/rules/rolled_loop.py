@@ -50,7 +50,8 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if is_chosen:
         best = tuple(one for one in offer.advice if one.rewrite != "unroll") or best
     elif not best and not unnamed(case) and can_be_unrolled(case):
-        best = offer.advice or (_unroll(case, dict(offer.declined).get("unroll")),)
+        why = dict(offer.declined).get("unroll")
+        best = (_unroll(case, why), *(offer.advice if why is not None else ()))
     if best and size // 4 > spare_registers(case.facts):
         # Not all of it may fit.
         best = (*best, *(one for one in offer.advice if one not in best))

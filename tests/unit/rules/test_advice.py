@@ -320,7 +320,8 @@ def test_what_has_the_pragma_already_is_not_to_be_given_it() -> None:
     assert "Unroll the loop" not in alone.text
     assert alone.rewrite is None
     other = Advice("Keep it elsewhere.", rewrite="shared-memory")
-    assert rules.advice_for(case, finding, replace(declining, advice=(other,))) == (other,)
+    beside = rules.advice_for(case, finding, replace(declining, advice=(other,)))
+    assert beside == (alone, other)
 
 
 def test_an_index_that_is_chosen_beside_the_counters_stays_when_loops_are_unrolled() -> None:
