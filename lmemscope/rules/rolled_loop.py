@@ -64,8 +64,7 @@ def _unroll(case: Case, why: str | None) -> Advice:
     if why is not None:
         return Advice(
             f"Every index of {case.name} is a constant once all loops that index it are unrolled, "
-            f"those of macros and inlined functions included. `fix` does not offer that: {why}.",
-            is_none=True,
+            f"those of macros and inlined functions included. `fix` does not offer that: {why}."
         )
     loop = case.index.loop if case.index is not None else None
     first = f"the loop at {case.line(loop)} and every other" if loop is not None else "every"
