@@ -170,9 +170,12 @@ def _rewriting(edits: list[Edit], how: str) -> Rewriting:
 
 
 def _is_likely(target: Target) -> bool:
-    """Whether bounds or a limit in the text are what the registers are too few for."""
+    """Whether what the text says of each kernel is what its registers are too few for."""
     caps = [cap_of(hit.facts) for hit in target.hits]
-    return all(one.kind == "option" or one.code is not None for one in caps)
+    if all(one.kind == "option" for one in caps):
+        names = {plain_name(hit.facts.demangled).encode() for hit in target.hits}
+        return all(any(register_caps(target, name)) for name in names)
+    return all(one.code is not None for one in caps)
 
 
 REWRITE = Rewrite(
