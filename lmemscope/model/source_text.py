@@ -80,7 +80,6 @@ class SourceText:
         self._bare: dict[str, tuple[str, ...]] = {}
         self._blanked: dict[str, Blanked] = {}
         self._code_lines: dict[str, Sequence[str]] = {}
-        self._uncommented_lines: dict[str, Sequence[str]] = {}
         self._matching: dict[tuple[str, re.Pattern[str]], tuple[str, ...]] = {}
         self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
@@ -157,17 +156,6 @@ class SourceText:
         """A line of `code`, in which braces match; an empty string where there is none."""
         lines = self.code_lines(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
-
-    def uncommented_line(self, file: str, number: int) -> str:
-        """A line of `uncommented`; an empty string where there is none."""
-        lines = self.uncommented_lines(file)
-        return lines[number - 1] if 0 < number <= len(lines) else ""
-
-    def uncommented_lines(self, file: str) -> Sequence[str]:
-        """The lines of `uncommented`."""
-        if file not in self._uncommented_lines:
-            self._uncommented_lines[file] = self.uncommented(file).split("\n")
-        return self._uncommented_lines[file]
 
     def given(self, macro: str) -> str | None:
         """The value of a macro that the command line defines; None of every other name."""

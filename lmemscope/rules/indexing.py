@@ -158,7 +158,8 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             "unroll every loop that indexes it: every index is then a constant, if there are "
             "enough registers."
         )
-    text = f"lmemscope knows no small change that removes it{because}.{near}{constant}{way}"
+    known = "No change is sure to remove it" if offer.trials else "No small change removes it"
+    text = f"{known}{because}.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
 
 
@@ -246,11 +247,11 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
     sources = case.index.all_sources if case.index is not None else ()
-    why = f"the variable's name is {'unknown' if found.name is None else 'uncertain'}"
+    why = f"The variable's name is {'unknown' if found.name is None else 'uncertain'}"
     if others and found.declared is not None:
         places = sorted({found.declared, *others})
         lines = listed([str(one.line) for one in places])
-        why = f"several variables share that name and stack slot (lines {lines})"
+        why = f"Several variables share that name and stack slot (lines {lines})"
     if sources and all(source.kind == "loop-counter" for source in sources):
         less = ", and not all of it is live at once" if found.size > REGISTER_FILE else ""
         way = (
@@ -264,11 +265,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         )
     else:
         way = "It can stay in registers only if every index is a constant."
-    return (
-        Advice(
-            f"No rewrite is offered because {why}: check the array that is indexed{where}. {way}"
-        ),
-    )
+    return (Advice(f"{why}: check the array that is indexed{where}. {way}"),)
 
 
 def with_members(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
