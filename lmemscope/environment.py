@@ -11,6 +11,8 @@ imports nothing that Python has not loaded by then, ``__future__`` included.
 import os
 import sys
 
+OWN = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir))
+"""Where this package is imported from."""
 _LIBRARIES = "LD_LIBRARY_PATH"
 
 
@@ -19,7 +21,6 @@ def import_path() -> list[str]:
 
     Neither from there nor by relative entries of PYTHONPATH, unless this package itself came so.
     """
-    own = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir))
     try:
         relative = [one for one in _entries("PYTHONPATH") if not os.path.isabs(one)]
         refused = {os.path.realpath(one) for one in (os.curdir, *relative)}
@@ -29,11 +30,11 @@ def import_path() -> list[str]:
     path = []
     for entry in sys.path:
         real = os.path.realpath(entry)
-        if real == own or (real not in refused and os.path.isabs(entry)):
+        if real == OWN or (real not in refused and os.path.isabs(entry)):
             path.append(os.path.abspath(entry))
     # Behind the others: what lies beside the package must not hide the standard library.
-    if own not in map(os.path.realpath, path):
-        path.append(own)
+    if OWN not in map(os.path.realpath, path):
+        path.append(OWN)
     return path
 
 

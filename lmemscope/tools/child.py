@@ -2,7 +2,8 @@
 
 A library that compiles may crash, and it keeps state. Met with NVRTC 13.5: after one program with
 ``-G``, ``--restrict`` or ``--Ofast-compile``, later programs of the same process get other PTX, and
-nothing resets that. So each such compilation has a process of its own (`call`).
+nothing resets that. So each such compilation has a process of its own (`call`). Where even the
+addresses of its memory count, all begin from one that is the same in every run (`steady`).
 
 Protocol: 8 bytes of length, little endian, then a pickle; ``(function, arguments)`` one way,
 ``(True, result)`` or ``(False, exception)`` the other. Nothing else uses these pipes: the child
@@ -16,6 +17,7 @@ import gc
 import importlib
 import os
 import pickle
+import re
 import selectors
 import signal
 import subprocess
@@ -25,8 +27,9 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Protocol, TypeVar
 
-from lmemscope.environment import cleaned, import_path
+from lmemscope.environment import OWN, cleaned, import_path
 from lmemscope.errors import InternalError, WorkerCrashError
+from lmemscope.tools.addresses import fixed_addresses
 from lmemscope.tools.lifeline import Lifeline
 
 T = TypeVar("T")
@@ -37,6 +40,8 @@ _POLL_SECONDS = 0.01
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 _THREADS = "/proc/self/task"
 _DESCRIPTORS = "/proc/self/fd"
+_FOR_COMPILERS = re.compile(r"PATH|HOME|LD_LIBRARY_PATH|LANG|LC_\w+|CUDA\w*|CUPY\w*|NVRTC\w*")
+"""Variables that a compiler's library may read; the others would move what lies behind them."""
 
 
 class KilledError(WorkerCrashError):
@@ -107,13 +112,20 @@ class Child:
             single thread; else it is a fresh interpreter.
         preload: a module that a fresh interpreter imports before it takes calls.
         directory: for its temporary files; without one, the system's.
+        steady: make it a fresh interpreter that does its first call itself, and each later one in a
+            fork of what it was then: see `lmemscope.tools.steady`.
 
     Raises:
         WorkerCrashError: no process can be started.
     """
 
     def __init__(
-        self, *, forks: bool = False, preload: str | None = None, directory: str | None = None
+        self,
+        *,
+        forks: bool = False,
+        preload: str | None = None,
+        directory: str | None = None,
+        steady: bool = False,
     ) -> None:
         directory = directory or tempfile.gettempdir()
         self._status: int | None = None
@@ -132,6 +144,7 @@ class Child:
                     opened.enter_context(end)
                 calls, self._calls, self._answers, answers = ends
                 start = _fork if forks and is_single_threaded() else _spawn
+                start = _spawn_steady if steady else start
                 self._pid = start(calls, answers, self._errors, self._lifeline, preload, directory)
             except OSError as error:
                 raise WorkerCrashError(
@@ -287,16 +300,55 @@ def _spawn(
 ) -> int:
     # The path is set from inside: PYTHONPATH stays as the user has it, for a user's file that a
     # worker may have to run.
-    code = (
-        f"import sys; sys.path[:] = {import_path()!r}\n"
-        f"from lmemscope.tools.child import serve; serve({preload!r})"
-    )
+    code = f"from lmemscope.tools.child import serve; serve({preload!r})"
+    environment = {**cleaned(), "TMPDIR": directory}
+    return _started(code, (calls, answers, errors), lifeline, environment)
+
+
+def _spawn_steady(
+    calls: IO[bytes],
+    answers: IO[bytes],
+    errors: IO[bytes],
+    lifeline: Lifeline,
+    preload: str | None,
+    directory: str,
+) -> int:
+    del preload  # Its first call says what it imports.
+    given = cleaned()
+    environment = {name: given[name] for name in sorted(given) if _FOR_COMPILERS.match(name)}
+    environment |= {"TMPDIR": directory, "PYTHONHASHSEED": "0"}
+    code = "from lmemscope.tools.steady import serve; serve()"
+    # Python keeps the names of what is in a directory that it looks into, and in the user's own
+    # these change. So it looks only where packages are installed.
+    named = set(os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    path = [one for one in import_path() if _is_for_packages(one) or one in named]
+    with fixed_addresses():
+        return _started(code, (calls, answers, errors), lifeline, environment, path, os.sep)
+
+
+def _is_for_packages(entry: str) -> bool:
+    """Whether a directory of the import path is this package's, Python's or holds packages."""
+    installed = os.path.basename(entry) in ("site-packages", "dist-packages")
+    return installed or entry.startswith((OWN, sys.prefix, sys.base_prefix))
+
+
+def _started(
+    code: str,
+    streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    lifeline: Lifeline,
+    environment: dict[str, str],
+    path: list[str] | None = None,
+    directory: str | None = None,
+) -> int:
+    calls, answers, errors = streams
+    path = import_path() if path is None else path
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", code],
+        [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {path!r}\n{code}"],
         stdin=calls,
         stdout=answers,
         stderr=errors,
-        env={**cleaned(), "TMPDIR": directory},
+        env=environment,
+        cwd=directory,
         pass_fds=(lifeline.end,),
         start_new_session=True,
     )
@@ -316,23 +368,30 @@ def serve(preload: str | None) -> None:
     # tenth of the time. It is looked for between calls, in what the last one left.
     gc.disable()
     gc.freeze()
-    while header := calls.read(_LENGTH):
-        function, arguments = pickle.loads(calls.read(int.from_bytes(header, "little")))
-        try:
-            answer = (True, function(*arguments))
-        except Exception as error:  # noqa: BLE001 - sent home, where it is raised again
-            answer = (False, error)
-        except BaseException as error:  # noqa: BLE001 - there it would end the whole run
-            answer = (False, InternalError.of(error))
-        try:
-            _send(answers, answer)
-        except (OSError, EOFError):
-            raise  # nobody is there to tell
-        except Exception as error:  # noqa: BLE001 - what cannot be pickled, or only too deep down
-            _send(answers, (False, InternalError.of(error)))
-        del answer
+    while answer_one(calls, answers):
         gc.collect()
         gc.freeze()
+
+
+def answer_one(calls: IO[bytes], answers: IO[bytes]) -> bool:
+    """Do one call; False where there is none any more."""
+    header = calls.read(_LENGTH)
+    if not header:
+        return False
+    function, arguments = pickle.loads(calls.read(int.from_bytes(header, "little")))
+    try:
+        answer = (True, function(*arguments))
+    except Exception as error:  # noqa: BLE001 - sent home, where it is raised again
+        answer = (False, error)
+    except BaseException as error:  # noqa: BLE001 - there it would end the whole run
+        answer = (False, InternalError.of(error))
+    try:
+        _send(answers, answer)
+    except (OSError, EOFError):
+        raise  # nobody is there to tell
+    except Exception as error:  # noqa: BLE001 - what cannot be pickled, or only too deep down
+        _send(answers, (False, InternalError.of(error)))
+    return True
 
 
 def _send(stream: IO[bytes], value: object) -> None:

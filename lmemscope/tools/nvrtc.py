@@ -6,11 +6,13 @@ the caller. One call yields everything (measured: PTX, cubin and the report of p
 separate runs), because ``--ptxas-options=-v`` writes its report into the program log.
 
 Each program is compiled in a process of its own (`lmemscope.tools.child`): NVRTC makes other
-code of a program that comes after one with some options, such as ``-G``.
+code of a program that comes after one with some options, such as ``-G``. For facts all of these
+begin from the same memory (`lmemscope.tools.steady`).
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -24,6 +26,7 @@ from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
 from lmemscope.tools import child, cupy_binding
 from lmemscope.tools.process import Meanwhile
+from lmemscope.tools.steady import SteadyCalls
 from lmemscope.tools.toolchain import (
     INSTALLED,
     Toolchain,
@@ -128,7 +131,12 @@ def compile_program(
     """
     program = _Program(source, name, tuple(options), tuple(name_expressions), toolchain)
     version(toolchain)
-    return child.call(_program, program, meanwhile=meanwhile)
+    return _calls(toolchain).call(_program, program, meanwhile=meanwhile)
+
+
+@functools.cache
+def _calls(toolchain: Toolchain) -> SteadyCalls:
+    return SteadyCalls(version, toolchain)
 
 
 class _Program(NamedTuple):
