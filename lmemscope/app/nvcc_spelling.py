@@ -1,4 +1,4 @@
-"""What to type instead of an option in nvcc's spelling, which click takes for letters."""
+"""Suggest lmemscope's spelling for an nvcc option, which click would read as separate letters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _UNNEEDED = {
     "x": "the ending of a file says what it holds",
 }
 _OPTIMISED = re.compile(r"O\d?")
-"""Options of nvcc that say what holds here anyway."""
+"""nvcc options that request what lmemscope always does."""
 
 
 def suggestion(unknown: str, arguments: Sequence[str]) -> str | None:
-    """What to type for an option of nvcc that no command has, or None where it is none of nvcc's.
+    """What to type instead of an nvcc option that no command has; None if nvcc has no such option.
 
     Args:
-        unknown: what click calls the option: of ``-arch=sm_86`` it is ``-a``.
+        unknown: the option as click names it: ``-a`` for ``-arch=sm_86``.
         arguments: the command line.
     """
     for number, word in enumerate(arguments):
