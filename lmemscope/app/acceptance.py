@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 _MOST_TEXT = 1 << 20
 """Up to this many bytes of a compilation's files are searched for whatever would make a comment
 unreliable (about half a second). Above it, a configuration entry is offered, which works
-regardless.
-"""
+regardless."""
 
 
 def acceptance_of(

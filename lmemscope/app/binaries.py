@@ -30,8 +30,7 @@ from lmemscope.pipeline import prepared, report_of
 
 _LARGEST_ASSEMBLED = 4 << 20
 """PTX is assembled to explain all kernels only in binaries up to this many bytes: ptxas takes
-seconds for one cubin's kernels, and larger libraries hold thousands.
-"""
+seconds for one cubin's kernels, and larger libraries hold thousands."""
 
 
 def read_binary(unit: Unit, wanted: Wanted, share: Share) -> Readings:

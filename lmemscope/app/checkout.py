@@ -45,8 +45,7 @@ _LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL
 _RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
 _ALIKE = 0.5
 """Two files are treated as one that was moved and edited if they share at least this fraction of
-their words.
-"""
+their words."""
 _RESPONSE_NEXT = frozenset({"--options-file", "-optf", "--optf", "-options-file"})
 
 

@@ -24,8 +24,7 @@ _MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it show
 _NAMED_ALONE = Gap("ptx", "its PTX is used for causes of kernels that are named (--kernel)", "note")
 _LONGEST = 60.0
 """Time limit in seconds for ptxas to assemble one cubin's PTX. It took at most 20 s for 230 kernels
-of seven packages, on a busy machine.
-"""
+of seven packages, on a busy machine."""
 
 
 def artifacts_of(

@@ -50,8 +50,7 @@ EVERYTHING = Wanted()
 
 _importing = threading.Lock()
 """A user's executor may run several threads here. If two of them import modules that import each
-other, one can get a half-initialised module.
-"""
+other, one can get a half-initialised module."""
 
 
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
