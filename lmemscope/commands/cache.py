@@ -1,4 +1,4 @@
-"""``lmemscope cache``: the store of compilers' outputs."""
+"""``lmemscope cache``: show or clear the store of compiler outputs."""
 
 from __future__ import annotations
 

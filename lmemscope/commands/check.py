@@ -1,4 +1,4 @@
-"""``lmemscope check``: the gate."""
+"""``lmemscope check``: the gate for CI."""
 
 from __future__ import annotations
 
@@ -158,28 +158,28 @@ def _judged(
     known: Baseline | None,
     asked: Asked,
 ) -> tuple[Checked, Baseline | None]:
-    """The gate's answer to the paths; without any, to nothing."""
+    """The gate's answer for the paths; without paths, an empty answer."""
     from lmemscope.app.gate import judge, measured_alone, settings_as
 
     if not paths:
         return measured_alone(allow_incomplete=asked.allow_incomplete), None
-    # Rewrites are asked about what fails alone; on other machines with all else.
+    # Rewrites are asked only about failures; on other machines, about all findings.
     elsewhere = configuration.settings.executor is not None
     settings = settings_as(known, configuration.settings)
     settings = replace(settings, accesses=False, proposals=elsewhere)
     if any("promoted" in (limit.forbid or ()) for limit in configuration.policy.limits):
-        # An object of its build may hold no PTX, which alone shows it.
+        # Device code embedded as bytes shows only in PTX, which a build's object may lack.
         settings = replace(settings, objects=False)
     with working(settings) as session:
         return judge(paths, session, configuration, file, known, asked)
 
 
 def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:
-    """The answer in its format; where a file takes that, the text is for whoever watches."""
+    """Write the answer in its format; if that goes to a file, also print the text."""
     sink.show(checked, verbose=verbose)
     if sink.target is not None and sink.format_name != "text":
         Sink(None, "text", sink.color).show(checked, verbose=verbose)
-    # Last: where it cannot be written, the answer has been given all the same.
+    # Last: if it cannot be written, the answer has already been given.
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary and sink.format_name == "github":
         append(summary, FORMATS["markdown"].write(checked, Presentation()))

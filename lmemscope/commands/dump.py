@@ -1,4 +1,4 @@
-"""``lmemscope dump``: the artefacts themselves."""
+"""``lmemscope dump``: print the artefacts themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lmemscope.model import Artifacts
 
 _KINDS = ("ptx", "sass", "cubin", "log")
 _IGNORED = {"linked": "--link", "lto": "--lto", "executor": "--executor"}
-"""Options of what compiles that mean nothing for the artefacts of one input."""
+"""Compile options that have no effect on one input's artefacts."""
 
 _LOCAL_PTX = (
     "ld.local",
@@ -87,14 +87,14 @@ def command(
 
 
 class _NoMatchError(LmemscopeError):
-    """A unit has none of the kernels that were named; another of the same file may have."""
+    """A unit has none of the named kernels; another unit of the file may have them."""
 
 
 def _contents(kind: str, lowered: Sequence[Artifacts], kernels: tuple[str, ...]) -> list[bytes]:
-    """What is shown of each unit that has a kernel that was named.
+    """The output for each unit that has a named kernel.
 
     Raises:
-        LmemscopeError: none has, or what is asked for is not there.
+        LmemscopeError: no unit has one, or the artefact is missing.
     """
     outputs: list[bytes] = []
     missed: _NoMatchError | None = None
@@ -113,7 +113,7 @@ def _content(kind: str, artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes
     from lmemscope.formats.cubin import Cubin
 
     if kind != "log":
-        # What is empty for want of an instance answers nothing; the log may say why.
+        # Empty output because nothing is instantiated is not an answer; the log may explain it.
         check_templates(artifacts, Cubin(artifacts.cubin), [])
     if kind == "cubin":
         return artifacts.cubin
@@ -180,7 +180,7 @@ def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> _NoMatchError:
 
 
 def shown(kind: str, outputs: list[bytes], color: bool) -> str:
-    """As a terminal or a log may have it; a file that ``-o`` names gets the bytes themselves."""
+    """The output for a terminal or a log; a file named by ``-o`` gets the unchanged bytes."""
     marks = {"ptx": _LOCAL_PTX, "sass": _LOCAL_SASS, "log": _LOCAL_LOG}[kind]
     made = []
     for output in outputs:

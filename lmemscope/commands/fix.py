@@ -1,4 +1,4 @@
-"""``lmemscope fix``: rewrites that remove local memory, each proven by compiling it."""
+"""``lmemscope fix``: try rewrites that remove local memory, and prove each by compiling it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _say_where_it_applies(report: FixReport) -> None:
 
 
 def _late(report: FixReport) -> str:
-    """How many findings have no verdict, and what gives them one."""
+    """The number of findings without a verdict, and how to get one."""
     late = count(report.undecided, "finding")
     return f"{late}: no rewrite was compiled in its time; --timeout SECONDS gives them more"
 
@@ -155,7 +155,7 @@ def _write(report: FixReport, *, force: bool) -> None:
     """Write the patched files.
 
     Raises:
-        UsageError: a file has changes that are not committed.
+        UsageError: a file has uncommitted changes.
     """
     from lmemscope.fixing.apply import changed_since_commit, write
 

@@ -1,4 +1,4 @@
-"""``lmemscope tune``: registers against spills and occupancy, cap by cap, and the knee."""
+"""``lmemscope tune``: spills and occupancy under each register cap, and the best cap."""
 
 from __future__ import annotations
 
