@@ -3,7 +3,7 @@
 Three layouts are supported, recognised by their header rows. Columns are found by name, because
 versions add and rename them:
 
-- the raw page: a row per launch and a column per metric, with the units in the row below the header;
+- the raw page: a row per launch and a column per metric, with the units below the header;
 - the details page: a row per launch and metric;
 - the source page as SASS: for each launch a row with the kernel's name, a header, and a row per
   instruction.
