@@ -150,7 +150,7 @@ class Checkout:
                 raise UsageError(
                     "git",
                     f"{unit.input} is a file of the working tree, not of the revision",
-                    hint="--no-build-database leaves the database aside that names it",
+                    hint="--no-build-database ignores the database that names it",
                 )
 
 

@@ -63,7 +63,7 @@ def _sides(
     if revisions is not None:
         first, separator, second = revisions.partition("..")
         if not separator or not first or not second:
-            raise UsageError("git", f"{revisions} names no two revisions", hint="write A..B")
+            raise UsageError("git", f"{revisions} does not name two revisions", hint="write A..B")
         old, new = (report_at(each, paths, session, settings) for each in (first, second))
         return old, new, False, False
     if len(paths) == 1 and len(settings.archs) == 2:

@@ -110,7 +110,7 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
     if saved is not None:
         raise UsageError(
             "git",
-            f"--new-since: {saved} is a saved report, of which git has no other revision",
+            f"--new-since: {saved} is a saved report, which has no other revision in git",
             hint="name the sources, or compare two reports with: lmemscope diff",
         )
     repository = repository_of(revision, paths, "--new-since")

@@ -20,7 +20,9 @@ from lmemscope.lowering.embedded_ptx import assembled, nearest, retargeted
 from lmemscope.model import Artifacts, Gap, Unit, Wanted
 from lmemscope.sources.tool_words import ptxas_words
 
-_MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
+_MACHINE_CODE = Gap(
+    "ptx", "only machine code is available: causes are limited to what it shows", "note"
+)
 _NAMED_ALONE = Gap("ptx", "its PTX is used for causes of kernels that are named (--kernel)", "note")
 _LONGEST = 60.0
 """Time limit in seconds for ptxas to assemble one cubin's PTX. It took at most 20 s for 230 kernels

@@ -203,7 +203,7 @@ def _once(saved: Mapping[str, Report], live: Report | None) -> Iterator[Report]:
             elif not _agree(earlier, unit):
                 doubts[f"{other} and {path} contradict each other about {named}"] = None
         notes = [
-            f"{path} is out of date for {name}: the result of this run counts" for name in stale
+            f"{path} is out of date for {name}: the result of this run is used" for name in stale
         ]
         gaps = (gap for gap in report.gaps if gap.input is None or _place(gap.input) not in files)
         links = [one for one in report.links if (one.name, one.arch) not in linked]

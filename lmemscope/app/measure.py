@@ -114,7 +114,9 @@ def run(asked: Asked, settings: Settings) -> Taken:
         taken = _read_report(path, ran.report, tool)
     notes = list(taken.notes)
     if ran.status is None and asked.seconds is not None:
-        notes.append(f"the program was ended after {asked.seconds:g} s; what ran by then counts")
+        notes.append(
+            f"the program was ended after {asked.seconds:g} s; what ran until then is reported"
+        )
     launches = taken.profile.launches
     if len(launches) >= _MOST:
         notes.append(f"the first {_MOST} launches were profiled, and no more")
@@ -236,7 +238,9 @@ def _from_pages(
         profile, fits = ncu_csv.profile(pages, source, counters.NAMES)
     except FormatError as error:
         raise _no_export(name, error) from error
-    notes = () if fits else (f"the source page in {name} does not fit its launches: left out",)
+    notes = (
+        () if fits else (f"the source page in {name} does not match its launches and is ignored",)
+    )
     return Taken(profile, tool, None, notes)
 
 

@@ -13,7 +13,7 @@ _UNNEEDED = {
     "generate-line-info": "line information is always compiled in",
     "c": "nothing is linked",
     "compile": "nothing is linked",
-    "x": "the ending of a file says what it holds",
+    "x": "the ending of a file name determines its kind",
 }
 _OPTIMISED = re.compile(r"O\d?")
 """nvcc options that request what lmemscope always does."""
@@ -55,4 +55,4 @@ def _instead(word: str, following: str) -> str | None:
         return f"use {_PASSED_ON[name]}={shlex.quote(value)}"
     if word.startswith("--") or (len(name) == 1 and name not in "Gg"):
         return None
-    return f"an option of nvcc is passed on by --nvcc-arg={shlex.quote(word)}"
+    return f"pass an option on to nvcc with --nvcc-arg={shlex.quote(word)}"

@@ -122,7 +122,7 @@ class _Merged:
             if kind_of(self._unit.path) is not None:
                 raise FormatError(
                     "cubin",
-                    "the file holds no CUDA machine code, though it is named as a cubin",
+                    "the file contains no CUDA machine code, although its name is that of a cubin",
                     hint="a cubin comes from: nvcc -cubin",
                 )
             gap = Gap("kernels", "it holds no device code")

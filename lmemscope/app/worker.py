@@ -144,7 +144,7 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
         # Compiling will report the problem with the source or the tools.
         return replace(shown, state="compiled", reason=error.message)
     if report is None:
-        return replace(shown, state="compiled", reason="compiling it here makes other code")
+        return replace(shown, state="compiled", reason="compiling it here gives different code")
     return replace(report, built=shown)
 
 

@@ -100,7 +100,7 @@ def command(
     known += f", {count(len(made.gaps), 'known gap')}" if made.gaps else ""
     say(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
     if above is not None and above.found and path == DEFAULT_BASELINE:
-        say(f"note: from here `check` takes this baseline now, and no more {above.path}")
+        say(f"note: run from here, `check` now uses this baseline instead of {above.path}")
     for note in report.notes:
         say(f"note: {note}")
     say_failures(report)

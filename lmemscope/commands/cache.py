@@ -53,8 +53,8 @@ def _directory() -> str:
     if directory is None:
         raise UsageError(
             "cache",
-            "there is no cache: this user has no home",
-            hint="name a directory in LMEMSCOPE_CACHE_DIR",
+            "there is no cache: this user has no home directory",
+            hint="set LMEMSCOPE_CACHE_DIR to a directory",
         )
     return directory
 

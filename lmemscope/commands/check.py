@@ -46,9 +46,9 @@ FORMATS = formats_of(Checked)
 @click.option(
     "--new-since",
     metavar="REV",
-    help="Also accept what the merge base with a git revision has; needs no baseline.",
+    help="Also accept findings of the merge base with a git revision; needs no baseline.",
 )
-@click.option("--allow-incomplete", is_flag=True, help="Pass although evidence is missing.")
+@click.option("--allow-incomplete", is_flag=True, help="Pass even if evidence is missing.")
 @click.option(
     "--trust-configuration",
     is_flag=True,
@@ -58,7 +58,7 @@ FORMATS = formats_of(Checked)
     "--measured",
     metavar="FILE",
     type=click.Path(),
-    help="Also judge a JSON document of `lmemscope measure`; needs --max-local-share.",
+    help="Also check a JSON document from `lmemscope measure`; needs --max-local-share.",
 )
 @click.option(
     "--max-local-share",
@@ -67,7 +67,9 @@ FORMATS = formats_of(Checked)
     metavar="PERCENT",
     help="With --measured: fail if more of a kernel's L1 traffic is local memory.",
 )
-@click.option("--update", is_flag=True, help="Remove findings that are gone from the baseline.")
+@click.option(
+    "--update", is_flag=True, help="Remove findings that no longer exist from the baseline."
+)
 @click.option("--ratchet", is_flag=True, help="Record improvements in the baseline.")
 @format_options(FORMATS)
 @click.option("-v", "--verbose", is_flag=True, help="Also show known and allowed findings.")
@@ -147,7 +149,7 @@ def _refuse_alone(measured: str | None, most: float | None) -> None:
         raise UsageError(
             "usage",
             "--measured and --max-local-share need each other",
-            hint="write --measured measured.json --max-local-share 5%",
+            hint="for example --measured measured.json --max-local-share 5%",
         )
 
 

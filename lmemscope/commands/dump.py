@@ -57,7 +57,7 @@ def command(
     from lmemscope.app.execute import lower_all
 
     if kind is None:
-        raise UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}")
+        raise UsageError("usage", "nothing to dump", hint=f"choose one of --{', --'.join(_KINDS)}")
     if kind == "cubin" and target is None and sys.stdout.isatty():
         raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
     ignored = [flag for name, flag in _IGNORED.items() if is_typed(name)]
@@ -134,8 +134,8 @@ def _ptx(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
     if text is None:
         raise LmemscopeError(
             "dump",
-            f"{artifacts.unit.input} carries no PTX text",
-            hint="cubins carry it when they are compiled with -lineinfo",
+            f"{artifacts.unit.input} contains no PTX text",
+            hint="a cubin contains it if compiled with -lineinfo",
         )
     text = text.rstrip(b"\0")
     if not kernels:

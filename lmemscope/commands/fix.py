@@ -97,8 +97,8 @@ def command(
     if run_it != bool(argv):
         raise UsageError(
             "usage",
-            "--run takes a command behind --" if run_it else f"unexpected argument {argv[0]}",
-            hint="write --run -- make check",
+            "--run needs a command after --" if run_it else f"unexpected argument {argv[0]}",
+            hint="for example --run -- make check",
         )
     program = Program(argv, rtol) if argv else None
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
@@ -131,7 +131,7 @@ def _say_where_it_applies(report: FixReport) -> None:
 
     base = base_of(report.chosen.edits, os.getcwd())
     if base != os.getcwd():
-        say(f"note: names in the patch begin at {base}: git -C {base} apply", err=True)
+        say(f"note: paths in the patch are relative to {base}: git -C {base} apply", err=True)
 
 
 def _late(report: FixReport) -> str:
@@ -160,14 +160,14 @@ def _write(report: FixReport, *, force: bool) -> None:
     from lmemscope.fixing.apply import changed_since_commit, write
 
     if not report.chosen.edits:
-        say("Nothing is written: no rewrite is offered.", err=True)
+        say("Nothing written: no rewrite is offered.", err=True)
         return
     dirty = [] if force else changed_since_commit(report.chosen.edits)
     if dirty:
         raise UsageError(
             "apply",
             f"not written: {', '.join(dirty)} has changes that are not committed",
-            hint="commit or stash them, or say --force",
+            hint="commit or stash them, or use --force",
         )
     compiled = [one for unit in report.units for one in unit.files or ()]
     for name in write(report.chosen, compiled):

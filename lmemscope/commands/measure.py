@@ -115,7 +115,7 @@ def command(
     if bool(argv) == bool(profiles):
         raise UsageError(
             "usage",
-            "measure runs a program, or reads profiles, and not both"
+            "measure either runs a program or reads profiles, not both"
             if argv
             else "measure needs a program to run, or a profile",
             hint="write lmemscope measure -- ./app, or --import FILE.ncu-rep",

@@ -59,7 +59,7 @@ def block_option_saying(help_: str) -> Callable[[Function], Function]:
 
 
 block_option = block_option_saying(
-    "Assume at most N threads per block where neither launches nor __launch_bounds__ say it."
+    "Assume at most N threads per block if neither launches nor __launch_bounds__ set it."
 )
 
 

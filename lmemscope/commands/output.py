@@ -138,7 +138,7 @@ def _format_of(target: str | None, formats: Mapping[str, Format]) -> str:
     named = context is not None and "format_name" in context.params
     raise _unusable(
         f"the ending of {target} names no format",
-        f"use one of {known}{', or say --format' if named else ''}",
+        f"use one of {known}{', or use --format' if named else ''}",
     )
 
 

@@ -84,7 +84,7 @@ class Settings(Struct, frozen=True):
     frontend: Annotated[
         FrontendChoice,
         Option(
-            "Compile CUDA C++ with this compiler; auto takes nvcc for files that hold host code.",
+            "Compile CUDA C++ with this compiler; auto uses nvcc for files with host code.",
             "--frontend",
         ),
     ] = "auto"
@@ -155,7 +155,7 @@ class Settings(Struct, frozen=True):
     ] = False
     link: Annotated[
         tuple[LinkGroup, ...],
-        Option("Inputs that are one program, linked when one of them is an input.", api=False),
+        Option("Inputs that form one program, linked if one of them is an input.", api=False),
     ] = ()
     build_database: Annotated[
         bool,

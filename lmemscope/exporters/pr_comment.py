@@ -70,7 +70,7 @@ def checked(found: Checked, how: Presentation) -> str:
         lines += _listed("missing evidence, accepted", (piece.text for piece in result.missing))
     seen = looked_at(result)
     about = (*([seen] if seen else []), *result.notes, *result.unused, *left_out(result))
-    lines += _listed("what was looked at, and notes", about)
+    lines += _listed("what was checked, and notes", about)
     return cut(document(lines))
 
 

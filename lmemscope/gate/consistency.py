@@ -56,7 +56,7 @@ def _of_kernel(kernel: KernelReport) -> Iterator[str]:
     yield from _sites(facts)
     spilled = facts.spill_bytes
     if spilled and not any(share.cause in SPILLS for share in facts.causes):
-        yield f"it has {spilled} bytes of spills, and no cause is a spill"
+        yield f"it has {spilled} bytes of spills, but no cause is a spill"
     yield from _findings(kernel)
 
 

@@ -70,7 +70,7 @@ def _largest(kernel: MeasuredKernel) -> str:
 
 def _missing(kernels: Sequence[MeasuredKernel], name: str) -> Iterator[MissingEvidence]:
     if not kernels:
-        yield MissingEvidence(None, "measure", f"{name} has no kernel that is asked for")
+        yield MissingEvidence(None, "measure", f"{name} has none of the requested kernels")
     for one in kernels:
         # A kernel that never accesses L1 has no share.
         if one.local_share is None and one.traffic.sectors != 0:

@@ -94,7 +94,7 @@ def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) 
                 raise UsageError(
                     "policy",
                     f"{place}: not a word of lmemscope's: {directive.word or '(none)'}",
-                    hint=f"{meant}there are {', '.join(WORDS)}",
+                    hint=f"{meant}known keywords: {', '.join(WORDS)}",
                 )
             if directive.word == DEPTH:
                 continue  # it names functions, not a kernel

@@ -39,19 +39,19 @@ class Limit(Struct, frozen=True):
     """
 
     kernel: Annotated[
-        str, Option("Kernels that the limit is for.", accepts="a glob over kernel names")
+        str, Option("Kernels the limit applies to.", accepts="a glob over kernel names")
     ] = "*"
     arch: Annotated[
         str,
         Option(
-            "Architectures that the limit is for.",
+            "Architectures the limit applies to.",
             accepts="a glob over architectures, such as sm_9*",
         ),
     ] = "*"
     toolkit: Annotated[
         str | None,
         Option(
-            "CUDA toolkits that the limit is for, by the version of ptxas; without it, all.",
+            "CUDA toolkits the limit applies to, by the version of ptxas; without it, all.",
             accepts="versions of CUDA such as >=13.1,<14",
             check="versions",
             default=None,
@@ -127,7 +127,7 @@ class Allowance(Struct, frozen=True):
     kernel: Annotated[
         str,
         Option(
-            "Kernels that it is for, as --kernel names them.",
+            "Kernels it applies to, as for --kernel.",
             accepts="a glob over kernel names",
             default="*",
         ),
@@ -141,21 +141,21 @@ class Allowance(Struct, frozen=True):
         str, Option("Why it is accepted.", accepts="text that says why it is accepted")
     ]
     expires: Annotated[
-        date | None, Option("The last day that it holds; without it, always.", default=None)
+        date | None, Option("The last day it is valid; without it, no limit.", default=None)
     ]
     place: str
     comment: SourceComment | None = None
     arch: Annotated[
         str,
         Option(
-            "Architectures that it is for.",
+            "Architectures it applies to.",
             accepts="a glob over architectures, such as sm_9*",
         ),
     ] = "*"
     toolkit: Annotated[
         str | None,
         Option(
-            "CUDA toolkits that it is for, by the version of ptxas; without it, all.",
+            "CUDA toolkits it applies to, by the version of ptxas; without it, all.",
             accepts="versions of CUDA such as >=13.1,<14",
             check="versions",
             default=None,
@@ -166,7 +166,7 @@ class Allowance(Struct, frozen=True):
 class Policy(Struct, frozen=True):
     """A project's complete gate settings."""
 
-    limits: Annotated[tuple[Limit, ...], GateOption("What kernels may have at most.")] = ()
+    limits: Annotated[tuple[Limit, ...], GateOption("Maximum values for kernels.")] = ()
     allowances: Annotated[
         tuple[Allowance, ...], GateOption("Findings that are accepted, each with its reason.")
     ] = ()

@@ -32,7 +32,7 @@ class LinkGroup(Struct, frozen=True):
     ]
     depth: Annotated[
         tuple[tuple[str, int], ...],
-        Option("Most calls of a recursive function on the stack at a time: f=12.", check="depth"),
+        Option("Maximum recursion depth of a function: f=12.", check="depth"),
     ] = ()
 
 

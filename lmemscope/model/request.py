@@ -170,7 +170,7 @@ class CompileOptions(Struct, frozen=True):
     compile_ptx: Annotated[
         tuple[str, ...],
         Option(
-            "Compile the PTX of binaries for SM where they hold no code for it; repeatable.",
+            "Compile the PTX in binaries for SM if they contain no code for it; repeatable.",
             "--compile-ptx",
             "SM",
             check="architecture",
