@@ -24,7 +24,7 @@ def render() -> str:
             "",
             *_combined(),
             "",
-            "Keys of a `[[limits]]` table; the flags make one more limit, for all kernels:",
+            "Keys of a `[[limits]]` table; the flags add one limit for all kernels:",
             "",
             *_keys(LIMIT),
             "",
@@ -57,15 +57,15 @@ def _combined() -> Iterable[str]:
         ", ".join(f"`{row.key}`" for row in both if row.merge == merge)
         for merge in ("before", "after")
     )
-    yield "What is true or false is false by default, unless the table says otherwise."
-    yield f"A flag replaces the file's value. Values of {before} go before the file's,"
+    yield "Boolean options default to false unless the table says otherwise."
+    yield f"A flag replaces the file's value, but values of {before} go before the file's,"
     yield f"those of {after} after them."
     yield ""
     arguments = ", ".join(f"`{row.name}`" for row in OPTIONS if row.api)
     yield f"Arguments of `lmemscope.scan`: {arguments}."
     yield ""
     flags = ", ".join(_flags(row) for row in OPTIONS if not row.file and not row.api)
-    yield f"Flags alone ([usage](usage.md#the-table)): {flags}."
+    yield f"Available only as flags ([usage](usage.md#the-table)): {flags}."
 
 
 def _keys(rows: Iterable[Row]) -> Iterable[str]:

@@ -11,8 +11,8 @@ TARGET = Path(__file__).parent / "rewrites.md"
 HEAD = """\
 # Rewrites
 
-What [`lmemscope fix`](fix.md) tries, in this order. Pairs are tried if no single rewrite removes an
-object. Each section says why a rewrite is safe, or what it promises.
+[`lmemscope fix`](fix.md) tries these rewrites in this order. It tries pairs if no single rewrite
+removes an object. Each section says why a rewrite is safe, or which promise it needs.
 """
 
 

@@ -20,9 +20,9 @@ TARGET = Path(__file__).parent / "rules"
 HEAD = """\
 # Rules
 
-One per cause; `lmemscope rules ID` shows the same text without the examples. Their figures are
-bytes of frames, spills and shared memory, and `LDL`/`STL` instructions of the kernel and its
-callees. `with calls` is the stack including callees, `?` is unknown.
+Each cause has a rule. `lmemscope rules ID` shows the same text without the examples. The figures
+are bytes of frames, spills and shared memory, and `LDL`/`STL` instructions of the kernel and its
+callees. `with calls` is the stack including callees; `?` is unknown.
 """
 WIDTH = 100
 UNKNOWN = "?"
@@ -38,7 +38,7 @@ def page(rule: Rule) -> str:
 
 
 def section(example: Example, known: Figures, own: Figures) -> str:
-    """An example as text: the kernels, a note, their figures, and what ``fix`` has for it."""
+    """An example as text: the kernels, a note, their figures, and what ``fix`` offers for it."""
     parts = [*_kernels(example), *([_wrapped(example.note)] if example.note else [])]
     parts.append("\n".join(table(example, known, own)))
     if own["fix"] is not None:
@@ -122,13 +122,13 @@ def _linked(rewrites: str) -> str:
 
 
 def fix(example: Example, found: Figures) -> str:
-    """What ``lmemscope fix`` has for the kernel before."""
+    """What ``lmemscope fix`` offers for the kernel that is shown before the fix."""
     asked = f"`lmemscope fix kernels/{example.source}::{example.before.kernel} --block {BLOCK}`"
     if "verdict" not in found:
         if found["vain"]:
             tried = ", ".join(map(_linked, found["vain"]))
-            return f"{asked} tries {tried}, to no effect."
-        return f"{asked} offers none."
+            return f"{asked} tries {tried} without effect."
+        return f"{asked} offers no rewrite."
     text = f"{asked}: {found['summary']}."
     if found["applicability"] == "unsafe":
         text += f" Only with `--unsafe`: {found['caveat']}."

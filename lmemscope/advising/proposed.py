@@ -10,9 +10,9 @@ from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.refused import Refusals
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
-from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport
-from lmemscope.rewrites import REWRITES, Likely, likely
-from lmemscope.rewrites.base import Target
+from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport, traits_of
+from lmemscope.rewrites import REWRITES, Likely, likely, tried_beside
+from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.likelihood import always
 from lmemscope.rules import advice_for
 from lmemscope.rules.base import Offer
@@ -38,7 +38,7 @@ def with_proposals(
             others have of the same objects; None means all.
         cache: directory of the store, where `lmemscope fix` keeps what it refused, or None.
     """
-    refusals = Refusals(cache)
+    refusals = Refusals(cache, files.asked)
     found: dict[tuple[str, Finding], tuple[Advice, ...]] = {}
 
     def is_wanted(report: UnitReport, kernel: KernelReport) -> bool:
@@ -49,7 +49,12 @@ def with_proposals(
             tried = _tried(target, results, refusals)
             made, declined = likely(target)
             left = [one for one in made if one.rewrite.name not in tried]
-            offer = offer_of(left, () if made else declined, files, target.path)
+            # What others decline for is no reason where `fix` has refused what was made.
+            offer = offer_of(left, declined if left or not made else (), files, target.path)
+            asked = {one.rewrite.name for one in made}.union(*(one.rewrites for one in declined))
+            others = tried_beside(target, asked) if not offer.advice or _is_by_words(target) else ()
+            unsaid = [*(one.rewrite for one in left if not one.is_slower), *others]
+            offer = replace(offer, trials=tuple(map(_trial, unsaid)))
             for hit in target.hits:
                 advice = _but(tried, advice_for(hit.case, hit.finding, offer), made)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
@@ -82,6 +87,18 @@ def _but(
     if any(one.rewrite is not None for one in left):
         return left
     return (Advice(f"`lmemscope fix` tried {'; '.join(vain)}.", is_none=True), *left)
+
+
+def _is_by_words(target: Target) -> bool:
+    """Whether its rule may show none of the proposals: what gets an address decides the words."""
+    return not traits_of(target.cause).indexed
+
+
+def _trial(rewrite: Rewrite) -> Advice:
+    """A rewrite whose proposal no advice shows."""
+    does = rewrite.page.partition("\n")[0]
+    text = f"{does} (`{rewrite.name}`): `lmemscope fix` compiles it and says whether it helps."
+    return Advice(text, rewrite=rewrite.name)
 
 
 def _advised(
@@ -119,24 +136,28 @@ def offer_of(
         home: the target's file.
     """
     slower = tuple((one.rewrite.name, _modelled(one)) for one in made if one.is_slower)
-    helpful = [one for one in made if not one.is_slower]
-    if made:
-        advice = tuple(_advice(one, files, home) for one in helpful)
-        return Offer(advice, slower=slower)
-    if not declined:
-        return Offer()
-    nearest = declined[0]
+    general = {one.nothing for one in REWRITES}
+    own = [one for one in declined if one.reason not in general]
+    why = tuple((name, one.reason) for one in own for name in one.rewrites)
+    advice = tuple(_advice(one, files, home) for one in made if not one.is_slower)
+    offer = Offer(advice, slower=slower, declined=why)
+    return offer if made or not declined else _with_reason(offer, declined[0])
+
+
+def _with_reason(offer: Offer, nearest: Declined) -> Offer:
+    """An offer of nothing with why the nearest rewrite declines."""
     rewrite = next((one for one in REWRITES if one.name in nearest.rewrites), None)
     if rewrite is None:
-        return Offer(reason=f"No rewrite is offered: {nearest.reason}")
+        return replace(offer, reason=f"No rewrite is offered: {nearest.reason}")
     if nearest.reason == rewrite.nothing:
-        return Offer()  # It looks for a special form, which is not there.
+        return offer  # It looks for a special form, which is not there.
     if nearest.is_ruled_out or rewrite.is_likely is always:
-        return Offer(reason=f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}")
+        said = f"`fix` does not offer `{rewrite.name}` here: {nearest.reason}"
+        return replace(offer, reason=said)
     does = rewrite.page.partition("\n")[0]
     named = f"`{rewrite.name}` ({does[:1].lower()}{does[1:]})"
     reason = f"{named} is likely to remove it, but `fix` does not offer it here: {nearest.reason}"
-    return Offer(reason=reason, nearest=rewrite.name)
+    return replace(offer, reason=reason, nearest=rewrite.name)
 
 
 def _modelled(found: Likely) -> str:

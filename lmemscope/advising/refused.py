@@ -39,10 +39,11 @@ class Refusals:
 
     Args:
         cache: directory of the store, or None: then nothing is.
+        asked: where to note the file of each refusal that is looked for, there or not.
     """
 
-    def __init__(self, cache: str | None) -> None:
-        self._cache = cache
+    def __init__(self, cache: str | None, asked: set[str] | None = None) -> None:
+        self._cache, self._asked = cache, asked
         self._slots: dict[Unit, Slot | None] = {}
 
     def keep(
@@ -68,6 +69,8 @@ class Refusals:
     def of(self, unit: Unit, place: Place) -> Mapping[str, str]:
         """Why rewrites of an object are not offered, by their names, as far as it is known."""
         slot = self._slot(unit)
+        if slot is not None and self._asked is not None:
+            self._asked.add(slot.path(_stage(place)))
         found = slot.load(_stage(place), _Kept) if slot is not None else None
         try:
             if found is None or any(includes.digest(one) != was for one, was in found[0].read):

@@ -232,7 +232,7 @@ class _Assignment:
 
 def allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
-    named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
+    named = [c for c in candidates if c.is_named and (c.is_exact or c.stays_in_memory)]
     # What a library passes on is where its user's variable is.
     named = [c for c in named if not c.is_librarys_scalar] or named
     if any(c.fit for c in named):

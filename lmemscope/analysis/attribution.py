@@ -71,7 +71,7 @@ def attribute(
         read = ((site, layers.origins.of(function, site)) for site in function.sites)
         frame = frame_map(*known, result_buffers(layers.flow, function, read))
     placed = zip(accesses, sites, strict=True)
-    accesses = tuple(kernel.of_members(access, site, frame) for access, site in placed)
+    accesses = tuple(kernel.in_frame(access, site, frame) for access, site in placed)
     causes = shares(accesses, frame, objects)
     takes = layers.flow is not None and any(share.cause == "alloca" for share in causes)
     return replace(
@@ -192,34 +192,35 @@ class _Kernel:
             generic=generic,
         )
 
-    def of_members(
-        self, access: LocalAccess, site: Site, frame: Sequence[FrameRange]
-    ) -> LocalAccess:
-        """An access of a whole structure, with the members that lie where it goes.
+    def in_frame(self, access: LocalAccess, site: Site, frame: Sequence[FrameRange]) -> LocalAccess:
+        """An access with the objects that lie where it goes, if that is one place of the frame.
 
-        A loop that copies or clears the whole is written out: then each store has its place.
+        A loop that copies or clears a whole structure is written out: then each store has its
+        place. ptxas joins neighbouring accesses, of one object or of several.
         """
         number = access.object
-        if number is None:
+        if number is None or access.function != self._function.name:
             return access
-        members = self.objects.members(number)
-        if (
-            len(members) < 2
-            or access.pc in self._of_members
-            or access.function != self._function.name
-        ):
-            return access
-        touched: list[int] = []
+        covered: list[int] = []
         if site.base == STACK_POINTER and site.uniform_base is None:
             end = site.displacement + site.width
-            touched = [
+            covered = [
                 part.object_index
                 for part in frame
                 if part.offset < end and site.displacement < part.offset + part.size
-                if part.object_index is not None and part.object_index in members
+                if part.object_index is not None
             ]
-        first, *others = dict.fromkeys(touched or members)
-        return replace(access, object=first, others=tuple(others))
+        members = self.objects.members(number)
+        if len(members) > 1 and access.pc not in self._of_members:
+            covered = [one for one in covered if one in members]
+        elif number in covered and not access.others:
+            covered.sort(key=lambda one: one != number)
+        else:
+            return access
+        first, *others = dict.fromkeys(covered or members)
+        cause = self.objects.listed[first].cause
+        joined = bool(covered and others)
+        return replace(access, cause=cause, object=first, others=tuple(others), joined=joined)
 
     def generic(self) -> tuple[LocalAccess, ...]:
         """``LD``/``ST`` at PTX accesses whose address is local on every path."""
@@ -278,10 +279,10 @@ class _Kernel:
             return _Explained("call-frame", None, uniformity, (_passes(flow, origin),))
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
         access_key = (origin.function, origin.instruction)
-        numbers = {self.objects.number(key, access_key) for key in owners}
+        numbers = {number for key in owners for number in self.objects.numbers(key, access_key)}
         if any(self.objects.is_own(key, access_key) for key in owners):
             self._of_members.add(site.pc)
-        known = sorted(number for number in numbers if number is not None)
+        known = sorted(numbers)
         if len(known) == 1:
             if access.offset is not None and body.name in self._framed:
                 # A constant place: it tells where ptxas put the object in the frame.

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from lmemscope.analysis.layout import Part, fits, is_array, is_reference, parts_of
+from lmemscope.analysis.layout import (
+    Part,
+    fits,
+    is_array,
+    is_reference,
+    is_volatile,
+    parts_of,
+)
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.formats.statements import Statement, Subscript
@@ -94,6 +101,16 @@ class Candidate:
         return self.part.is_array or bool(self.variable.members)
 
     @property
+    def stays_in_memory(self) -> bool:
+        """Whether it is an aggregate, or volatile: most other numbers are in registers."""
+        return self.is_aggregate or bool(is_volatile(self.part.type))
+
+    @property
+    def offset(self) -> int | None:
+        """Where in the variable the object begins; None of some of a variable."""
+        return self.part.offset if self.slack >= 0 else None
+
+    @property
     def is_librarys_scalar(self) -> bool:
         """Whether it is a library's, and no aggregate: what that passes on is its user's."""
         return not self.is_aggregate and is_library(self.variable.file)
@@ -112,7 +129,7 @@ class Candidate:
     def score(self) -> float:
         """Orders candidates: lines count most, then types, then sizes."""
         score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * self.is_copied
-        score += 3.0 * self.is_exact + 3.5 * self.is_aggregate + self.coverage
+        score += 3.0 * self.is_exact + 3.5 * self.stays_in_memory + self.coverage
         score += 0.75 * self.is_subscripted
         return score - 0.01 * abs(self.slack)
 
@@ -165,7 +182,7 @@ def candidates_of(
             parts[0],
             slack,
             mention,
-            _fit(parts, parts[0], shape),
+            _fit(parts, parts[0] if slack >= 0 else None, shape),
             repeats,
             mentions.coverage(owner, lines, variable) if repeats else 1.0,
             variable == sure or (copied == variable.name and variable.is_parameter and not repeats),
@@ -260,13 +277,20 @@ def is_begun_on(owner: str, lines: AccessLines, variable: Variable) -> bool:
     )
 
 
-def _fit(parts: Sequence[Part], whole: Part, shape: Shape) -> float:
-    """The share of an object's accesses that a type has a place for; the indexed ones count."""
+def _fit(parts: Sequence[Part], whole: Part | None, shape: Shape) -> float:
+    """The share of an object's accesses that a type has a place for; the indexed ones count.
+
+    Without the part that the object is the whole of, it is not known where in the type it begins.
+    """
     places = [place for place in shape.places if place.step] or list(shape.places)
     if not places:
         return 1.0
     moved = [
-        Place(None if place.start is None else place.start + whole.offset, place.step, place.width)
+        Place(
+            None if place.start is None or whole is None else place.start + whole.offset,
+            place.step,
+            place.width,
+        )
         for place in places
     ]
     return sum(fits(parts, place) for place in moved) / len(moved)

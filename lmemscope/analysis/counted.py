@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.spelling import Spelling
-from lmemscope.formats.statements import Subscript
+from lmemscope.formats.statements import Subscript, bracketed
 from lmemscope.model import SourceLocation, SourceText
 
 _COUNTER = re.compile(r"\bfor\s*\(\s*(?:[\w:]+\s+)*([A-Za-z_]\w*)\s*=(?!=)")
@@ -28,6 +29,8 @@ _OF_ONE = re.compile(r"(?:\w|[-+*\s()\[\]])+")
 _REACH = 40
 """Lines above an access in which the head of its loop is looked for."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_ELEMENT = re.compile(r"\b[A-Za-z_]\w*\s*(?:\[[^][]*\]|(?:\.|->)\s*[A-Za-z_]\w*)")
+"""An element or a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Turns:
 def running(
     candidates: Sequence[Subscript], file: str, turns: Turns, sources: SourceText
 ) -> Sequence[Subscript]:
-    """The subscripts of a line that an access with a computed index may be.
+    """The subscripts of a line that an access with a computed index may be; none if it is another
+    line's.
 
     The counter of a loop that is written out is a constant in each of its turns: an index of other
     things is another subscript's. Where no counter is part of an index, its loop is written out,
@@ -77,7 +81,7 @@ def running(
         # An offset that all have in common, of a pointer, would be part of each.
         fitting = [one for one in known if turns.counted and one[1].places >= turns.counted]
         known = fitting or known
-    return [one for one, _ in known] or candidates
+    return [one for one, _ in known]
 
 
 def in_turn(
@@ -124,7 +128,7 @@ class _Heads:
 
 
 def _heads(subscript: Subscript, file: str, sources: SourceText) -> _Heads:
-    names = set(_WORD.findall(subscript.text))
+    names = _parts(subscript.text)
     places: set[SourceLocation] = set()
     is_whole = bool(names) and _OF_ONE.fullmatch(subscript.text) is not None
     is_constant = True
@@ -141,19 +145,37 @@ def _heads(subscript: Subscript, file: str, sources: SourceText) -> _Heads:
         is_constant = is_constant and _CONSTANT.fullmatch(last) is not None
         if _CONSTANT.fullmatch(first) is None:
             is_whole = is_whole and _OF_ONE.fullmatch(first) is not None
-            names |= set(_WORD.findall(first)) - seen
+            names |= words(first) - seen
     return _Heads(frozenset(places), is_whole, is_whole and is_constant)
+
+
+def words(text: str) -> set[str]:
+    """Names in an index."""
+    return set(_WORD.findall(text))
+
+
+def _parts(text: str) -> set[str]:
+    """Names that an index is computed from; ``_`` for elements of arrays and members."""
+    dimensions = bracketed(text) or [text]
+    found: set[str] = set()
+    for one in dimensions:
+        before = ""
+        while one != before:
+            before, one = one, _ELEMENT.sub(" _ ", one)
+        found |= words(one)
+    return found
 
 
 def _head(
     name: str, file: str, line: int, sources: SourceText
 ) -> tuple[SourceLocation, str, str] | None:
-    """The loop above a line that counts in a name: where it is, what it begins and ends with."""
-    head = re.compile(_HEAD.format(name=re.escape(name)))
+    """The loop around a line that counts in a name: where it is, what it begins and ends with."""
+    head, scopes = re.compile(_HEAD.format(name=re.escape(name))), Scopes(sources)
     for number in range(line, max(0, line - _REACH), -1):
         text = sources.line(file, number)
         found = head.search(text) if name in text else None
-        if found is not None:
+        end = scopes.end(file, number, name) if found is not None else None
+        if found is not None and (end is None or line <= end):
             last = (found["last"] or "").strip()
             return SourceLocation(file, number), found["first"].strip(), last
     return None
@@ -180,16 +202,16 @@ def counted(
         None where several indices have that counter.
     """
     heads = _COUNTER.findall(sources.line(loop.file, loop.line))
-    words = set(_WORD.findall(expression))
-    if len(heads) != 1 or not words or heads[0] in words:
+    names_there = words(expression)
+    if len(heads) != 1 or not names_there or heads[0] in names_there:
         return expression
     variable, last = named.variable, names.scopes.last(named.variable)
     lines = range(variable.line, (last or 0) + 1)
     around = "\n".join(sources.line(variable.file, number) for number in lines)
     # What is no counter itself may well be computed from this one.
-    if not words <= set(_COUNTER.findall(around)):
+    if not names_there <= set(_COUNTER.findall(around)):
         return expression
-    texts = {text for text in spelling.all_of(named) if heads[0] in _WORD.findall(text)}
+    texts = {text for text in spelling.all_of(named) if heads[0] in words(text)}
     if not texts:
         return expression
     return texts.pop() if len(texts) == 1 else None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmemscope.analysis.layout import Part
+from lmemscope.analysis.layout import Part, is_volatile
 from lmemscope.analysis.mentions import has_no_name, is_closure
 from lmemscope.model import Member, SourceLocation, SourceText, Variable
 
@@ -42,6 +42,16 @@ class Declared:
     name: str
     type: str
     place: SourceLocation
+
+
+def is_plain(variable: Variable, sources: SourceText) -> bool:
+    """Whether a number, a pointer, or an array of them is for sure not volatile.
+
+    Debug information leaves the qualifier out where ``decltype`` gives the type.
+    """
+    return is_volatile(variable.type) is False and (
+        "decltype" not in sources.line(variable.file, variable.line)
+    )
 
 
 def declared(variable: Variable, part: Part, sources: SourceText) -> Declared:

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import Turns, counted, in_turn, running
+from lmemscope.analysis.counted import Turns, counted, in_turn, running, words
 from lmemscope.analysis.handing import Handing
+from lmemscope.analysis.indexed import Indexed
 from lmemscope.analysis.indexing_lines import indexing_line, is_changed_with
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
@@ -21,21 +22,15 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
-from lmemscope.formats.ptx_operands import registers_of
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     IndexFacts,
     IndexSource,
-    SourceKind,
     SourceLocation,
     SourceText,
 )
 
 _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctaid": "gridDim"}
-_COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
-_ALTERNATIVES = 3
-"""Indices that are named at most where nothing tells which of them is meant."""
-_DIVERGENT = ("lane-varying", "data-dependent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,62 +45,6 @@ class LocalNames:
 
     variables: Mapping[int, str]
     members: Mapping[int, Mapping[int, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Indexed:
-    """An access with a computed index.
-
-    Attributes:
-        objects: of the function that makes it.
-        access: in that function.
-        location: the line that shows it, or None.
-        expressions: what its index may be of those written on that line, in their order.
-        called_from: the line of the kernel's file that calls for it, where that is another file's.
-    """
-
-    objects: FunctionObjects
-    access: PtxAccess
-    location: SourceLocation | None
-    expressions: tuple[str, ...]
-    called_from: SourceLocation | None
-
-    @property
-    def expression(self) -> str | None:
-        """The index as written on that line, or None where nothing tells which one it is."""
-        return self.expressions[0] if len(self.expressions) == 1 else None
-
-    @property
-    def alternatives(self) -> tuple[str, ...]:
-        """The indices that it may be, where these are few."""
-        return self.expressions if 1 < len(self.expressions) <= _ALTERNATIVES else ()
-
-    @property
-    def cost(self) -> tuple[int, bool]:
-        """How deep in loops, and whether lanes use different addresses."""
-        depth = self.objects.dataflow.flow.depth(self.access.index)
-        return depth, self.access.uniformity in _DIVERGENT
-
-    @property
-    def is_moved(self) -> bool:
-        """Whether it has no line of its own: compilers leave none where they merge accesses.
-
-        Then ``location`` is a line that has such an index, and may not be the access's.
-        """
-        loc = self.objects.body.instructions[self.access.index].loc
-        return loc is not None and loc.line <= 0
-
-    @property
-    def fills(self) -> bool:
-        """Whether it only writes a constant to one element after the other."""
-        at = self.access.index
-        operands = self.objects.body.instructions[at].operands[1:]
-        stored = (register for operand in operands for register in registers_of(operand))
-        return (
-            self.access.is_store
-            and {leaf.kind for leaf in self.access.leaves} <= _COUNTING
-            and not any(self.objects.dataflow.leaves(register, at) for register in stored)
-        )
 
 
 class IndexReader:
@@ -173,6 +112,7 @@ class IndexReader:
         telling = [*_telling(indexed), *(beside if stays else ())]
         others = self._made_of(objects, telling, theirs, called) - sources
         trips = self._of_trip_counts(objects, alike, called) - sources
+        chosen = self._chosen_by(objects, alike or _telling(indexed), called)
         uniformity = worst(access.uniformity for access in alike or deciding)
         least = worst((uniformity, *(access.uniformity for access in (*deciding, *beside))))
         return IndexFacts(
@@ -187,6 +127,7 @@ class IndexReader:
             trip_sources=tuple(sorted(trips, key=str)),
             alternatives=primary.alternatives if primary is not None else (),
             called_from=primary.called_from if primary is not None else None,
+            chosen_by=tuple(sorted(chosen, key=str)),
         )
 
     def _of_loop(
@@ -227,17 +168,17 @@ class IndexReader:
         found: StackObject,
         accesses: Sequence[PtxAccess],
         named: ObjectName | None,
-    ) -> tuple[_Indexed | None, list[PtxAccess]]:
-        """The access to look at: in the deepest loop, then across lanes, then of most bytes.
+    ) -> tuple[Indexed | None, list[PtxAccess]]:
+        """The access to look at: on the line whose accesses move most, loops counted.
 
         What fills the array with a constant comes last, wherever it stands. Of lines that cost the
-        same, one that reads, and one whose index can be quoted, says more.
+        same, one that reads, and one whose index can be quoted, says more; then the first.
 
         Returns:
             the access, and with it those of its line that are written as it is: copies that an
             unrolled loop makes, and those whose index cannot be told apart. Nothing without a line.
         """
-        lines: dict[SourceLocation | None, list[_Indexed]] = defaultdict(list)
+        lines: dict[SourceLocation | None, list[Indexed]] = defaultdict(list)
         for one in self._shown(kernel, objects, found, accesses, named):
             lines[one.location].append(one)
 
@@ -246,14 +187,13 @@ class IndexReader:
             fills = all(one.fills for one in there)
             writes = all(one.access.is_store for one in there)
             quoted = any(one.expression is not None for one in there)
-            width = sum(one.access.width for one in there)
-            cost = _reversed(max(one.cost for one in there))
+            cost = sum(one.cost for one in there)
             moved = all(one.is_moved for one in there)
-            return place is None, fills, moved, cost, writes, not quoted, -width, place
+            return place is None, fills, moved, -cost, writes, not quoted, place
 
         best = min(lines, key=rank, default=None)
         there = lines.get(best, [])
-        primary = min(there, key=lambda o: (_reversed(o.cost), o.expression is None), default=None)
+        primary = min(there, key=lambda one: (-one.cost, one.expression is None), default=None)
         if primary is None or best is None:
             return primary, []
         return primary, [one.access for one in there if one.expressions == primary.expressions]
@@ -265,11 +205,11 @@ class IndexReader:
         found: StackObject,
         accesses: Sequence[PtxAccess],
         named: ObjectName | None,
-    ) -> Iterable[_Indexed]:
+    ) -> Iterable[Indexed]:
         """Each access with its line, and the index that stands there."""
         called = self._lines.of_callers(kernel, objects.dataflow.function.name)
         # What is written on a line is the same for all accesses there, such as an unrolled loop's.
-        said: dict[tuple[int, bool], Written | None] = {}
+        said: dict[tuple[int, bool, Turns], Written | None] = {}
         for access in accesses:
             instruction = objects.body.instructions[access.index]
             if called is None:
@@ -279,11 +219,12 @@ class IndexReader:
             else:
                 place = self._lines.reader_line(called, kernel)
             caller = place
-            key = (id(instruction.loc), access.is_store)
+            turns = self._turns(objects, access)
+            key = (id(instruction.loc), access.is_store, turns)
             if key not in said:
-                said[key] = self._written(objects, access, named)
+                said[key] = self._written(objects, access, named, turns)
             written, expressions = said[key], tuple[str, ...]()
-            possible = self._possible(objects, found, access, written, named)
+            possible = self._possible(objects, found, access, written)
             if written is not None and len({one.line for one in possible}) == 1:
                 inside = self._lines.shown(SourceLocation(written.file, possible[0].line))
                 place = inside if caller is None or is_changed_with(inside, caller) else caller
@@ -296,19 +237,31 @@ class IndexReader:
                 inner = indexing_line(chain, caller, self._sources, is_store=access.is_store)
                 place = inner or place
             is_inside = place is not None and caller is not None and place.file != caller.file
-            yield _Indexed(objects, access, place, expressions, caller if is_inside else None)
+            yield Indexed(objects, access, place, expressions, caller if is_inside else None)
 
     def _written(
-        self, objects: FunctionObjects, access: PtxAccess, named: ObjectName | None
+        self,
+        objects: FunctionObjects,
+        access: PtxAccess,
+        named: ObjectName | None,
+        turns: Turns,
     ) -> Written | None:
-        """The subscripts of an object that stand on the line of an access."""
+        """The subscripts that an access may be, on the innermost line that has some.
+
+        Where a line's are all of counters that are constants there, the index is further out: in
+        ``dot(rows[k])``, whose loop over ``row[i]`` is written out, it is ``k``.
+        """
         ptx, spelling = self._layers.ptx, self._spelling
         if named is None or ptx is None or spelling is None:
             return None
         instruction = objects.body.instructions[access.index]
         owner = objects.dataflow.function.name
         chain = ptx.chain(instruction)
-        return spelling.subscripts(named, owner, chain, is_store=access.is_store)
+        for written in spelling.subscripts(named, owner, chain, is_store=access.is_store):
+            kept = running(written.candidates, written.file, turns, self._sources)
+            if kept:
+                return Written(written.file, tuple(kept))
+        return None
 
     def _possible(
         self,
@@ -316,17 +269,14 @@ class IndexReader:
         found: StackObject,
         access: PtxAccess,
         written: Written | None,
-        named: ObjectName | None,
     ) -> Sequence[Subscript]:
         """The subscripts that an access may be, of those on its line.
 
-        The accesses of a line come in the order of its text, each as often as loops were unrolled.
+        None names what the access is not made of, and others there are. The accesses of a line come
+        in the order of its text, each as often as loops were unrolled.
         """
-        if written is None or len(written.candidates) < 2:
-            return written.candidates if written is not None else ()
-        turns = self._turns(objects, access)
-        candidates = running(written.candidates, written.file, turns, self._sources)
-        if len(candidates) == 1:
+        candidates = written.candidates if written is not None else ()
+        if written is None or len(candidates) < 2:
             return candidates
         instructions = objects.body.instructions
         loc = instructions[access.index].loc
@@ -336,13 +286,21 @@ class IndexReader:
             if one.is_store == access.is_store and instructions[one.index].loc == loc
         ]
         there = [one for one in on_line if one.leaves]
-        if len(there) < len(on_line):
-            return candidates  # Some of them are constants once their loops are written out.
+        others = frozenset[str]().union(*map(self._named_in, there)) - self._named_in(access)
+        fitting = [one for one in candidates if others.isdisjoint(words(one.text))]
+        if len(fitting) == 1 or len(there) < len(on_line):
+            return fitting or candidates  # Some are constants once their loops are written out.
         if len(there) % len(candidates) == 0:
             turn, count = there.index(access) % len(candidates), len(candidates)
             of_data = [any(one.is_of_data for one in there[first::count]) for first in range(count)]
-            return in_turn(candidates, turn, of_data, written.file, self._sources)
-        return candidates
+            in_order = in_turn(candidates, turn, of_data, written.file, self._sources)
+            return [one for one in in_order if one in fitting] or fitting or candidates
+        return fitting or candidates
+
+    def _named_in(self, access: PtxAccess) -> frozenset[str]:
+        """Names of the parameters that an index is made of, and of what it is loaded from."""
+        leaves = (leaf for leaf in access.leaves if leaf.kind in ("parameter", "memory"))
+        return frozenset(n for one in leaves if (n := self._source(one, one.name).name) is not None)
 
     def _turns(self, objects: FunctionObjects, access: PtxAccess) -> Turns:
         """The loops around an access, and those whose counters its index has."""
@@ -397,6 +355,15 @@ class IndexReader:
         for access in accesses:
             names = None if id(access) in outside else called
             found |= self._sources_of(objects, access, _leaves([access]), names)
+        return found
+
+    def _chosen_by(
+        self, objects: FunctionObjects, accesses: Sequence[PtxAccess], called: LocalNames
+    ) -> set[IndexSource]:
+        """What decides which of several objects pointers lead to."""
+        found: set[IndexSource] = set()
+        for access in accesses:
+            found |= self._sources_of(objects, access, access.chosen_by, called)
         return found
 
     def _of_trip_counts(
@@ -488,9 +455,3 @@ def _telling(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
 
 def _leaves(accesses: Iterable[PtxAccess]) -> set[Leaf]:
     return {leaf for access in accesses for leaf in access.leaves if leaf.kind != "symbol"}
-
-
-def _reversed(cost: tuple[int, bool]) -> tuple[int, bool]:
-    """For an order in which what costs most comes first."""
-    depth, divergent = cost
-    return -depth, not divergent

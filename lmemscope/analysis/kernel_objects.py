@@ -36,6 +36,10 @@ from lmemscope.model import (
     traits_of,
 )
 
+_OF_ACCESSES = frozenset({"volatile", "address-taken", "dynamic-index"})
+"""Causes of a structure that an access of one member shows."""
+_BY_INDEX = frozenset({"dynamic-index", "rolled-loop", "large-array"})
+
 
 class KernelObjects:
     """A kernel's objects, and which one each PTX object belongs to.
@@ -48,19 +52,17 @@ class KernelObjects:
         self.listed: list[LocalObject] = []
         self._numbers: dict[ObjectKey, int] = {}
         self._members: dict[int, list[int]] = {}
-        self._of_accesses: dict[tuple[ObjectKey, tuple[str, int]], int] = {}
+        self._of_accesses: dict[tuple[ObjectKey, tuple[str, int]], list[int]] = {}
 
-    def number(self, key: ObjectKey, access: tuple[str, int] | None = None) -> int | None:
-        """Index into ``listed``, or None for an object of another kernel's.
+    def numbers(self, key: ObjectKey, access: tuple[str, int]) -> Sequence[int]:
+        """Indices into ``listed``; none for an object of another kernel's.
 
         Args:
             key: the function that owns the object, and its depot offset.
             access: function and instruction, to tell the members of a structure apart.
         """
-        number = self._numbers.get(key)
-        if number is None or access is None:
-            return number
-        return self._of_accesses.get((key, access), number)
+        whole = [self._numbers[key]] if key in self._numbers else []
+        return self._of_accesses.get((key, access), whole)
 
     def members(self, number: int) -> Sequence[int]:
         """What one structure is divided in, of which an object is one: itself where it is whole.
@@ -72,7 +74,7 @@ class KernelObjects:
         return found if len(names) == 1 and "" not in names else (number,)
 
     def is_own(self, key: ObjectKey, access: tuple[str, int]) -> bool:
-        """Whether an access is one member's and no other's."""
+        """Whether it is known which members an access is of."""
         return (key, access) in self._of_accesses
 
     def add(
@@ -83,7 +85,8 @@ class KernelObjects:
         Args:
             made: the object.
             keys: the pieces that it was made of.
-            accesses: functions and instructions of those that are this member's and no other's.
+            accesses: functions and instructions of those that are for sure this member's, or one's
+                of several that each has them.
         """
         number = len(self.listed)
         self.listed.append(made)
@@ -91,7 +94,9 @@ class KernelObjects:
         members.append(number)
         self._members[number] = members
         self._numbers |= dict.fromkeys(keys, number)
-        self._of_accesses |= {(key, one): number for one in accesses for key in keys}
+        for one in accesses:
+            for key in keys:
+                self._of_accesses.setdefault((key, one), []).append(number)
 
 
 def find_objects(
@@ -171,7 +176,7 @@ class _Finder(Struct, frozen=True):
         called: LocalNames,
     ) -> LocalObject:
         """A member of what has a name, with the cause that is its own, its index and its escape."""
-        proven = cause
+        proven = self._own_cause(objects, named, member, cause)
         if named.turns:
             own = cause_of_turn(self.flow, self.kernel, objects, member.found)
             proven = _among_its_own(own, objects, replace(named, found=member.found))
@@ -196,6 +201,26 @@ class _Finder(Struct, frozen=True):
             escape=escape,
             handed_at=self.handing.handed_at(objects, member.found),
         )
+
+    def _own_cause(
+        self, objects: FunctionObjects, named: NamedObject, member: Member, cause: ProvenCause
+    ) -> ProvenCause:
+        """A member's own cause by index, where no access of it shows the structure's.
+
+        Compilers divide a structure for a volatile member, but for no index or chosen pointer.
+        """
+        if member.found is named.found or member.chosen or cause.cause not in _OF_ACCESSES:
+            return cause
+        instructions = objects.body.instructions
+        lines = {instructions[access.index].line for access in member.found.accesses}
+        if any(evidence.ptx_line in lines for evidence in cause.evidence):
+            return cause
+        own = cause_of_turn(self.flow, self.kernel, objects, member.found)
+        if own.cause not in _BY_INDEX:
+            return cause
+        beside = own.also if cause.cause == "volatile" else (*own.also, cause.cause)
+        also = tuple(dict.fromkeys(one for one in beside if one != own.cause))
+        return replace(own, also=also)
 
     def _kept(
         self, objects: FunctionObjects, member: Member
@@ -408,6 +433,7 @@ def _called(listed: Sequence[tuple[NamedObject, Sequence[Member]]]) -> LocalName
             for member in members
             if member.name is not None
             for access in member.found.accesses
+            if access.index not in member.chosen
         }
         for named, members in listed
         if len(members) > 1

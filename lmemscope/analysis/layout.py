@@ -52,6 +52,11 @@ class Part:
         """Behind its last byte."""
         return self.offset + self.size
 
+    @property
+    def word(self) -> str:
+        """The last name in its path."""
+        return self.path.rpartition(".")[2]
+
     def takes(self, place: Place) -> bool:
         """Whether an access moves whole scalars of it, from scalar to scalar."""
         return any(
@@ -198,6 +203,12 @@ def number_kind(kind: str) -> NumberKind | None:
     if is_pointer(scalar) or _INTEGER.fullmatch(scalar):
         return "integer"
     return "float" if _FLOAT.fullmatch(scalar) else None
+
+
+def is_volatile(kind: str) -> bool | None:
+    """Whether a number, a pointer, or an array of them is volatile; None of any other type."""
+    scalar = _DIMENSIONS.sub("", kind)
+    return "volatile" in scalar.rpartition("*")[2] if number_kind(scalar) is not None else None
 
 
 def _element_size(kind: str, size: int) -> int:

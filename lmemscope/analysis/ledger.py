@@ -28,7 +28,7 @@ def shares(
     for access in accesses:
         sites[access.cause, access.object].append(access)
         for other in access.others if access.object is not None else ():
-            sites.setdefault((access.cause, other), [])
+            sites.setdefault((objects[other].cause, other), [])
     for part in frame:
         if part.cause is not None:
             frames[part.cause, part.object_index] += part.size

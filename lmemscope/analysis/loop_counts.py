@@ -8,13 +8,15 @@ often where they do not show it themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lmemscope.analysis.layout import dimensions
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.ptx.written_out import written_out
+from lmemscope.formats.ptx_body import Loc
 from lmemscope.model import KernelFacts, LocalObject, LoopCounts, LoopTurns
 
 _LOOP = re.compile(r"\b(?:for|while)\(")
@@ -58,6 +60,8 @@ def counts_in(
     dataflow.bound(largest, within)
     lines = _lines(flow, dataflow, lines_of) if lines_of is not None else {}
     made = {one.head: one for one in _longest(dataflow, lines)}
+    if lines_of is not None:
+        made = {one.head: one for one in _written_out(flow, dataflow, lines_of)} | made
     known: dict[str, LoopTurns] = {one.head: one for one in told.loops} if told is not None else {}
     factors = {
         loop.header: known[head].turns / (made[head].turns * _copies(known[head], made[head]))
@@ -81,13 +85,24 @@ def _lines(flow: ModuleFlow, dataflow: Dataflow, lines_of: LinesOf) -> dict[Loop
     found: dict[Loop, str] = {}
     for loop in dataflow.flow.loops:
         loc = dataflow.body.instructions[min(loop.latches)].loc
-        if loc is None:
-            continue
-        lines = lines_of(flow.ptx.files.get(loc.file, ""))
-        head = _head(lines[loc.line - 1]) if 0 < loc.line <= len(lines) else ""
+        head = _head_at(flow, loc, lines_of)
         if head:
             found[loop] = head
     return found
+
+
+def _written_out(flow: ModuleFlow, dataflow: Dataflow, lines_of: LinesOf) -> Iterator[LoopTurns]:
+    """The loops that are written out, which are taken to run to their ends."""
+    for loop in written_out(dataflow.flow, dataflow.control):
+        head = _head_at(flow, loop.loc, lines_of)
+        if head:
+            yield LoopTurns(head, float(loop.iterations), 1)
+
+
+def _head_at(flow: ModuleFlow, loc: Loc | None, lines_of: LinesOf) -> str:
+    """The head of the loop whose way back is of a line; empty where the line is not known."""
+    lines = lines_of(flow.ptx.files.get(loc.file, "")) if loc is not None else ()
+    return _head(lines[loc.line - 1]) if loc is not None and 0 < loc.line <= len(lines) else ""
 
 
 def _head(line: str) -> str:

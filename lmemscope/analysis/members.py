@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from lmemscope.analysis.layout import Part, arrays_at, parts_of
 from lmemscope.analysis.mentions import has_no_name
-from lmemscope.analysis.names import NamedObject, Names, ObjectName, relative
+from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.guards import copy_around, guard_of_copy
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
@@ -26,6 +27,7 @@ class Member(Struct, frozen=True):
         extent: what of the named type it is; None without a name.
         size: bytes of its own in the depot.
         selecting: instructions that select an element of it for sure: their lines say its name.
+        chosen: its accesses that may be another member's.
     """
 
     found: StackObject
@@ -33,6 +35,7 @@ class Member(Struct, frozen=True):
     extent: Extent | None
     size: int
     selecting: frozenset[int] = frozenset()
+    chosen: frozenset[int] = frozenset()
 
     @property
     def confined(self) -> dict[int, range]:
@@ -63,35 +66,36 @@ def split(names: Names | None, objects: FunctionObjects, named: NamedObject) -> 
     indexed = _indexed_arrays(names, objects, named)
     if not indexed:
         return [whole(named)]
-    arrays = sorted(set(indexed.values()), key=lambda part: part.offset)
+    arrays = sorted({part for parts in indexed.values() for part in parts}, key=lambda p: p.offset)
     size = min(found.size, name.size)
     members: list[Member] = []
     places = names.places(objects)
-    inside: dict[Part, list[int]] = defaultdict(list)
-    for number, access in enumerate(found.accesses):
-        array = indexed.get(access.index)
-        place = relative(places.of(access), found)
-        start = place.start
+    inside: dict[Part, list[PtxAccess]] = defaultdict(list)
+    left = []
+    for access in found.accesses:
+        own = list(indexed.get(access.index, ()))
         # What a loop copies or clears goes on behind the array that it begins in.
-        if array is None and start is not None and not place.step:
-            array = next((part for part in arrays if part.offset <= start < part.end), None)
-        if array is not None:
-            inside[array].append(number)
-    taken = {number for numbers in inside.values() for number in numbers}
+        for place in () if own else places.each(access, found):
+            start = place.start
+            if start is not None and not place.step:
+                own += [part for part in arrays if part.offset <= start < part.end]
+        for part in own:
+            inside[part].append(access)
+        if not own:
+            left.append(access)
+    chosen = frozenset(index for index, parts in indexed.items() if len(parts) > 1)
     for array in arrays:
-        own = StackObject(
-            found.offset + array.offset, array.size, [found.accesses[n] for n in inside[array]]
-        )
+        one = StackObject(found.offset + array.offset, array.size, inside[array])
         called = names.name(name.variable, array, name.confidence)
         selecting = frozenset(
             index
-            for index, part in indexed.items()
-            if part == array and _is_selecting(names, objects, named, index, part)
+            for index, parts in indexed.items()
+            if parts == (array,) and _is_selecting(names, objects, named, index, array)
         )
-        members.append(Member(own, called, "whole", array.size, selecting))
+        shared = frozenset(access.index for access in one.accesses) & chosen
+        members.append(Member(one, called, "whole", array.size, selecting, shared))
     rest = size - sum(array.size for array in arrays)
     if rest > 0:
-        left = [a for n, a in enumerate(found.accesses) if n not in taken]
         other = StackObject(found.offset, found.size, left)
         sure = "likely" if name.confidence == "certain" else name.confidence
         members.append(Member(other, replace(name, confidence=sure), "rest", rest))
@@ -107,8 +111,13 @@ def whole(named: NamedObject) -> Member:
     return Member(found, name, "part" if size < name.size else "whole", size)
 
 
-def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) -> dict[int, Part]:
-    """The array of a structure that each indexed access selects from; empty if not clear."""
+def _indexed_arrays(
+    names: Names, objects: FunctionObjects, named: NamedObject
+) -> dict[int, tuple[Part, ...]]:
+    """The arrays of a structure that each indexed access selects from; empty if not clear.
+
+    More than one of an access through a pointer that is chosen between them.
+    """
     found, name = named.found, named.name
     assert name is not None
     if name.path or found.passed_to or found.stored_at or found.size < name.variable.size:
@@ -117,33 +126,45 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
     if parts[0].is_array or not name.variable.members:
         return {}
     places = names.places(objects)
-    arrays: dict[int, Part] = {}
-    total: Counter[Part] = Counter()
+    arrays: dict[int, tuple[Part, ...]] = {}
+    known: set[Part] = set()
     for access in found.accesses:
-        place = relative(places.of(access), found)
+        each = [place for place in places.each(access, found) if place.step]
         # A copy of the whole structure begins in its first array, which nobody need index.
-        if not place.step or is_copying(objects, access):
+        if not each or is_copying(objects, access):
             continue
-        near = arrays_at(parts, place)
-        if not near:
-            return {}
-        said = {part: names.said(objects, [access], _word(part)) for part in near}
-        best = max(near, key=lambda part: said[part])
-        arrays[access.index] = best
-        total[best] += said[best]
-    if any(total.values()):
+        own: dict[Part, None] = {}
+        for place in each:
+            near = arrays_at(parts, place)
+            if not near:
+                return {}
+            said = {part: names.said(objects, [access], name.variable, part) for part in near}
+            best = max(near, key=lambda part: said[part])
+            own[best] = None
+            if said[best] or len(each) > 1 or _begins_alone(parts, best, place.start):
+                known.add(best)
+        arrays[access.index] = tuple(own)
+    if known:
         # A loop that sets all of a structure to zero begins in its first array.
-        arrays = {index: part for index, part in arrays.items() if total[part]}
-    ordered = sorted(set(arrays.values()), key=lambda part: part.offset)
+        arrays = {index: own for index, own in arrays.items() if known.issuperset(own)}
+    ordered = sorted({part for own in arrays.values() for part in own}, key=lambda p: p.offset)
     if any(left.end > right.offset for left, right in pairwise(ordered)):
         return {}  # a union's
     if len(ordered) == 1 and ordered[0].size == name.variable.size:
         # All that a class holds: who writes `v[i]` knows it by the name of the whole.
-        word = _word(ordered[0])
         indexed = [access for access in found.accesses if access.index in arrays]
-        if not has_no_name(name.variable) and not names.said(objects, indexed, word):
+        if not has_no_name(name.variable) and not names.said(
+            objects, indexed, name.variable, ordered[0]
+        ):
             return {}
     return arrays
+
+
+def _begins_alone(parts: Sequence[Part], array: Part, start: int | None) -> bool:
+    """Whether an address is where an array begins, and nothing larger: not that of the whole."""
+    return start == array.offset and all(
+        part.offset != start or part.end <= array.end for part in parts
+    )
 
 
 def _is_selecting(
@@ -157,7 +178,7 @@ def _is_selecting(
     the array does not leave it.
     """
     access, flow = objects.access_at[index], objects.dataflow.flow
-    if names.says_member(objects, access, _word(array)):
+    if names.says_member(objects, access, array.word):
         return True
     if copy_around(objects, index) is not None:
         return _is_copied(names, objects, named, access, array)
@@ -173,16 +194,10 @@ def _is_copied(
 ) -> bool:
     """Whether a copy begins in an array: its call says so, or the first byte that it may reach is
     the array's and of nothing larger, as in ``&s.data[n]``."""
-    found, name, word = named.found, named.name, _word(array)
+    found, name, word = named.found, named.name, array.word
     assert name is not None
-    start = relative(names.places(objects).of(access), found).start
-    if start == array.offset and all(
-        part.offset != start or part.end <= array.end for part in parts_of(name.variable)
-    ):
+    start = names.places(objects).of(access, found).start
+    if _begins_alone(parts_of(name.variable), array, start):
         return True
     guard = guard_of_copy(objects, access.index)
     return guard is not None and names.copies_member(objects, guard, word, is_store=access.is_store)
-
-
-def _word(part: Part) -> str:
-    return part.path.rpartition(".")[2]

@@ -167,7 +167,11 @@ class Mentions:
         named = self._handed_in(chain, at, variable)
         if named is None:
             lambdas = _lambdas(chain, at)
-            is_named = any(self.says(frame, word) for frame in lambdas for word in inside)
+            is_named = any(
+                self.says(frame, word) and self._is_captured(variable.function, frame, word)
+                for frame in lambdas
+                for word in inside
+            )
             return float(is_named or (not at and self._declares(chain[0], variable)))
         depth, words = named
         if depth or is_store is None:
@@ -199,6 +203,16 @@ class Mentions:
             if any(self.says(frame, word) for word in words):
                 return words
         return tuple(word for word in words if word not in copies)
+
+    def _is_captured(self, function: str, frame: InlineFrame, word: str) -> bool:
+        """Whether a lambda has a name: of one on its own line, the capture list may name another,
+        as in ``[copy = table]``. A reference may be to what it names otherwise.
+        """
+        held = self.aliases.declared_in(function)
+        place = frame.location
+        own = [v for v in held if is_closure(v) and (v.file, v.line) == (place.file, place.line)]
+        members = [member for one in own for member in one.members]
+        return not own or any(one.name == word or is_reference(one.type) for one in members)
 
     def _declares(self, frame: InlineFrame, variable: Variable) -> bool:
         """Whether a line is part of a declaration with an initialiser over several lines."""
@@ -297,6 +311,23 @@ class Mentions:
         if key not in self._said:
             self._said[key] = any(contains(text, name) for text in self.levels(frame))
         return self._said[key]
+
+    def says_pointer(self, owner: str, chain: _Chain, variable: Variable, member: str) -> bool:
+        """Whether a line of a variable's function holds a pointer that leads to a member of it.
+
+        Args:
+            owner: mangled name of the function that the chain ends in.
+            chain: of an access.
+            variable: the structure.
+            member: its path behind the variable's name.
+        """
+        at = _position(owner, chain, variable)
+        if at is None:
+            return False
+        own = frozenset({(variable.name, *member.strip(".").split("."))})
+        place = chain[at].location
+        words = _words(self.aliases.within(own, variable.function, variable, place))
+        return any(self.says(chain[at], word) for word in words)
 
     def takes_bits(self, owner: str, instruction: Instruction) -> bool:
         """Whether a function on an instruction's lines may take a number for one of another kind.

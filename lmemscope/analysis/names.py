@@ -22,13 +22,13 @@ from msgspec.structs import replace
 from lmemscope.analysis.aliases import Aliases
 from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
-from lmemscope.analysis.declared_type import declared
+from lmemscope.analysis.declared_type import declared, is_plain
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.passed import Calls, class_name, classes_of
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.ptx.places import Place, Places
+from lmemscope.analysis.ptx.places import Places
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.analysis.stored import Number, Numbers, may_hold, stored_parameter
@@ -142,14 +142,24 @@ class Names:
             wanted: those to name.
             copied: what PTX calls the parameters that objects are filled from, by their offsets.
         """
-        listed = sorted(wanted, key=lambda found: found.offset)
         places = self.places(objects)
-        known = [self._candidates(objects, places, found, copied) for found in listed]
-        joined = join_pieces(listed, known)
-        if len(joined) < len(listed):
-            known = [self._candidates(objects, places, one.found, copied) for one in joined]
-        known = self._unclaimed(objects, [one.found for one in joined], known)
-        chosen = assign([one.found.size for one in joined], known)
+
+        def candidates(joined: Sequence[Joined]) -> list[list[Candidate]]:
+            return [self._candidates(objects, places, one.found, copied) for one in joined]
+
+        listed = sorted(wanted, key=lambda found: found.offset)
+        pieces = [Joined(found, (found.offset,)) for found in listed]
+        known = candidates(pieces)
+        joined = join_pieces(pieces, known)
+        while True:
+            if len(joined) < len(pieces):
+                known = candidates(joined)
+            known = self._unclaimed(objects, [one.found for one in joined], known)
+            chosen = assign([one.found.size for one in joined], known)
+            # What two neighbours are parts of is known for sure only beside all others' names.
+            pieces, joined = joined, join_pieces(joined, [[c] if c else [] for c in chosen])
+            if len(joined) == len(pieces):
+                break
         owner = same_function(objects.dataflow.function.name)
         result = []
         for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
@@ -181,7 +191,7 @@ class Names:
         """The variables that share an object; ``others`` are what other objects are."""
         owner = same_function(objects.dataflow.function.name)
         instructions = objects.body.instructions
-        known = {a.index: relative(places.of(a), one.found) for a in one.found.accesses}
+        known = {a.index: places.of(a, one.found) for a in one.found.accesses}
         passing = [call.index for call, _ in one.found.passed_to] + one.found.stored_at
         uses = [
             Use(instructions[index], index, known.get(index))
@@ -241,13 +251,23 @@ class Names:
         """Places of a function's accesses, looked up once."""
         return self._places.setdefault(objects.dataflow.function.name, Places(objects))
 
-    def said(self, objects: FunctionObjects, accesses: Sequence[PtxAccess], word: str) -> int:
-        """How many accesses have a word on one of their lines."""
+    def said(
+        self,
+        objects: FunctionObjects,
+        accesses: Sequence[PtxAccess],
+        variable: Variable,
+        part: Part,
+    ) -> int:
+        """How many accesses have a member's name, or a pointer's to it, on one of their lines."""
         owner = same_function(objects.dataflow.function.name)
         instructions = objects.body.instructions
         lines = self._mentions.lines(owner, (instructions[access.index] for access in accesses))
         return sum(
-            count * any(self._mentions.says(frame, word) for frame in chain)
+            count
+            * (
+                any(self._mentions.says(frame, part.word) for frame in chain)
+                or self._mentions.says_pointer(owner, chain, variable, part.path)
+            )
             for chain, _, count in lines.chains
         )
 
@@ -319,20 +339,21 @@ class Names:
             # It is no number and no pointer; a class may be called by another name.
             variables = [v for v in variables if v.members or class_name(v.type) in classes]
         variables = [one for one in variables if may_be_taken(one, found)]
+        if objects.volatile_access(found) is not None:
+            variables = [v for v in variables if not is_plain(v, self._sources)] or variables
         known = calls.named(found, variables)
-        among = places.among(found.accesses)
         instructions = objects.body.instructions
         indexed = self._mentions.lines(
             owner, (instructions[one.index] for one in found.accesses if one.leaves)
         )
-        inside = tuple(relative(place, found) for place in among)
+        inside = places.among(found.accesses, found)
         shape = Shape(found.size, inside, _spare(objects, found), _padding(objects, found))
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
         sure = own[0] if own is not None and len(own) == 1 else None
         numbers = self._numbers_of(objects, places, found)
         fits = candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter, sure)
-        return [one for one in fits if may_hold(one.variable, one.part.offset, numbers)]
+        return [one for one in fits if may_hold(one.variable, one.offset, numbers)]
 
     def _numbers_of(
         self, objects: FunctionObjects, places: Places, found: StackObject
@@ -344,7 +365,7 @@ class Names:
         return [
             number
             for access in found.accesses
-            for number in numbers.of(access, relative(places.of(access), found))
+            for number in numbers.of(access, places.of(access, found))
             if not any(self._mentions.takes_bits(owner, one) for one in number.shown)
         ]
 
@@ -416,13 +437,6 @@ def _padding(objects: FunctionObjects, found: StackObject) -> int:
     return min(PADDING, end & -end) - 1
 
 
-def relative(place: Place, found: StackObject) -> Place:
-    """A place from the beginning of the object that it is in."""
-    if place.start is None or not found.offset:
-        return place
-    return Place(place.start - found.offset, place.step, place.width)
-
-
 def _confidence(
     best: Candidate,
     known: Sequence[Sequence[Candidate]],
@@ -431,7 +445,7 @@ def _confidence(
 ) -> Confidence:
     if not best.is_named:
         return "possible"
-    if not best.agrees or not best.is_aggregate:
+    if not best.agrees or not best.stays_in_memory:
         return "likely"
     rivals = any(_rivals(c, best) for c in known[number])
     claims = any(
@@ -448,7 +462,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         other.variable != best.variable
         and 0 <= other.slack <= best.slack
         and other.fit == 1.0
-        and other.is_aggregate
+        and other.stays_in_memory
         and other.mention > best.mention * _RIVALRY
         and not (best.is_copied and other.variable.is_parameter)
     )

@@ -19,7 +19,7 @@ class Joined:
 
 
 def join_pieces(
-    listed: Sequence[StackObject], candidates: Sequence[Sequence[Candidate]]
+    listed: Sequence[Joined], candidates: Sequence[Sequence[Candidate]]
 ) -> list[Joined]:
     """Neighbours that can only together be a variable, as one object.
 
@@ -27,35 +27,35 @@ def join_pieces(
     lines of both.
     """
     result: list[Joined] = []
-    begun: list[int] = []
+    begun: list[Joined] = []
     shared: set[Variable] = set()
-    for number, found in enumerate(listed):
-        mine = _larger(candidates[number])
+    for one, known in zip(listed, candidates, strict=True):
+        found, mine = one.found, _larger(known)
         if begun:
-            last = listed[begun[-1]]
-            size = found.offset + _reached(found) - listed[begun[0]].offset
+            first, last = begun[0].found, begun[-1].found
+            size = found.offset + _reached(found) - first.offset
             common = shared & mine
             touching = last.offset + last.size == found.offset
-            if touching and len(common) == 1 and all(size <= one.size for one in common):
-                begun.append(number)
+            if touching and len(common) == 1 and all(size <= v.size for v in common):
+                begun.append(one)
                 shared = common
                 continue
-            result.append(_joined([listed[n] for n in begun]))
-        begun, shared = [number], mine
+            result.append(_joined(begun))
+        begun, shared = [one], mine
     if begun:
-        result.append(_joined([listed[n] for n in begun]))
+        result.append(_joined(begun))
     return result
 
 
 def _larger(candidates: Sequence[Candidate]) -> set[Variable]:
     """Named aggregates that are larger than an object which no other name fits as well."""
     top = max((c.mention for c in candidates if c.is_exact and c.is_named), default=0.0)
-    if any(c.is_exact and c.is_aggregate and c.is_named and c.fit == 1.0 for c in candidates):
+    if any(c.is_exact and c.stays_in_memory and c.is_named and c.fit == 1.0 for c in candidates):
         return set()
     return {
         c.variable
         for c in candidates
-        if c.slack < 0 and not c.repeats and c.is_aggregate and c.is_named and c.mention >= top
+        if c.slack < 0 and not c.repeats and c.stays_in_memory and c.is_named and c.mention >= top
     }
 
 
@@ -65,19 +65,18 @@ def _reached(found: StackObject) -> int:
     return max((end for end in places if 0 < end <= found.size), default=found.size)
 
 
-def _joined(pieces: Sequence[StackObject]) -> Joined:
-    offsets = tuple(piece.offset for piece in pieces)
-    first = pieces[0]
+def _joined(pieces: Sequence[Joined]) -> Joined:
     if len(pieces) == 1:
-        return Joined(first, offsets)
-    accesses = {access.index: access for piece in pieces for access in piece.accesses}
+        return pieces[0]
+    parts = [piece.found for piece in pieces]
+    accesses = {access.index: access for part in parts for access in part.accesses}
     return Joined(
         StackObject(
-            first.offset,
-            sum(piece.size for piece in pieces),
+            parts[0].offset,
+            sum(part.size for part in parts),
             [accesses[index] for index in sorted(accesses)],
-            [passed for piece in pieces for passed in piece.passed_to],
-            sorted({index for piece in pieces for index in piece.stored_at}),
+            [passed for part in parts for passed in part.passed_to],
+            sorted({index for part in parts for index in part.stored_at}),
         ),
-        offsets,
+        tuple(offset for piece in pieces for offset in piece.pieces),
     )

@@ -91,7 +91,8 @@ def _of_function(flow: ModuleFlow, kernel: str, name: str) -> tuple[Cause, Evide
     """Why a function beside a kernel's code keeps registers, and how it is called."""
     calls, original = flow.calls(kernel), original_name(name)
     if original in calls.recursive or original in flow.called_below(original):
-        return "call-frame", "calls-itself"
+        is_own = original in flow.callees.get(original, ())
+        return "call-frame", "calls-itself" if is_own else "called-again"
     # What ptxas adds itself is called by whoever divides, or takes a root.
     if original in calls.reached or name.startswith("$"):
         return "callee-save", "called-directly"

@@ -45,19 +45,26 @@ class Scopes:
     def _end(self, variable: Variable) -> int | None:
         key = (variable.file, variable.line, variable.name)
         if key not in self._ends:
-            self._ends[key] = self._found(variable)
+            self._ends[key] = self.end(*key)
         return self._ends[key]
 
-    def _found(self, variable: Variable) -> int | None:
-        named = re.compile(rf"(?<!\w){re.escape(variable.name)}(?!\w)")
-        first = named.search(self._sources.code_line(variable.file, variable.line))
+    def end(self, file: str, line: int, name: str) -> int | None:
+        """The last line of the block that a name stands in, or of the loop in whose head it does;
+        None where that cannot be told.
+
+        Args:
+            file, line: of the name.
+            name: its first mention on that line counts.
+        """
+        named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        first = named.search(self._sources.code_line(file, line))
         if first is None:
             return None  # Declared by a macro, or without a name.
         braces = parentheses = 0
         header = False
         # Whether it is declared in the head of a loop or a condition: then that is its scope.
-        for number, _, text in self.lines(variable.file, variable.line):
-            for char in text[first.end() if number == variable.line else 0 :]:
+        for number, _, text in self.lines(file, line):
+            for char in text[first.end() if number == line else 0 :]:
                 braces += (char == "{") - (char == "}")
                 parentheses += (char == "(") - (char == ")")
                 if parentheses < 0:

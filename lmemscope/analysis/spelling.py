@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.aliases import Known
@@ -47,8 +47,8 @@ class Spelling:
 
     def subscripts(
         self, named: ObjectName, owner: str, chain: Sequence[InlineFrame], *, is_store: bool
-    ) -> Written | None:
-        """The subscripts of a variable on the innermost line of a chain that has some.
+    ) -> Iterator[Written]:
+        """The subscripts of a variable on each line of a chain that has some, innermost first.
 
         Args:
             named: the variable.
@@ -74,16 +74,18 @@ class Spelling:
             for statement in self._of_instance(place, function):
                 found = _fitting(statement.subscripts, aliases, place.line, is_store=is_store)
                 if found:
-                    return Written(place.file, found)
+                    yield Written(place.file, found)
+                    break
         for frame, function, aliases in zip(chain, functions, known, strict=True):
             place = frame.location
             if aliases and place.line > 0 and not is_library(place.file):
                 through = self._through(place, function, aliases, is_store=is_store)
                 if through is not None:
-                    return through
-        if variable is None:
-            return None
-        return self._only(named, variable, chain[start].location, is_store=is_store)
+                    yield through
+        if variable is not None:
+            only = self._only(named, variable, chain[start].location, is_store=is_store)
+            if only is not None:
+                yield only
 
     def all_of(self, named: ObjectName) -> list[str]:
         """The run-time subscripts of a variable in its scope; none where it is used as a whole."""

@@ -163,8 +163,8 @@ def _kind(instruction: Instruction, *, is_result: bool) -> NumberKind | None:
     return "integer" if typed[:1] == "b" and row.kind in _BITS else None
 
 
-def may_hold(variable: Variable, offset: int, numbers: Iterable[Number]) -> bool:
-    """Whether a variable may be what is accessed, its bytes from some offset on.
+def may_hold(variable: Variable, offset: int | None, numbers: Iterable[Number]) -> bool:
+    """Whether a variable may be what is accessed, its bytes from some offset on, if that is known.
 
     Numbers of one kind alone exclude what is of the other kind there; of what has both it is not
     known what is what.
@@ -172,7 +172,8 @@ def may_hold(variable: Variable, offset: int, numbers: Iterable[Number]) -> bool
     seen: dict[int | None, set[NumberKind]] = defaultdict(set)
     types: dict[int | None, NumberKind] = {}
     for number in numbers:
-        at = None if number.place.start is None else number.place.start + offset
+        start = number.place.start
+        at = None if start is None or offset is None else start + offset
         leaf = number_at(variable, at, number.place.step, number.place.width)
         if leaf is not None:
             key, kind = leaf

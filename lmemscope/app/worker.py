@@ -283,7 +283,9 @@ def proposed(
     with _importing:
         from lmemscope.advising.proposed import with_proposals
         from lmemscope.advising.targets import Files
-    return with_proposals([(unit, report)], Files(read, projects))[0]
+    # What `fix` refused of a working tree says nothing of another revision.
+    cache = wanted.cache if wanted.moved is None else None
+    return with_proposals([(unit, report)], Files(read, projects), cache=cache)[0]
 
 
 def propose(

@@ -371,30 +371,44 @@ def _sentence(text: str) -> str:
 
 def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[str]:
     """The accesses of one line: a note for each cause, object and loop depth."""
-    groups: dict[tuple[str, tuple[int, ...], int], list[LocalAccess]] = defaultdict(list)
+    groups: dict[tuple[str, tuple[int, ...], bool, int], list[LocalAccess]] = defaultdict(list)
     for access in accesses:
-        groups[access.cause, access.touched, -(access.loop_depth or 0)].append(access)
+        outwards = -(access.loop_depth or 0)
+        groups[access.cause, access.touched, access.joined, outwards].append(access)
     notes = []
-    for (cause, numbers, outwards), group in sorted(groups.items()):
+    for (cause, numbers, joined, outwards), group in sorted(groups.items()):
         loads, depth = sum(not access.is_store for access in group), -outwards
         what = f"{_directions(loads, len(group) - loads)}: {cause}"
         names = dict.fromkeys(kernel.facts.objects[number].name for number in numbers)
         if names and None not in names:
-            what += f" of {' or '.join(str(name) for name in names)}"
+            what += f" of {(' and ' if joined else ' or ').join(str(name) for name in names)}"
         if depth:
             what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
-        sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
-        if sectors:
-            same = len(set(sectors)) == 1 and all(a.uniformity == "uniform" for a in group)
-            upto = "" if same else "up to "
-            what += f"; {upto}{count(max(sectors), 'sector')} per warp access"
-        notes.append(what)
+        notes.append(what + _traffic(group))
     return notes
+
+
+def _traffic(accesses: Sequence[LocalAccess]) -> str:
+    """The sectors of each request of accesses, and the requests of each where they are several."""
+    known = [(a.sectors, a.requests) for a in accesses if a.sectors is not None]
+    if not known:
+        return ""
+    is_known = len({sectors for sectors, _ in known}) == 1
+    is_known = is_known and all(access.uniformity == "uniform" for access in accesses)
+    sectors, requests = (max(numbers) for numbers in zip(*known, strict=True))
+    text = f"; {'' if is_known else 'up to '}{count(sectors, 'sector')} per request"
+    if requests > 1:
+        upto = "" if len({number for _, number in known}) == 1 else "up to "
+        text += f", {upto}{count(requests, 'request')} each"
+    return text
 
 
 def index_sentence(index: IndexFacts, places: int | None) -> str:
     """What an index means for the cost of accesses; ``places`` is the object's number of words."""
-    said = f"{_in_lanes(index.uniformity, index.made_of, places)}."
+    sources = (*index.made_of, *index.chosen_by)
+    said = f"{_in_lanes(index.uniformity, sources, places)}."
+    if index.chosen_by:
+        said = said.replace("Index", "Address").replace("index", "address")
     if index.other_uniformity is not None:
         other = _in_lanes(index.other_uniformity, index.all_sources, places)
         said += f" Other accesses: {other[0].lower()}{other[1:]}."

@@ -219,14 +219,14 @@ class _Reader:
 def type_name(entry: Any) -> str:
     """The C++ spelling of a type, with array dimensions after the element type.
 
-    Dimensions are shown even if a ``typedef`` names the array. Namespaces are unknown here. A type
-    computed by a template (``type`` or ``MakeType<uchar, 3>``) is shown as its result, because its
-    name alone is meaningless.
+    Dimensions and ``volatile`` are shown even if a ``typedef`` names the type. Namespaces are
+    unknown here. A type computed by a template (``type`` or ``MakeType<uchar, 3>``) is shown as its
+    result, because its name alone is meaningless.
     """
     if entry is None:
         return "void"
     tag = entry.tag
-    if tag == "DW_TAG_typedef" and (_is_array(entry) or _is_computed(entry)):
+    if tag == "DW_TAG_typedef" and (_is_array(entry) or _is_computed(entry) or _is_volatile(entry)):
         return type_name(_referred(entry, "DW_AT_type"))
     if tag in _QUALIFIERS:
         return _qualified(_QUALIFIERS[tag], _referred(entry, "DW_AT_type"))
@@ -280,6 +280,12 @@ def _is_computed(entry: Any) -> bool:
     """Whether a typedef is a template's result: an alias template, or its member ``type``."""
     name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
     return name == "type" or "<" in name
+
+
+def _is_volatile(entry: Any) -> bool:
+    """Whether a type is volatile, behind its typedefs."""
+    entry = _behind(entry, ("DW_TAG_typedef", "DW_TAG_const_type"))
+    return entry is not None and entry.tag == "DW_TAG_volatile_type"
 
 
 def _is_array(entry: Any) -> bool:

@@ -100,12 +100,16 @@ class PtxFunction:
         return next((n for n, word in ((3, b"tid.z"), (2, b"tid.y")) if word in self.text), 1)
 
     @property
-    def has_rows(self) -> bool | None:
-        """Whether ``.reqntid`` makes every warp 32 neighbours in x; None if unspecified."""
+    def row(self) -> int | None:
+        """Threads in x, from ``.reqntid``; 0 if warps are not 32 neighbours in x.
+
+        None if unspecified.
+        """
         required = self._directives.get(".reqntid")
         if required is None:
             return None
-        return required[0] % 32 == 0 or all(extent == 1 for extent in required[1:])
+        is_row = required[0] % 32 == 0 or all(extent == 1 for extent in required[1:])
+        return required[0] if is_row else 0
 
     @property
     def only_prints(self) -> bool:

@@ -96,7 +96,7 @@ class Slot(Struct, frozen=True):
         Returns:
             The record, the blobs, and the tools that made them.
         """
-        path = self._path(stage)
+        path = self.path(stage)
         try:
             content = files.read_input(path)
             head, line, found = _decode(content)
@@ -112,13 +112,14 @@ class Slot(Struct, frozen=True):
         self, stage: str, record: object, blobs: Sequence[bytes], tools: Iterable[Tool]
     ) -> None:
         """Store a stage's outputs; if the directory cannot be written, do nothing."""
-        path = self._path(stage)
+        path = self.path(stage)
         with contextlib.suppress(OSError):
             content = _encode(record, blobs, tools)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             whole.write(path, content, own=True)
 
-    def _path(self, stage: str) -> str:
+    def path(self, stage: str) -> str:
+        """The file of a stage's entry, whether or not it is there."""
         return os.path.join(self.directory, "entries", self.key[:2], f"{self.key}.{stage}{_ENTRY}")
 
 

@@ -56,8 +56,8 @@ class IndexFacts(Struct, frozen=True):
         uniformity: its uniformity across the lanes of a warp; if several such expressions are on
             the line, that of the least uniform.
         loop: line of the loop, if the index is just that loop's counter.
-        location: the line to look at, which contains the expression. It is chosen from the accesses
-            by loop depth, then by divergence across lanes, then by bytes.
+        location: the line to look at, which contains the expression: of the lines whose index
+            decides, the one whose accesses move most, loops counted.
         other_sources: leaves of the object's other indices, sorted.
         other_uniformity: the least uniformity of the object's other accesses, if lower; else None.
         written_out: number of PTX instructions that `loop` would have if fully unrolled; None if
@@ -68,6 +68,8 @@ class IndexFacts(Struct, frozen=True):
             which one is meant.
         called_from: the line of the kernel's file that calls the code at `location`, if that is in
             another of the user's files.
+        chosen_by: values that select which of several objects a pointer leads to; not part of the
+            index.
     """
 
     expression: str | None
@@ -81,11 +83,12 @@ class IndexFacts(Struct, frozen=True):
     trip_sources: tuple[IndexSource, ...] = ()
     alternatives: tuple[str, ...] = ()
     called_from: SourceLocation | None = None
+    chosen_by: tuple[IndexSource, ...] = ()
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:
-        """Leaves of all of the object's indices: whatever removes it has to deal with each."""
-        return tuple(sorted({*self.made_of, *self.other_sources}, key=str))
+        """Leaves of all of the object's places: whatever removes it has to deal with each."""
+        return tuple(sorted({*self.made_of, *self.other_sources, *self.chosen_by}, key=str))
 
     @property
     def made_of(self) -> tuple[IndexSource, ...]:
@@ -171,12 +174,14 @@ class LocalAccess(Struct, frozen=True, omit_defaults=True):
         requests: number of requests, one per 32-bit word.
         evidence: the evidence for the cause as sentences, whose wording may change; filled in on
             output.
-        others: further objects it may touch, if its pointer is selected at run time.
+        others: further objects it may touch, if its pointer is selected at run time, or does touch,
+            if it is joined.
         library_loops: additional enclosing loops inside a library function that its line calls.
         evidence_facts: the evidence for the cause; absent in documents of earlier versions.
         generic: whether it is an ``LD``/``ST`` whose generic address provably points to local
             memory; in neither ledger. Absent in documents of earlier versions, where the opcode
             tells.
+        joined: whether it moves bytes of all its objects: ptxas joins neighbouring accesses.
     """
 
     pc: int
@@ -197,6 +202,7 @@ class LocalAccess(Struct, frozen=True, omit_defaults=True):
     library_loops: int = always(0)
     evidence_facts: tuple[Evidence, ...] = NOT_GIVEN
     generic: bool | None = None
+    joined: bool = always(False)
 
     @property
     def is_generic(self) -> bool:

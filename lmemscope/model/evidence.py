@@ -34,6 +34,7 @@ EvidenceKind = Literal[
     "object-size",
     "handed-to-child",
     "calls-itself",
+    "called-again",
     "called-by-pointer",
     "called-directly",
     "not-called",
@@ -49,40 +50,52 @@ EvidenceKind = Literal[
 ]
 """The kind of observation.
 
-``spill-mark``: the cubin marks the instruction SpillRefill. ``ptx-instruction``: the PTX
-instruction it comes from, or that uses the object; for an argument on the stack, the subject is the
-function that receives it. ``no-local-access``: its PTX line does not access local memory.
-``frame-place``: its address lies in the object; its PTX line is a neighbour's. ``address-passed``:
-the object's address is passed to a function; without a subject, through a pointer.
-``library-function``, ``library-table``: NVIDIA's, recognised by symbol. ``reduction-words``: a PTX
-instruction stores a product with a word of 2/pi in it. ``shared-place``: the slow path of the
-library's sine and cosine uses the object's place at other times. ``chosen-address``: a PTX
-instruction accesses it or other memory through a pointer selected at run time; the subject is
-``null`` if the alternative is a null pointer. ``chosen-place``: a PTX instruction accesses one of
-its constant offsets through a pointer selected at run time. ``holds-addresses``: a PTX instruction
-stores the address of a local variable in it. ``held-address``: another local variable (the subject)
-holds its address. ``set-pointer``: the source assigns its address to a pointer (the subject) after
-the pointer's declaration. ``compared-address``: the source's assignment operator compares its
-address with another. ``address-compared``: a PTX instruction compares its address; the subject is
-the library function that contains the instruction. ``local-test``: on every path to a PTX
-instruction it has been tested that a pointer leads to local memory; for an object, on every path to
-what needs its address. ``plain-declaration``: the variable at its place (the subject) is not
-declared volatile although the accesses are: the object is a temporary. ``volatile-choice``: the
-source selects it (the subject) or another variable with ``?:``. ``parameter-copy``: the object is
-filled from a kernel parameter. ``parameter-changed``: a PTX instruction stores something else in
-such a copy. ``constant-stores``: only constants are stored in it; with ``bytes``, it is read at
-constant offsets and is larger than the registers (``limit``). ``object-size``: its ``bytes`` exceed
-the registers (``limit``). ``handed-to-child``: a PTX instruction stores its address among the
-parameters of a launch. ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function
-is called. ``not-called``: it is linked because its address is taken, and no call through a pointer
-can reach it. ``compiled-alone``: the function itself, compiled for other files to call.
+``spill-mark``: the cubin marks the instruction SpillRefill.
+``ptx-instruction``: the PTX instruction it comes from, or that uses the object; for an argument on
+the stack, the subject is the function that receives it.
+``no-local-access``: its PTX line does not access local memory.
+``frame-place``: its address lies in the object; its PTX line is a neighbour's.
+``address-passed``: the object's address is passed to a function; without a subject, through a
+pointer.
+``library-function``, ``library-table``: NVIDIA's, recognised by symbol.
+``reduction-words``: a PTX instruction stores a product with a word of 2/pi in it.
+``shared-place``: the slow path of the library's sine and cosine uses the object's place at other
+times.
+``chosen-address``: a PTX instruction accesses it or other memory through a pointer selected at run
+time; the subject is ``null`` if the alternative is a null pointer.
+``chosen-place``: a PTX instruction accesses one of its constant offsets through a pointer selected
+at run time.
+``holds-addresses``: a PTX instruction stores the address of a local variable in it.
+``held-address``: another local variable (the subject) holds its address.
+``set-pointer``: the source assigns its address to a pointer (the subject) after the pointer's
+declaration.
+``compared-address``: the source's assignment operator compares its address with another.
+``address-compared``: a PTX instruction compares its address; the subject is the library function
+that contains the instruction.
+``local-test``: on every path to a PTX instruction it has been tested that a pointer leads to local
+memory; for an object, on every path to what needs its address.
+``plain-declaration``: the variable at its place (the subject) is not declared volatile although the
+accesses are: the object is a temporary.
+``volatile-choice``: the source selects it (the subject) or another variable with ``?:``.
+``parameter-copy``: the object is filled from a kernel parameter.
+``parameter-changed``: a PTX instruction stores something else in such a copy.
+``constant-stores``: only constants are stored in it; with ``bytes``, it is read at constant offsets
+and is larger than the registers (``limit``).
+``object-size``: its ``bytes`` exceed the registers (``limit``).
+``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
+``calls-itself``, ``called-again`` (by a function that it calls, directly or indirectly),
+``called-by-pointer``, ``called-directly``: how a function is called.
+``not-called``: it is linked because its address is taken, and no call through a pointer can reach
+it.
+``compiled-alone``: the function itself, compiled for other files to call.
 ``source-address``: the source passes its address to a function (the subject), which is inlined.
-``reported-spill``: ``bytes`` of spill stores, as ptxas reports. ``unmarked-spill``: a function
-stores more ``bytes`` outside the program's objects than registers hold (``limit``): marks are
-missing. ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
+``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
+``unmarked-spill``: a function stores more ``bytes`` outside the program's objects than registers
+hold (``limit``): marks are missing.
+``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
 ``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, from the ptxas
-report, if there is no code. ``linked-stack``: ``bytes`` of the deepest call path, as nvlink
-reports.
+report, if there is no code.
+``linked-stack``: ``bytes`` of the deepest call path, as nvlink reports.
 """
 
 
@@ -171,6 +184,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"{e.subject}"
     ),
     "calls-itself": lambda e: f"{e.subject} calls itself",
+    "called-again": lambda e: f"{e.subject} is called again before it returns",
     "called-by-pointer": lambda e: f"the address of {e.subject} is stored for indirect calls",
     "called-directly": lambda e: f"{e.subject} is called and saves its caller's registers",
     "not-called": lambda e: (

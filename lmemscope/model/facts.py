@@ -187,6 +187,8 @@ class CallFacts(Struct, frozen=True):
     Attributes:
         reached: mangled names, sorted, without the kernel.
         recursive: functions that can reach themselves.
+        cycles: the shortest call cycles among them, each once, in call order: ``f, g`` if ``f``
+            calls ``g``, which calls ``f``.
         indirect: whether any call is through a pointer.
         with_local_memory: separately compiled functions (relocatable code) that use local memory;
             their sites are counted separately, not in the kernel's ledgers.
@@ -211,6 +213,7 @@ class CallFacts(Struct, frozen=True):
     endless: tuple[str, ...] = ()
     pointed: tuple[str, ...] = ()
     leads_out: bool = False
+    cycles: tuple[tuple[str, ...], ...] = ()
 
 
 DisagreementReason = Literal["called-frames", "other-ptxas", "other-target"]

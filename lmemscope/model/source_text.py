@@ -80,7 +80,6 @@ class SourceText:
         self._bare: dict[str, tuple[str, ...]] = {}
         self._blanked: dict[str, Blanked] = {}
         self._code_lines: dict[str, Sequence[str]] = {}
-        self._uncommented_lines: dict[str, Sequence[str]] = {}
         self._matching: dict[tuple[str, re.Pattern[str]], tuple[str, ...]] = {}
         self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
@@ -157,17 +156,6 @@ class SourceText:
         """A line of `code`, in which braces match; an empty string if there is no such line."""
         lines = self.code_lines(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
-
-    def uncommented_line(self, file: str, number: int) -> str:
-        """A line of `uncommented`; an empty string if there is no such line."""
-        lines = self.uncommented_lines(file)
-        return lines[number - 1] if 0 < number <= len(lines) else ""
-
-    def uncommented_lines(self, file: str) -> Sequence[str]:
-        """The lines of `uncommented`."""
-        if file not in self._uncommented_lines:
-            self._uncommented_lines[file] = self.uncommented(file).split("\n")
-        return self._uncommented_lines[file]
 
     def given(self, macro: str) -> str | None:
         """The value of a macro defined on the command line; None for other names."""

@@ -97,17 +97,12 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
     reasons: dict[Declined, list[str]] = {}
     is_shared = _is_for_the_host_too(target)
     program = Program(target)
-    for rewrite in REWRITES:
-        if target.cause not in rewrite.causes:
-            continue
-        if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
-            reasons.setdefault(Declined(_HOST), []).append(rewrite.name)
-            continue
+    for rewrite in _of_cause(target):
         if rewrite.instead_of in {one.rewrite for one in found}:
             why = Declined(f"`{rewrite.instead_of}` is tried instead")
             reasons.setdefault(why, []).append(rewrite.name)
             continue
-        made, declined = _proposed(rewrite, target)
+        made, declined = _proposed(rewrite, target, is_shared=is_shared)
         found += (program.promised(one) for one in made)
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
@@ -161,11 +156,7 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
     Reasons that say what is in the way of a general rewrite come first, then those of special ones,
     then what rewrites look for.
     """
-    asked = [
-        one
-        for one in REWRITES
-        if target.cause in one.causes and one.is_likely is not None and one.is_likely(target)
-    ]
+    asked = [one for one in _of_cause(target) if one.is_likely and one.is_likely(target)]
     if not asked:
         return (), ()
     if (unreadable := unread(target)) is not None:
@@ -177,10 +168,7 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
     for rewrite in asked:
         if rewrite.instead_of in {one.rewrite.name for one in found}:
             continue
-        if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
-            made, declined = list[Rewriting](), [Declined(_HOST)]
-        else:
-            made, declined = _proposed(rewrite, target, most=1)
+        made, declined = _proposed(rewrite, target, most=1, is_shared=is_shared)
         found += (
             Likely(rewrite, one, program.promised(one), _speed(rewrite, target, one))
             for one in made
@@ -198,6 +186,26 @@ def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
         reasons, key=lambda one: (one.reason in general, not special.isdisjoint(one.rewrites))
     )
     return tuple(sorted(found, key=lambda one: one.order)), tuple(nearest)
+
+
+def tried_beside(target: Target, likely: Collection[str]) -> tuple[Rewrite, ...]:
+    """Rewrites beside some that have a proposal for a target: a trial tells what it does.
+
+    Args:
+        target: what is to leave local memory.
+        likely: names of the rewrites that need not be asked.
+    """
+    if unread(target) is not None:
+        return ()
+    is_shared = _is_for_the_host_too(target)
+    others = [one for one in _of_cause(target) if one.name not in likely]
+    found = {one.name for one in others if _proposed(one, target, most=1, is_shared=is_shared)[0]}
+    taken = found.union(likely)
+    return tuple(one for one in others if one.name in found and one.instead_of not in taken)
+
+
+def _of_cause(target: Target) -> list[Rewrite]:
+    return [one for one in REWRITES if target.cause in one.causes]
 
 
 def _speed(rewrite: Rewrite, target: Target, made: Rewriting | None = None) -> float | None:
@@ -233,26 +241,25 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
     """
     if unread(target) is not None:
         return ()
-    others = (
-        rewrite
-        for rewrite in REWRITES
-        if rewrite.instead_of in failed and target.cause in rewrite.causes
-    )
+    others = (rewrite for rewrite in _of_cause(target) if rewrite.instead_of in failed)
     program = Program(target)
     made = (one for rewrite in others for one in _proposed(rewrite, target)[0])
     return tuple(program.promised(one) for one in made)
 
 
 def _proposed(
-    rewrite: Rewrite, target: Target, most: int | None = None
+    rewrite: Rewrite, target: Target, most: int | None = None, *, is_shared: bool = False
 ) -> tuple[list[Rewriting], list[Declined]]:
     """What a rewrite of a target's cause proposes for it, or why it declines it.
 
     Args:
         rewrite, target: what is asked of what.
         most: how many variants are wanted; None means all.
+        is_shared: whether a host's compiler may read what is rewritten, too.
     """
     found: list[Rewriting] = []
+    if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
+        return found, [Declined(_HOST)]
     try:
         for one in islice(rewrite.propose(target), most):
             found.append(one)

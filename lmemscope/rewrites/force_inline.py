@@ -90,7 +90,7 @@ def _why_none(target: Target) -> str:
         verb = "is" if len(external) == 1 else "are"
         return f"{_named(external)} {verb} defined in another source"
     if any(call.recursive for call in calls):
-        return "a function that is called calls itself"
+        return "a function that is called is recursive"
     called = {*_nearest(target), *_called(target)}
     if len(called) > _MOST:
         return f"{len(called)} functions may be called, too many to inline at a time"

@@ -130,7 +130,9 @@ def _edit(target: Target, parameter: Node) -> Edit | None:
         return None
     words = target.syntax.text(parameter).split()
     if b"__grid_constant__" in words:
-        return None
+        if target.cause != "param-copy":
+            return None
+        raise DeclinedError("it is `__grid_constant__` already, and copied where it is passed on")
     behind = [one for one in parameter.children if one.type == "type_qualifier"]
     is_const = any(target.syntax.text(one) == b"const" for one in behind)
     if any(target.syntax.text(one) == b"volatile" for one in behind):
@@ -210,4 +212,7 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="it is not read as a parameter of the kernel that is only copied to be read",
+    is_likely=lambda target: target.cause == "param-copy",
+    cost="Functions that get it by reference or pointer must take it as `const`, and member "
+    "functions called on it must be `const`.",
 )

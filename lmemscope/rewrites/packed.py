@@ -74,11 +74,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
     bits, numbers = BITS.get(array.element), array.numbers
-    if numbers is not None and len(numbers) > 1:
-        raise DeclinedError("it has more than one dimension")
-    if bits is None or numbers is None:
-        raise DeclinedError("its elements are not declared as integers of at most 32 bits")
-    if numbers[0] * bits > _WORD:
+    if bits is None or numbers is None or len(numbers) > 1 or numbers[0] * bits > _WORD:
         return
     sizes = {hit.finding.type_bytes for hit in target.hits}
     if sizes - {None, numbers[0] * max(bits, 8) // 8}:
@@ -134,7 +130,7 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop", "const-table", "address-taken"}),
     propose,
     __name__,
-    nothing="its elements do not fit 64 bits together",
+    nothing="it is not declared as one row of integers that fit 64 bits together",
     is_likely=always,
     replaces=lambda _target, _made: Replacement(_INSTRUCTIONS, _INSTRUCTIONS / 2, 2),
 )

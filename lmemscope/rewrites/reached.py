@@ -10,6 +10,7 @@ from lmemscope.formats.demangle import plain_name
 from lmemscope.model import KernelFacts
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.written import in_file, kernels
 from lmemscope.sources.syntax import Syntax, walk
 
 if TYPE_CHECKING:
@@ -47,8 +48,29 @@ def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
     return tuple(
         one
         for one in target.kernels
-        if one.kind == "entry" and plain_name(one.demangled).encode() in names
+        if one.kind == "entry"
+        and plain_name(one.demangled).encode() in names
+        and _may_run(one, names, (target, function))
     )
+
+
+def _may_run(facts: KernelFacts, names: set[bytes], function: tuple[Target, Node]) -> bool:
+    """Whether the kernel that has one of some names may run a function: overloads share a name.
+
+    Args:
+        facts: the kernel.
+        names: of what is, or reaches, the function.
+        function: its definition, and the target in whose file it is.
+    """
+    target, own = function
+    home = in_file(target, facts.location.file) if facts.location is not None else None
+    found = kernels(home, (facts,)) if home is not None else None
+    if home is None or not found or (home.path == target.path and found[0] == own):
+        return True
+    words = _WORD.findall(home.syntax.code_of(found[0]))
+    # Its own name says nothing, unless it has it once more.
+    words.remove(plain_name(facts.demangled).encode())
+    return not names.isdisjoint(words)
 
 
 def _is_linked(target: Target, head: bytes) -> bool:

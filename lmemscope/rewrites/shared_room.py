@@ -87,7 +87,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     if variable.is_const or variable.is_volatile:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
     if _is_recursive(target):
-        raise DeclinedError("its function calls itself")
+        raise DeclinedError("its function is recursive")
     if may_call_itself(target, declared.statement):
         raise DeclinedError("by their names, what its function calls may lead back to it")
     check_address_space(target)

@@ -48,7 +48,11 @@ _STORED = (
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration with `static` and `const`, by how lanes read it."""
     declared = target.declared
-    if declared is None or declared.array is None or declared.value is None:
+    if declared is None or declared.array is None:
+        return
+    if declared.value is None and target.cause == "const-table":
+        raise DeclinedError("statements fill it")
+    if declared.value is None:
         return
     if declared.value.type not in ("initializer_list", "string_literal"):
         return

@@ -88,7 +88,8 @@ def advice_for(case: Case, finding: Finding, offer: Offer = NO_OFFER) -> tuple[A
         return (_NOT_YOURS,)
     if _is_never_run(case):
         return (not_called(case.facts),)
-    return _BY_CAUSE[case.share.cause].advice(case, offer)
+    found = _BY_CAUSE[case.share.cause].advice(case, offer)
+    return found if any(one.applicability for one in found) else (*found, *offer.trials)
 
 
 def _is_librarys(case: Case, finding: Finding) -> bool:

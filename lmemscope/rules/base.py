@@ -105,7 +105,7 @@ class Case(Struct, frozen=True):
         reached = {
             number
             for access in (*self.accesses, *self.generic)
-            if own is not None and own in access.touched
+            if own is not None and own in access.touched and not access.joined
             for number in access.touched
         }
         return tuple(self.facts.objects[number] for number in sorted(reached - {own}))
@@ -265,12 +265,16 @@ class Offer(Struct, frozen=True):
         nearest: the name of that rewrite, where the facts say that it would help and nothing rules
             it out: its text alone is in the way.
         slower: names of those that would make the kernel slower, with what the model says.
+        declined: names of those that are likely to help but for what stands there, with that.
+        trials: what `fix` tries: said where a rule shows none of the proposals.
     """
 
     advice: tuple[Advice, ...] = ()
     reason: str | None = None
     nearest: str | None = None
     slower: tuple[tuple[str, str], ...] = ()
+    declined: tuple[tuple[str, str], ...] = ()
+    trials: tuple[Advice, ...] = ()
 
 
 NO_OFFER = Offer()

@@ -25,7 +25,7 @@ import re
 from collections.abc import Sequence
 
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.model import Advice, LocalAccess, Severity, count
+from lmemscope.model import Advice, CallFacts, LocalAccess, Severity, count
 from lmemscope.rules.base import Case, Offer, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import (
@@ -50,10 +50,7 @@ def message(case: Case) -> str:
     """Why values are kept across calls: recursion first, for it alone has no known depth."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:
-        names = ", ".join(short_name(demangle(name)) for name in calls.recursive)
-        who = f"the function {names} calls itself and keeps its values"
-        if len(calls.recursive) > 1:
-            who = f"the functions {names} call each other or themselves and keep their values"
+        who = _recursions(calls)
         hidden = ""
         if case.facts.stack_frame == 0:
             hidden = "; the kernel's own frame of 0 bytes does not show it"
@@ -90,6 +87,19 @@ def message(case: Case) -> str:
     return f"calls pass values through the stack{seen}"
 
 
+def _recursions(calls: CallFacts) -> str:
+    """Which functions call which, until the first is called again, and keep their values."""
+    names = {name: short_name(demangle(name)) for name in calls.recursive}
+    if len(names) == 1:
+        return f"the function {names[calls.recursive[0]]} calls itself and keeps its values"
+    ways = []
+    for first, *rest in calls.cycles:
+        way = " calls ".join([names[first], *(f"{names[one]}, which" for one in rest)])
+        ways.append(f"the function {way} calls {names[first] if rest else 'itself'}")
+    who = f"{'; '.join(ways)}; they" if ways else f"the functions {', '.join(names.values())}"
+    return f"{who} keep their values"
+
+
 def _is_by_pointer(access: LocalAccess) -> bool:
     """Whether it is of a function that calls through pointers lead to, recursion aside."""
     return any(one.kind == "called-by-pointer" for one in access.evidence_facts)
@@ -107,14 +117,13 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         if all(is_librarys(case.facts, name) for name in calls.recursive):
             return inlining(case, calls.recursive, offer)
         if calls.endless:
-            one = len(calls.endless) == 1
             names = listed([short_name(demangle(name)) for name in calls.endless])
-            does = "calls itself" if one else "call each other"
+            again, them = ("it", "it") if len(calls.endless) == 1 else ("one of them", "them")
             return (
                 Advice(
-                    f"Every path through {names} {does} again, so that no call of "
-                    f"{'it' if one else 'them'} ever returns: call the intended function, which "
-                    "may not be declared for these types here, or end the recursion."
+                    f"Every path through {names} calls {again} again, so that no call of {them} "
+                    "ever returns: call the intended function, which may not be declared for these "
+                    "types here, or end the recursion."
                 ),
             )
         names = listed([short_name(demangle(name)) for name in calls.recursive])

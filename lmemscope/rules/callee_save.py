@@ -25,7 +25,6 @@ from lmemscope.rules.inlining import (
     is_librarys,
     is_of_this_file,
     names_of,
-    not_called,
     of_its_own,
     of_library,
     only_linked,
@@ -82,8 +81,6 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     known = {*case.facts.calls.reached, *case.facts.calls.pointed} if case.facts.calls else set()
     if linked and not known & {original_name(function) for function in called}:
         own = [function for function in called if function not in linked]
-        if not own:
-            return (not_called(case.facts),)
         # Whatever else saves registers may do so inside of what is not called either.
         return (
             Advice(

@@ -47,7 +47,8 @@ def _chosen_among(case: Case) -> str:
 
 def _written_back(case: Case) -> str:
     """What a copy takes besides, where the program stores through the pointer that is chosen."""
-    chosen = (*case.generic, *(one for one in case.accesses if len(one.touched) > 1))
+    among = (one for one in case.accesses if len(one.touched) > 1 and not one.joined)
+    chosen = (*case.generic, *among)
     if not any(one.is_store for one in chosen):
         return ""
     return ", and write it back the same way if it has changed"

@@ -18,8 +18,6 @@ When to leave it. Only in rarely executed code.
 
 from __future__ import annotations
 
-import re
-
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
@@ -58,14 +56,10 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         where += ", or `__constant__` at namespace scope: all lanes read the same element"
     why = f" {offer.reason}." if offer.reason is not None else ""
     conditions = (
-        "Its initialisers must be constants (literals or a `constexpr` function), and nothing may "
-        "write to it, including functions that receive it."
+        "Its initialisers must be constants (literals or a `constexpr` function, which can also "
+        "compute what statements fill it with), and nothing else may write to it, including "
+        "functions that receive it."
     )
-    if _is_filled(case):
-        conditions = (
-            "It is filled by statements: let a `constexpr` function compute the values, and "
-            "initialise the table with them."
-        )
     return (
         Advice(
             f"Make {case.name} one table for all threads: {where}. {conditions}{why}",
@@ -73,16 +67,6 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         ),
         *offer.advice,
     )
-
-
-def _is_filled(case: Case) -> bool:
-    """Whether the table is declared without an initialiser."""
-    own = case.object
-    if own is None or own.name is None or own.declared is None:
-        return False
-    line = case.sources.line(own.declared.file, own.declared.line)
-    name = re.escape(own.name)
-    return re.search(rf"(?<![\w.>]){name}\s*(?:\[[^\[\]]*\]\s*)+[;,]", line) is not None
 
 
 RULE = Rule("LM204", "const-table", severity, certain, message, advice, __name__)

@@ -73,41 +73,8 @@ def declaration_of(case: Case) -> Declaration | None:
     )
 
 
-_STATEMENT_LINES = 12
 _BLOCK_LINES = 2000
 _RESTS: Remembered[tuple[SourceLocation, str], str] = Remembered()
-
-
-def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
-    """The statement that begins on a line, as it stands there, on one line or on several.
-
-    None where no whole statement does, or where it is all that an ``if``, an ``else`` or a loop
-    without braces governs, or an ``else`` follows: something else would be governed without it.
-    """
-    if is_governed(sources, place):
-        return None
-    lines: list[str] = []
-    for number in range(place.line, place.line + _STATEMENT_LINES):
-        lines.append(sources.raw(place.file, number).rstrip())
-        inside = range(place.line, number + 1)
-        bare = "\n".join(sources.code_line(place.file, one) for one in inside).rstrip()
-        whole = "\n".join(sources.uncommented_line(place.file, one) for one in inside)
-        if whole.rstrip() != "\n".join(lines) or "{" in bare or "}" in bare:
-            return None  # A comment would go with it.
-        if bare.endswith(";") and bare.count("(") == bare.count(")"):
-            if bare.count(";") > 1:
-                return None
-            last = SourceLocation(place.file, number)
-            if re.match(r"else\b", _neighbour(sources, last, 1)):
-                return None
-            return "\n".join(lines).strip()
-    return None
-
-
-def is_governed(sources: SourceText, place: SourceLocation) -> bool:
-    """Whether a line is all that an ``if``, an ``else`` or a loop without braces above governs."""
-    before = _neighbour(sources, place, -1)
-    return bool(before) and not before.endswith((";", "{", "}", ":")) and before[0] != "#"
 
 
 def rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> str:
@@ -133,15 +100,6 @@ def _rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> 
                 return "\n".join(lines)
         lines.append(sources.line(declared.file, number))
     return "\n".join(lines)
-
-
-def _neighbour(sources: SourceText, place: SourceLocation, step: int) -> str:
-    """The next line with text before or after one, stripped; empty where none is near."""
-    for far in range(1, _STATEMENT_LINES):
-        text = sources.line(place.file, place.line + step * far).strip()
-        if text:
-            return text
-    return ""
 
 
 def _plain(element: str) -> str:

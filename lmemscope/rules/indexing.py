@@ -37,9 +37,11 @@ def index_clause(case: Case) -> str:
     written = (index.expression,) if index.expression is not None else index.alternatives
     expression = f" by {listed([f'`{one}`' for one in written], 'or')}" if written else ""
     made, others = _listed_sources(index.made_of), _listed_sources(index.other_sources)
-    if not made:
-        return f"{expression}{f'; other indices depend on {others}' if others else ''}"
     apart = f"; other indices depend on {others}" if others else ""
+    if index.chosen_by:
+        apart += f"; the pointer depends on {_listed_sources(index.chosen_by)}"
+    if not made:
+        return f"{expression}{apart}"
     if {source.kind for source in index.made_of} == {"copy"}:
         return f" by {made}{apart}"
     ends = _listed_sources(index.trip_sources)
@@ -156,7 +158,8 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             "unroll every loop that indexes it: every index is then a constant, if there are "
             "enough registers."
         )
-    text = f"lmemscope knows no small change that removes it{because}.{near}{constant}{way}"
+    known = "No change is sure to remove it" if offer.trials else "No small change removes it"
+    text = f"{known}{because}.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
 
 
@@ -244,11 +247,11 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
     sources = case.index.all_sources if case.index is not None else ()
-    why = f"the variable's name is {'unknown' if found.name is None else 'uncertain'}"
+    why = f"The variable's name is {'unknown' if found.name is None else 'uncertain'}"
     if others and found.declared is not None:
         places = sorted({found.declared, *others})
         lines = listed([str(one.line) for one in places])
-        why = f"several variables share that name and stack slot (lines {lines})"
+        why = f"Several variables share that name and stack slot (lines {lines})"
     if sources and all(source.kind == "loop-counter" for source in sources):
         less = ", and not all of it is live at once" if found.size > REGISTER_FILE else ""
         way = (
@@ -262,11 +265,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         )
     else:
         way = "It can stay in registers only if every index is a constant."
-    return (
-        Advice(
-            f"No rewrite is offered because {why}: check the array that is indexed{where}. {way}"
-        ),
-    )
+    return (Advice(f"{why}: check the array that is indexed{where}. {way}"),)
 
 
 def with_members(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
@@ -301,7 +300,8 @@ def still_kept(also: Sequence[Cause]) -> str:
     """What else keeps an object in memory, as a sentence behind another; empty of nothing."""
     sure = [one for one in also if one not in _BY_INDEX]
     if sure:
-        return f" It stays in memory until {listed([*also])} is also removed."
+        verb = "is" if len(also) == 1 else "are"
+        return f" It stays in memory until {listed([*also])} {verb} also removed."
     return f" It may stay in memory for another cause: {listed([*also])}." if also else ""
 
 

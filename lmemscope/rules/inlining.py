@@ -123,10 +123,8 @@ def inlining(
             )
         )
     if recursive:
-        calls_itself = "calls itself, so it" if len(recursive) == 1 else "call themselves, so they"
-        found.append(
-            Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: use a loop instead.")
-        )
+        are = "is recursive, so it" if len(recursive) == 1 else "are recursive, so they"
+        found.append(Advice(f"{names_of(recursive)} {are} cannot be inlined: use a loop instead."))
     return (*found, *of_library(library))
 
 

@@ -207,10 +207,11 @@ def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | Non
     return known if len(known) == len(sizes) else None
 
 
-def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mapping[str, bool]:
-    """Whether launches in sight make each warp 32 neighbours in x, by kernel with local memory.
+def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mapping[str, int]:
+    """What divides the threads in x of all blocks that launches in sight make, by kernel with local
+    memory; 0 where a warp is not 32 neighbours there.
 
-    So do blocks of one dimension, and those with a multiple of 32 threads in x.
+    It is in blocks of one dimension, and in those with a multiple of 32 threads in x.
 
     Args:
         facts: of kernels.
@@ -222,12 +223,12 @@ def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mappin
         if one.kind == "entry"
         and (one.uses_local_memory or (one.ptx is not None and one.ptx.local_bytes))
     ]
-    found = {one.name: _has_rows(one, sources) for one in asking}
-    return {name: rows for name, rows in found.items() if rows is not None}
+    found = {one.name: _row(one, sources) for one in asking}
+    return {name: row for name, row in found.items() if row is not None}
 
 
-def _has_rows(facts: KernelFacts, sources: SourceText) -> bool | None:
-    """Whether all launches in sight of a kernel do; None where they do not say it."""
+def _row(facts: KernelFacts, sources: SourceText) -> int | None:
+    """The same of one kernel; None where launches do not say it."""
     own = template_arguments(short_name(facts.demangled))
     launches = _launches(facts, sources, plain_name(facts.demangled), own)
     shapes = [
@@ -236,7 +237,9 @@ def _has_rows(facts: KernelFacts, sources: SourceText) -> bool | None:
     ]
     if not shapes or None in shapes:
         return None
-    return all(s[0] % _WARP == 0 or math.prod(s[1:]) == 1 for s in shapes if s is not None)
+    known = [shape for shape in shapes if shape is not None]
+    is_row = all(shape[0] % _WARP == 0 or math.prod(shape[1:]) == 1 for shape in known)
+    return math.gcd(*(shape[0] for shape in known)) if is_row else 0
 
 
 def _sizes(sources: SourceText, launches: Iterable[_Launch]) -> set[int | None]:

@@ -27,7 +27,6 @@ from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 from lmemscope.rules.inlining import names_of
 
-_LINES_LOOKED_AT = 12
 _LONGEST = 2000
 """Characters of a function's parameters."""
 
@@ -105,14 +104,6 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 f"functions called on them must be `const`.{_OVERLOADS}"
             ),
         )
-    if plain is not None and _is_in_place(case, plain):
-        return (
-            Advice(
-                f"{shown} is already `__grid_constant__`, but the kernel copies it: take it by "
-                "`const` reference where it is passed or assigned by value, and copy only the "
-                "members that are modified."
-            ),
-        )
     if "parameter-changed" in case.shown:
         is_indexed = case.index is not None
         if is_indexed and _is_array(case) and _is_changed_itself(case):
@@ -131,14 +122,16 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             ),
             Advice("Or pass a pointer to device memory, with a copy for each thread."),
         )
+    if offer.advice:
+        return offer.advice
+    why = f" {offer.reason}." if offer.reason is not None else ""
     return (
         Advice(
             f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer) in "
-            "every declaration of the kernel; functions that take it by reference or pointer "
-            "must take it as `const`, and member functions called on it must be "
-            f"`const`.{_OVERLOADS} Functions that take it by value make their own copy: let them "
-            "take a `const` reference.",
-            _written(case, plain),
+            "every declaration of the kernel where it is not yet; functions that take it by "
+            "reference or pointer must take it as `const`, and member functions called on it must "
+            f"be `const`.{_OVERLOADS} Functions that take it by value make their own copy: let "
+            f"them take a `const` reference.{why}",
             rewrite="grid-constant",
         ),
         Advice("Or pass a pointer to device memory, and pass on that pointer or a reference."),
@@ -188,42 +181,6 @@ def _open_before(code: str, at: int) -> int | None:
         depth += (char == ")") - (char == "(")
         if depth < 0:
             return index
-    return None
-
-
-def _is_in_place(case: Case, name: str) -> bool:
-    """Whether the kernel's head declares the parameter as one to be read in place."""
-    place = case.facts.location
-    if place is None:
-        return False
-    lines = range(max(place.line - _LINES_LOOKED_AT, 1), place.line + _LINES_LOOKED_AT)
-    head = " ".join(case.sources.line(place.file, number) for number in lines)
-    found = re.search(
-        rf"\b{re.escape(plain_name(case.facts.demangled))}\s*\((?P<given>[^{{;]*)", head
-    )
-    own = rf"\b__grid_constant__\b[^,()]*(?<!\w){re.escape(name)}(?!\w)"
-    return found is not None and re.search(own, found["given"]) is not None
-
-
-def _written(case: Case, name: str | None) -> str | None:
-    """The parameter's declaration, out of the kernel's head."""
-    place = case.facts.location
-    if place is None or name is None:
-        return None
-    kernel = plain_name(case.facts.demangled)
-    opening = re.compile(rf"\b{re.escape(kernel)}\s*\(")
-    for number in range(place.line + 1, max(0, place.line - _LINES_LOOKED_AT), -1):
-        if not opening.search(case.sources.line(place.file, number)):
-            continue
-        lines = (case.sources.line(place.file, number + more) for more in range(_LINES_LOOKED_AT))
-        head = opening.split(" ".join(lines), maxsplit=1)[1]
-        found = re.match(
-            rf"(?:[^(){{;]*,)?\s*((?:[\w:<>]+\s)*[\w:<>]+)\s+{re.escape(name)}\s*[,)]", head
-        )
-        kind = found[1].removeprefix("const ").removesuffix(" const") if found is not None else None
-        if kind is not None and kind.count("<") != kind.count(">"):
-            return None  # A template's arguments hold a comma or a shift.
-        return f"const __grid_constant__ {kind} {name}" if kind is not None else None
     return None
 
 

@@ -22,12 +22,10 @@ import re
 
 from lmemscope.model import Advice, Evidence, Severity, SourceLocation, calling_line
 from lmemscope.rules.base import Case, Offer, Rule, certain
-from lmemscope.rules.declared import written_statement
 from lmemscope.rules.enclosing import function_head
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import only_linked
 
-_PRINTS = re.compile(r"(?:if\s*\([^;{}]*\)\s*)?(?:std::|::)?printf\s*\(")
 _CONDITION = re.compile(
     r"\b(?:if|for|while|do|switch|return|goto|catch)\b|\?|&&|\|\||^[ \t]*#", re.MULTILINE
 )
@@ -96,9 +94,6 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             ),
         )
     text += "the call out"
-    call = written_statement(case.sources, place)
-    if call is not None and _PRINTS.match(call):
-        return (Advice(f"{text}.", f"#ifndef NDEBUG\n{call}\n#endif"),)
     if "printf" not in written:
         return (Advice(f"{text}, which a macro or function on that line makes."),)
     return (Advice(f"{text} (`#ifndef NDEBUG`, together with a condition that guards only it)."),)

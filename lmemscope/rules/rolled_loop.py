@@ -50,7 +50,8 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if is_chosen:
         best = tuple(one for one in offer.advice if one.rewrite != "unroll") or best
     elif not best and not unnamed(case) and can_be_unrolled(case):
-        best = (_unroll(case),)
+        why = dict(offer.declined).get("unroll")
+        best = (_unroll(case, why), *(offer.advice if why is not None else ()))
     if best and size // 4 > spare_registers(case.facts):
         # Not all of it may fit.
         best = (*best, *(one for one in offer.advice if one not in best))
@@ -58,8 +59,13 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     return found or without_usable_advice(case, offer)
 
 
-def _unroll(case: Case) -> Advice:
-    """To unroll the loops, where what stands there is read by no rewrite."""
+def _unroll(case: Case, why: str | None) -> Advice:
+    """To unroll the loops, where no rewrite was asked, or why that is not done."""
+    if why is not None:
+        return Advice(
+            f"Every index of {case.name} is a constant once all loops that index it are unrolled, "
+            f"those of macros and inlined functions included. `fix` does not offer that: {why}."
+        )
     loop = case.index.loop if case.index is not None else None
     first = f"the loop at {case.line(loop)} and every other" if loop is not None else "every"
     return Advice(

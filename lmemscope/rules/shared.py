@@ -11,14 +11,7 @@ STATIC_BYTES = 48 * 1024
 be dynamic, and the host must opt in to it."""
 DYNAMIC = r"\bextern\b(?:[^;{}()]|\([^;{}()]*\))*\b__shared__\b"
 """Its declaration: what ``extern "C"`` defines may have shared memory of another kind inside."""
-_DYNAMIC = re.compile(DYNAMIC)
 _PREFERS_L1 = re.compile(r"\b(?:cudaFuncCachePreferL1|cudaSharedmemCarveoutMaxL1)\b")
-
-
-def has_dynamic(case: Case) -> bool:
-    """Whether the kernel's file has shared memory whose size the launch gives."""
-    home = case.facts.home
-    return home is not None and bool(case.sources.matching(home, _DYNAMIC))
 
 
 def prefers_l1(case: Case) -> bool:

@@ -124,7 +124,7 @@ def test_spills_come_with_the_peak_of_live_registers() -> None:
     peak = re.search(r"at most (\d+) are live at once", text)
     assert peak is not None
     assert 20 < int(peak.group(1)) <= 32
-    assert "__launch_bounds__(1024, 1)" in text
+    assert "__launch_bounds__(1024)" in text
 
 
 def test_a_failing_input_is_reported_with_its_message() -> None:

@@ -32,6 +32,16 @@ def failures(directory: Path, *arguments: str) -> list[dict[str, Any]]:
     return found
 
 
+def scanned(directory: Path, name: str) -> str:
+    """The first advice on the only finding of a file."""
+    done = run_program("scan", name, "--format", "json", "--arch", "sm_90", cwd=directory)
+    ((finding,),) = [
+        kernel["findings"] for unit in json.loads(done.out)["units"] for kernel in unit["kernels"]
+    ]
+    text: str = finding["advice"][0]["text"]
+    return text
+
+
 def test_a_column_is_for_the_largest_block_of_all_inputs_that_have_the_array(
     tmp_path: Path,
 ) -> None:
@@ -73,6 +83,7 @@ def test_what_fix_tried_and_refused_is_not_advised_until_a_file_changes(
     (tmp_path / "two.cu").write_text(TWO)
     (before,) = failures(tmp_path, "two.cu")
     assert "column of shared memory" in before["advice"]
+    assert "column of shared memory" in scanned(tmp_path, "two.cu")
     fixed = run_program("fix", "two.cu", "--format", "json", "--arch", "sm_90", cwd=tmp_path)
     trials = json.loads(fixed.out)["candidates"]
     shared = [one for one in trials if one["rewrite"] == "shared-memory"]
@@ -81,6 +92,7 @@ def test_what_fix_tried_and_refused_is_not_advised_until_a_file_changes(
     (after,) = failures(tmp_path, "two.cu")
     assert "column of shared memory" not in after["advice"]
     assert "`lmemscope fix` tried `shared-memory` and does not offer it: k1" in after["advice"]
+    assert scanned(tmp_path, "two.cu") == after["advice"]
     (tmp_path / "two.cu").write_text(TWO + "// Another text.\n")
     (again,) = failures(tmp_path, "two.cu")
     assert again["advice"] == before["advice"]

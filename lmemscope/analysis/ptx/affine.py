@@ -353,7 +353,7 @@ class Affine:
         rest = gcd(*(factor for term, factor in form.terms.items() if not is_base(term)))
         kept: dict[Term, int] = {value: rest}
         kept.update((term, factor) for term, factor in form.terms.items() if is_base(term))
-        return Form(form.constant, kept, form.bits, form.base_offset)
+        return Form(form.constant, kept, form.bits)
 
     def _parameter(self, value: Value, instruction: Instruction, known: dict[Value, Form]) -> Form:
         """What is loaded from a parameter of the function."""

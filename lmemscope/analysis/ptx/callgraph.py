@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
+from math import gcd
 
 from lmemscope.analysis.ptx.flow import mentions_local_access
 from lmemscope.analysis.ptx.graph import Call
@@ -33,7 +34,7 @@ class ModuleFlow:
     def __init__(self, ptx: PtxModule) -> None:
         self.ptx = ptx
         self._library = Library(ptx)
-        self._rows: dict[str, bool] = {}
+        self._rows: dict[str, int] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -60,7 +61,7 @@ class ModuleFlow:
                 partial(self._given, name),
                 self._library,
                 self._told.get(name),
-                self._has_rows(function) if b"%tid." in function.text else None,
+                self._row(function) if b"%tid." in function.text else None,
             )
         return self._dataflows[name]
 
@@ -85,26 +86,28 @@ class ModuleFlow:
         self._levels.clear()
         return True
 
-    def shape(self, rows: Mapping[str, bool]) -> None:
-        """Take warps of kernels to be, or not to be, 32 neighbours in x.
+    def shape(self, rows: Mapping[str, int]) -> None:
+        """Say what divides the threads in x of kernels' blocks.
 
         Args:
-            rows: which, by the kernels' names; of others it is not known.
+            rows: that, by the kernels' names, and 0 where warps are not 32 neighbours in x; of
+                others it is not known.
         """
         self._rows |= rows
         if rows:
             self.forget()
 
-    def _has_rows(self, function: PtxFunction) -> bool | None:
-        """Whether a function's warps are 32 neighbours in x, in all kernels that reach it."""
+    def _row(self, function: PtxFunction) -> int | None:
+        """The same of a function, for all kernels that reach it; None where it is not known."""
         kernels = [function]
         if function.kind != "entry":
             entries = (one for one in self.ptx.functions if one.kind == "entry")
             kernels = [one for one in entries if function.name in self.reached(one.name)]
-        known = [self._rows.get(one.name, one.has_rows) for one in kernels]
-        if False in known:
-            return False
-        return True if known and None not in known else None
+        said = [self._rows.get(one.name, one.row) for one in kernels]
+        known = [one for one in said if one is not None]
+        if 0 in known:
+            return 0
+        return gcd(*known) if known and len(known) == len(said) else None
 
     def may_access_local(self, name: str) -> bool:
         """Whether a function has any ``ld`` or ``st`` that may be one of local memory.
@@ -227,7 +230,23 @@ class ModuleFlow:
             external=tuple(sorted(external - _RUNTIME)),
             pointed=pointed,
             leads_out=any(map(self._leads_out, {*reached, *pointed})),
+            cycles=self._cycles(recursive),
         )
+
+    def _cycles(self, recursive: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+        """The shortest way from each recursive function back to itself, each once."""
+        found: dict[frozenset[str], tuple[str, ...]] = {}
+        for function in recursive:
+            ways: list[tuple[str, ...]] = [(function,)]
+            seen = {function}
+            while ways and function not in self.callees.get(ways[0][-1], ()):
+                way = ways.pop(0)
+                called = sorted(set(self.callees.get(way[-1], ())) - seen)
+                seen |= {*called}
+                ways += [(*way, one) for one in called]
+            if ways:
+                found.setdefault(frozenset(ways[0]), ways[0])
+        return tuple(found.values())
 
     def _calls_through(self, function: str) -> bool:
         """Whether a function makes a call through a pointer."""

@@ -20,15 +20,15 @@ class Definitions:
 
     Attributes:
         function, body: the function, parsed.
-        rows: whether a warp is 32 neighbours in x: all blocks have one dimension, or a multiple of
-            32 threads in x. None where that is not known.
+        row: what divides the threads in x of all blocks; 0 where a warp is not 32 neighbours there,
+            as it is if all have one dimension, or a multiple of 32. None where that is not known.
         flow: its control flow.
         definitions: instruction indices that write each register, ascending.
     """
 
-    def __init__(self, function: PtxFunction, rows: bool | None = None) -> None:
+    def __init__(self, function: PtxFunction, row: int | None = None) -> None:
         self.function = function
-        self.rows = rows
+        self.row = row
         self.body = function.body
         self.flow = ControlFlow(self.body)
         self._reads: dict[int, tuple[str, ...]] = {}
@@ -61,9 +61,9 @@ class Definitions:
         In a block of unknown shape, lanes of a warp may have one row or several.
         """
         known = special(register)
-        if known is None or register not in _ROWS or self.rows is False:
+        if known is None or register not in _ROWS or self.row == 0:
             return known
-        return known[0], "uniform" if self.rows else "unknown"
+        return known[0], "uniform" if self.row else "unknown"
 
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""

@@ -17,12 +17,8 @@ from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import Iterations
-from lmemscope.analysis.ptx.lanes import (
-    broadcast_lane,
-    counts_alike,
-    counts_itself,
-    is_same_in_warp,
-)
+from lmemscope.analysis.ptx.lane_bits import LaneBits
+from lmemscope.analysis.ptx.lanes import broadcast_lane, counts_alike, counts_itself
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.points_to import Pointee, PointsTo, Told
@@ -47,7 +43,7 @@ class Dependences:
         told: what names tell of loads and stores of the depot, by the index of the instruction.
 
     Attributes:
-        analyses, values, control, affine, points_to, products: of the function.
+        analyses, values, control, affine, points_to, products, lane_bits: of the function.
     """
 
     def __init__(
@@ -67,6 +63,7 @@ class Dependences:
         self._iterations = Iterations(of)
         self._remainders = Remainders(of, self._iterations)
         self._butterflies = Butterflies(of)
+        self.lane_bits = LaneBits(code, self.values, self.node)
         self._nodes: dict[Value, Node] = {}
         self._named: dict[tuple[int, range | None, Loc | None], str] = {}
         self._bytes: dict[str, Told] = {}
@@ -222,7 +219,6 @@ class Dependences:
             return Node((), between, frozenset({Leaf("loop-counter")}), level)
         shared = (
             instruction.isa.lanes == "same"
-            or is_same_in_warp(self._code, self.values, index)
             or self._butterflies.is_complete(index)
             or counts_alike(self._code, self.affine, index)
             or counts_itself(self._code, self.affine, index)

@@ -49,14 +49,11 @@ class Form:
         constant: may be negative.
         terms: their factors, none of them 0.
         bits: the fewest in which it was computed, where that depends on its terms.
-        base_offset: of an address, what was added to a variable's without any term: in
-            ``a.b[i + 1]`` where ``b`` begins.
     """
 
     constant: int
     terms: Mapping[Term, int] = field(default_factory=dict)
     bits: int = field(default=WIDEST, compare=False)
-    base_offset: int = field(default=0, compare=False)
 
     @property
     def number(self) -> int | None:
@@ -67,7 +64,7 @@ class Form:
         """The same in registers of some bits."""
         if bits >= self.bits:
             return self
-        return Form(self.constant, self.terms, bits, self.base_offset)
+        return Form(self.constant, self.terms, bits)
 
     def factor(self, term: Term) -> int:
         """That of a term; 0 without it."""
@@ -77,16 +74,14 @@ class Form:
         """The sum with a multiple of another form."""
         constant = self.constant + times * other.constant
         if not other.terms:
-            beside = self.base_offset + times * other.constant
-            return Form(constant, self.terms, self.bits, beside)
+            return Form(constant, self.terms, self.bits)
         if not self.terms and times == 1:
             return other.plus(self)
         terms = dict(self.terms)
         for term, factor in other.terms.items():
             terms[term] = terms.get(term, 0) + times * factor
         kept = {term: factor for term, factor in terms.items() if factor}
-        pointer = other if times == 1 and has_base(other) else self
-        return Form(constant, kept, min(self.bits, other.bits), pointer.base_offset)
+        return Form(constant, kept, min(self.bits, other.bits))
 
     def times(self, factor: int) -> Form:
         """A multiple."""
@@ -97,7 +92,7 @@ class Form:
         if term not in self.terms:
             return self
         rest = {one: factor for one, factor in self.terms.items() if one != term}
-        return Form(self.constant, rest, self.bits, self.base_offset)
+        return Form(self.constant, rest, self.bits)
 
     def fits(self, number: float) -> bool:
         """Whether its registers hold a number, with a sign or without."""

@@ -30,6 +30,7 @@ class PtxAccess(Struct, frozen=True):
         leaves: what its address is computed from beside the object; empty for a constant index.
         offset: constant byte offset in the depot, where it is constant.
         uniformity: of its address across the lanes of a warp.
+        chosen_by: what decides which of several objects its address is of, and no place in any.
         is_choice: whether it is a load, and its address one of several constants, which the control
             flow chooses once. Compilers take such loads apart, unless the object is in memory for
             another's sake.
@@ -43,6 +44,7 @@ class PtxAccess(Struct, frozen=True):
     offset: int | None
     uniformity: Uniformity = "uniform"
     is_choice: bool = False
+    chosen_by: frozenset[Leaf] = frozenset()
 
     @property
     def is_of_data(self) -> bool:
@@ -140,18 +142,20 @@ class FunctionObjects:
             if not pointees and is_generic_access(instruction.opcode):
                 continue
             leaves = self._index_leaves(index, address.base, pointees)
+            added, chosen_by = self._beside_choice(index, address.base, pointees)
             result.append(
                 PtxAccess(
                     index,
                     instruction.isa.access == "store",
                     access_width(instruction),
                     pointees,
-                    leaves,
+                    added or leaves,
                     self.dataflow.affine.depot_offset(index),
                     self.dataflow.uniformity(address.base, index),
                     bool(leaves)
                     and instruction.isa.access == "load"
                     and self.dataflow.is_one_of_constants(address.base, index, once=True),
+                    chosen_by if added else frozenset(),
                 )
             )
         return result
@@ -235,6 +239,12 @@ class FunctionObjects:
             lambda one: [other for index in definitions.get(one, ()) for other in read(index)],
         )
         return any(len(definitions.get(one, ())) > 1 for one in behind)
+
+    def volatile_access(self, found: StackObject) -> PtxAccess | None:
+        """The first volatile access of an object; None without one."""
+        instructions = self.body.instructions
+        volatile = (a for a in found.accesses if "volatile" in instructions[a.index].modifiers)
+        return next(volatile, None)
 
     def is_object_address(self, index: int, value: str) -> bool:
         """Whether what an instruction reads may be the address of a stack object."""
@@ -350,6 +360,31 @@ class FunctionObjects:
         address = instruction.address
         results = {name for name, _, _ in self.dataflow.function.results}
         return address is not None and address.base in results
+
+    def _beside_choice(
+        self, index: int, register: str, pointees: frozenset[Pointee]
+    ) -> tuple[frozenset[Leaf], frozenset[Leaf]]:
+        """Of ``(flag ? a : b)[i]``, what ``i`` is made of, and what ``flag`` is.
+
+        Nothing where other addresses than those of whole objects are chosen from.
+        """
+        added: set[Leaf] = set()
+        while len(pointees) > 1:
+            if all(one.isa.kind in ("copy", "choice") for _, one in self._passed(index, register)):
+                chosen = self.dataflow.leaves(register, index)
+                return frozenset(added), frozenset(one for one in chosen if one.kind != "symbol")
+            at = self.dataflow.values.read(index, register)
+            instruction = self.body.instructions[at] if at is not None and at >= 0 else None
+            if at is None or instruction is None or instruction.isa.kind not in ("copy", "sum"):
+                break
+            read = [r for one in instruction.operands[1:] for r in registers_of(one)]
+            leading = [one for one in read if self._points_to.objects(at, one)]
+            if len(leading) != 1 or instruction.predicate is not None:
+                break
+            (index, register) = at, leading[0]
+            for one in read:
+                added |= self.dataflow.leaves(one, at) if one != register else frozenset()
+        return frozenset(), frozenset()
 
     def _index_leaves(
         self, index: int, register: str, pointees: frozenset[Pointee]

@@ -194,11 +194,11 @@ class PointsTo:
         """The instructions that an address comes through, those where it begins included."""
         self._settle()
         first = self._value(index, operand)
-        found = reached([first] if first is not None else [], self._leading)
+        found = reached([first] if first is not None else [], self.leading)
         return (value for value in found if value >= 0)
 
-    def _leading(self, value: Value) -> Sequence[Value]:
-        """Of the values that one is made of, those that lead where it does."""
+    def leading(self, value: Value) -> Sequence[Value]:
+        """Of the values that one is made of, those that lead where it does; none of a beginning."""
         join = self._values.join(value)
         if join is not None:
             return self._values.met(join)

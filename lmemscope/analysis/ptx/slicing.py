@@ -41,7 +41,7 @@ class Dataflow(Definitions):
             them. Parameters of kernels are uniform.
         library: what of the module is the mathematical library's; None where that is not known.
         told: what names tell of loads and stores of the depot, by the index of the instruction.
-        rows: whether its warps are 32 neighbours in x, where that is known.
+        row: what divides the threads in x of its blocks, as of `Definitions`.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class Dataflow(Definitions):
         given: Callable[[str], Uniformity] | None = None,
         library: Library | None = None,
         told: Mapping[int, Told] | None = None,
-        rows: bool | None = None,
+        row: int | None = None,
     ) -> None:
-        super().__init__(function, rows)
+        super().__init__(function, row)
         given = given or (lambda name: "unknown")
         self._graph = graph = Dependences(self, given, library, told)
         self.values, self.control = graph.values, graph.control
@@ -224,7 +224,7 @@ class Dataflow(Definitions):
         node = self._graph.node(value)
         if node.broadcast is not None and self._is_broadcast(value):
             return ()
-        return node.between
+        return self._graph.lane_bits.between(value)
 
     def _is_broadcast(self, value: Value) -> bool:
         """Whether a shuffle gives all lanes the value of one: they all name the same."""

@@ -382,8 +382,9 @@ def test_the_pieces_of_an_object_have_its_number_and_its_accesses_the_members() 
     found.add(local_object(size=32), [("k", 0), ("k", 16)], ())
     found.add(local_object(name="s.a", offset=32), [("k", 32)], [("k", 7)])
     found.add(local_object(name="s", offset=32), [("k", 32)], [("k", 8)])
-    assert [found.number(("k", at)) for at in (0, 16, 99)] == [0, 0, None]
-    assert [found.number(("k", 32), ("k", index)) for index in (7, 8)] == [1, 2]
+    found.add(local_object(name="s.b", offset=32), [("k", 32)], [("k", 8)])
+    assert [found.numbers(("k", at), ("k", 5)) for at in (0, 16, 99)] == [[0], [0], []]
+    assert [found.numbers(("k", 32), ("k", index)) for index in (7, 8)] == [[1], [2, 3]]
 
 
 def test_ptx_objects_without_frame_and_sites_were_promoted() -> None:

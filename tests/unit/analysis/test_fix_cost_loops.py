@@ -6,7 +6,7 @@ import pytest
 
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of
-from lmemscope.model import PIPES, Work
+from lmemscope.model import PIPES, LoopCounts, LoopTurns, Work
 from tests.support.builders import attributed, layers, program
 
 FMA = "fma.rn.f32 %f, %f, %f, %f;"
@@ -144,3 +144,38 @@ def test_lanes_that_count_from_their_own_number_count_alike() -> None:
     assert level("le.s32", "%x") == "uniform"
     assert level("le.u32", "%x") == "lane-varying"  # Where x is 0, it wraps.
     assert level("le.s32", "5") == "lane-varying"
+
+
+def _searched(copies: int, line: int = 7) -> str:
+    """A search of some elements at most, written out: each test of line 7 may end it."""
+    tests = "".join(
+        f".loc 1 {line} 0\nld.global.f32 %f, [%d];\nsetp.gt.f32 %p, %f, 0f00000000;\n"
+        f"@%p bra $END;\n.loc 1 8 0\n{FMA}\n"
+        for _ in range(copies)
+    )
+    return f"ld.param.u64 %d, [k_param_0];\n{tests}$END:\nret;"
+
+
+@pytest.mark.parametrize("copies", [6, 11])
+def test_a_loop_that_is_written_out_is_told_to_the_rewriting_that_has_it(copies: int) -> None:
+    given = layers(program(_searched(copies)))
+    source = ["", "", "", "", "", "", "for (; kept[j] > a; --j)", "", ""]
+    found = work_of(given, attributed(given), lines_of=lambda file: source)
+    assert found is not None
+    assert found.loops == (LoopTurns("for(;kept[j]>a;--j)", float(copies), 1),)
+    loop = (
+        f"ld.param.u64 %d, [k_param_0];\n$L1:\n{FMA}\nld.global.f32 %f, [%d];\n"
+        ".loc 1 7 0\nsetp.gt.f32 %p, %f, 0f00000000;\n@%p bra $L1;\nret;"
+    )
+    rewritten = layers(program(loop))
+    told = LoopCounts("k", (), found.loops)
+    changed = work_of(rewritten, attributed(rewritten), told, lines_of=lambda file: source)
+    assert changed is not None
+    assert changed.pipes[PIPES.index("fp32")] == copies
+
+
+def test_a_few_branches_of_a_line_are_no_loop() -> None:
+    given = layers(program(_searched(5)))
+    found = work_of(given, attributed(given), lines_of=lambda file: ["while (a && b)"] * 9)
+    assert found is not None
+    assert found.loops == ()

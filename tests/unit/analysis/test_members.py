@@ -82,6 +82,9 @@ def shown(objects: Sequence[LocalObject]) -> list[tuple[str | None, int, int, st
          Place(0, 8, 8)),
         ("and.b64 %rd7, %rd6, 60;\nadd.s64 %rd8, %rd1, %rd7;\nld.local.u32 %r1, [%rd8];",
          Place(0, 4, 4)),
+        # What is added to an index is no part of where the array begins.
+        ("add.s32 %r7, %r6, -2;\nmul.wide.s32 %rd7, %r7, 4;\nadd.s64 %rd8, %rd1, %rd7;\n"
+         "ld.local.u32 %r1, [%rd8+8];", Place(8, 4, 4)),
         ("mad.wide.s32 %rd8, %r6, 12, %rd1;\nld.local.u32 %r1, [%rd8+4];", Place(4, 12, 4)),
         ("add.s64 %rd8, %rd1, %rd6;\nld.local.u8 %r1, [%rd8];", Place(0, 1, 1)),
     ],
@@ -89,7 +92,7 @@ def shown(objects: Sequence[LocalObject]) -> list[tuple[str | None, int, int, st
 def test_a_place_is_where_an_index_begins_and_what_it_steps_by(body: str, expected: Place) -> None:
     found = objects_of(f"{depot(64)}\nadd.u64 %rd1, %SPL, 0;\nld.param.u64 %rd6, [k_param_0];\n"
                        f"ld.param.u32 %r6, [k_param_1];\n{body}\nret;")  # fmt: skip
-    assert Places(found).of(found.accesses[-1]) == expected
+    assert Places(found).of(found.accesses[-1], found.objects[0]) == expected
 
 
 def test_a_pointer_that_a_loop_advances_steps_by_what_it_adds() -> None:
@@ -103,7 +106,58 @@ setp.lt.s32 %p1, %r1, 9;
 @%p1 bra $L1;
 ret;"""
     found = objects_of(body)
-    assert Places(found).of(found.accesses[0]) == Place(16, 8, 4)
+    assert Places(found).of(found.accesses[0], found.objects[0]) == Place(16, 8, 4)
+
+
+CHOSEN = f"""{depot(96)}
+add.u64 %rd1, %SPL, 0;
+add.s64 %rd2, %rd1, 32;
+add.s64 %rd3, %rd1, 64;
+ld.param.u32 %r6, [k_param_1];
+setp.eq.s32 %p1, %r6, 0;
+mul.wide.s32 %rd8, %r6, 4;
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "starts"),
+    [
+        ("selp.b64 %rd4, %rd2, %rd3, %p1;", [32, 64]),
+        ("selp.b64 %rd5, %rd2, %rd3, %p1;\nselp.b64 %rd4, %rd1, %rd5, %p1;", [0, 32, 64]),
+        ("selp.b64 %rd5, %rd1, %rd2, %p1;\nadd.s64 %rd4, %rd5, 4;", [4, 36]),
+        ("mov.u64 %rd4, %rd1;\n@%p1 bra $L1;\nmov.u64 %rd4, %rd3;\n$L1:", [0, 64]),
+        # Two pointers that change places in each turn of a loop.
+        (
+            "mov.u64 %rd4, %rd1;\nmov.u64 %rd5, %rd3;\n$L1:\nmov.u64 %rd6, %rd4;\n"
+            "mov.u64 %rd4, %rd5;\nmov.u64 %rd5, %rd6;\n@%p1 bra $L1;",
+            [0, 64],
+        ),
+        # What a loop adds moves a pointer within what it begins in.
+        ("selp.b64 %rd4, %rd2, %rd3, %p1;\n$L1:\nadd.s64 %rd4, %rd4, 8;\n@%p1 bra $L1;", [32, 64]),
+    ],
+)
+def test_a_chosen_pointer_has_the_places_of_what_it_is_chosen_from(
+    body: str, starts: list[int]
+) -> None:
+    access = "add.s64 %rd9, %rd4, %rd8;\nld.local.u32 %r1, [%rd9];\nret;"
+    found = objects_of(f"{CHOSEN}{body}\n{access}")
+    places = Places(found)
+    each = places.each(found.accesses[-1], found.objects[0])
+    assert [(place.start, place.step) for place in each] == [(start, 4) for start in starts]
+    assert places.of(found.accesses[-1], found.objects[0]).start is None
+
+
+def test_what_only_a_choice_decides_is_no_index() -> None:
+    chosen = "selp.b64 %rd4, %rd2, %rd3, %p1;\nld.local.u32 %r1, [%rd4+8];\nret;"
+    found = objects_of(f"{CHOSEN}{chosen}")
+    each = Places(found).each(found.accesses[-1], found.objects[0])
+    assert each == (Place(40, 0, 4), Place(72, 0, 4))
+
+
+def test_a_pointer_out_of_memory_has_no_known_place() -> None:
+    body = "st.local.u64 [%rd1], %rd2;\nld.local.u64 %rd4, [%rd1];"
+    found = objects_of(f"{CHOSEN}{body}\nld.local.u32 %r1, [%rd4];\nret;")
+    assert Places(found).of(found.accesses[-1], found.objects[0]) == Place(None, 4, 4)
 
 
 # Types.

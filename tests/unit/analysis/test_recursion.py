@@ -48,3 +48,46 @@ def test_what_is_called_through_a_pointer_is_at_the_call() -> None:
     (finding,) = find(fact)
     assert finding.cause == "call-frame"
     assert finding.location == SourceLocation("a.cu", 9)
+
+
+ONE = call("one", "%rd1")
+TWO = call("two", "%rd1")
+THREE = call("three", "%rd1")
+
+
+@pytest.mark.parametrize(
+    ("functions", "cycles", "said", "evidence"),
+    [
+        ({"one": ONE, "two": ""}, (("one",),), "one calls itself and keeps", "calls-itself"),
+        (
+            {"one": TWO, "two": ONE},
+            (("one", "two"),),
+            "one calls two, which calls one",
+            "called-again",
+        ),
+        (
+            {"one": f"{TWO}\n{ONE}", "two": ONE},
+            (("one",), ("two", "one")),
+            "one calls itself; the function two calls one, which calls two",
+            "calls-itself",
+        ),
+        (
+            {"one": TWO, "two": THREE, "three": ONE},
+            (("one", "two", "three"),),
+            "one calls two, which calls three, which calls one",
+            "called-again",
+        ),
+    ],
+)
+def test_recursion_says_what_calls_what(
+    functions: dict[str, str], cycles: tuple[tuple[str, ...], ...], said: str, evidence: str
+) -> None:
+    bodies = {name: f"{LEAVES}{calls}\n$L9:\nret;" for name, calls in functions.items()}
+    bodies["one"] = f"add.u64 %rd2, %rd1, 8;\n{bodies['one']}"
+    ptx = program(f"{ONE}\nret;", **bodies)
+    fact = attributed(layers(ptx, callees={"one": [ldl("add.u64")]}, frame=None))
+    assert fact.calls is not None
+    assert tuple(sorted(fact.calls.cycles)) == tuple(sorted(cycles))
+    (finding,) = find(fact)
+    assert said in finding.message
+    assert {one.kind for one in fact.accesses[0].evidence_facts} >= {evidence}

@@ -154,6 +154,16 @@ FLOAT = Entry("base_type", "float")
             Entry("const_type", of=Entry("typedef", "row", Entry("pointer_type", of=FLOAT))),
             "const row",
         ),
+        # What a name hides is said.
+        (Entry("typedef", "flag", Entry("volatile_type", of=FLOAT)), "volatile float"),
+        (
+            Entry("typedef", "set", Entry("typedef", "flag", Entry("volatile_type", of=FLOAT))),
+            "volatile float",
+        ),
+        (
+            Entry("typedef", "row", Entry("pointer_type", of=Entry("volatile_type", of=FLOAT))),
+            "row",
+        ),
     ],
 )
 def test_a_pointers_qualifiers_stand_behind_its_star(kind: Entry, expected: str) -> None:

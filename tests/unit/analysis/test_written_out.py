@@ -40,6 +40,28 @@ def test_the_counter_of_a_written_out_loop_is_no_index_of_other_things(
 
 
 @pytest.mark.parametrize(
+    ("lines", "text", "is_kept"),
+    [
+        (["for (int i = 0; i < 4; ++i)", "  s += row[i];"], "i", False),
+        (["for (int i = 0; i < 4; ++i) {", "  s += row[2 * i + 1];"], "2 * i + 1", False),
+        # The counter names an element, and is no part of the index.
+        (["for (int i = 0; i < 4; ++i)", "  s += row[perm[i]];"], "perm[i]", True),
+        (["for (int i = 0; i < 4; ++i)", "  s += row[p.x[i] + i];"], "p.x[i] + i", True),
+        # The loop is over: it may have ended anywhere.
+        (["for (i = 0; i < 4; ++i) if (x[i]) break;", "s += row[i];"], "i", True),
+        (["for (int i = 0; i < 4; ++i) { s += i; }", "s += row[i];"], "i", True),
+    ],
+)
+def test_an_index_of_written_out_counters_alone_is_none(
+    lines: list[str], text: str, is_kept: bool
+) -> None:
+    sources = SourceText(lambda file: lines if file == "a.cu" else [])
+    found = [Subscript(("row",), text, 2, True, False, False)]
+    turns = Turns(frozenset(), frozenset(), any_counted=False, any_constant=False)
+    assert bool(running(found, "a.cu", turns, sources)) == is_kept
+
+
+@pytest.mark.parametrize(
     ("of_data", "kept"),
     [
         ((False, True), (["j"], ["k"])),  # As in the text.

@@ -190,6 +190,7 @@ SENTENCES = [
         "the source passes its address to f, which is inlined",
     ),
     (Evidence("calls-itself", "f"), "f calls itself"),
+    (Evidence("called-again", "f"), "f is called again before it returns"),
     (Evidence("called-by-pointer", "f"), "the address of f is stored for indirect calls"),
     (Evidence("called-directly", "f"), "f is called and saves its caller's registers"),
     (

@@ -372,6 +372,22 @@ def test_every_kernel_that_gets_an_array_of_a_function_is_bounded(
     assert "void away(" in made, "a comment runs nothing"
 
 
+@pytest.mark.parametrize(("body", "is_bounded"), [("out[2] = n;", False), ("get(out, n);", True)])
+def test_an_overload_is_bounded_only_where_it_runs_the_function_too(
+    body: str, is_bounded: bool
+) -> None:
+    text = SHARING.format(bounds="") + f"__global__ void k(double *out, int n) {{ {body} }}\n"
+    named: dict[str, object] = {"demangled": "k(float const*, float*, int)"}
+    here = SourceLocation("/p/a.cu", 6)
+    given = target(text, "a", "float[8]", block=None, location=here, **named)
+    overload = facts("k(double*, int)", location=SourceLocation("/p/a.cu", 10))
+    given = replace(given, kernels=(given.hits[0].facts, overload))
+    one = next(one for one in proposals(given)[0] if one.rewrite == "shared-memory")
+    made = patched(text.encode(), one.edits).decode()
+    assert "1) k(const float" in made
+    assert ("1) k(double" in made) == is_bounded
+
+
 @pytest.mark.parametrize(("limit", "threads"), [(32, 64), (256, 256)])
 def test_the_widest_kernel_that_runs_a_function_says_how_many_copies_there_are(
     limit: int, threads: int

@@ -15,7 +15,7 @@ from lmemscope.model import (
     InlineFrame,
     SourceLocation,
 )
-from lmemscope.rewrites import likely
+from lmemscope.rewrites import likely, tried_beside
 from lmemscope.rewrites.base import Target
 from tests.support.rewriting import LOADED, SCATTERED, indexed, kernel
 
@@ -133,6 +133,16 @@ def test_where_all_decline_the_nearest_says_why() -> None:
     made, declined = likely(asked)
     assert made == ()
     assert (declined[0].rewrites, declined[0].reason) == (("select",), "it is volatile")
+
+
+def test_what_is_not_likely_to_help_is_known_to_be_tried() -> None:
+    asked = indexed("out[0] = a[p[n] & 7];", source=LOADED)
+    beside = [one.name for one in tried_beside(asked, ["select"])]
+    assert "narrow" not in beside
+    assert "shared-memory" in beside
+    assert "shared-row" not in beside, "it only stands in for shared memory"
+    assert "select" not in beside
+    assert tried_beside(asked, [*beside, "select"]) == ()
 
 
 def test_the_lines_that_change_are_shown_and_helper_classes_counted() -> None:

@@ -19,9 +19,11 @@ from lmemscope.model import (
     CallFacts,
     Cause,
     Evidence,
+    FunctionFacts,
     IndexFacts,
     InlineFrame,
     LaunchBounds,
+    PtxasFacts,
     Rewriting,
     SourceLocation,
     Uniformity,
@@ -674,9 +676,7 @@ def test_functions_for_the_host_get_no_memory_space() -> None:
 @pytest.mark.parametrize(
     ("declaration", "use"),
     [
-        ("float a[2];", "o[0] = a[n];"),
         ("static float a[2] = {1, 2};", "o[0] = a[n];"),
-        ("__shared__ float a[2];", "o[0] = a[n];"),
         ("volatile float a[2] = {1, 2};", "o[0] = a[n];"),
         ("float a[2] = {1, 2};", "o[0] = a[n]; a[n] = 3;"),
         ("float2 a[2] = {1, 2};", "o[0] = a[n].x++;"),
@@ -687,6 +687,12 @@ def test_functions_for_the_host_get_no_memory_space() -> None:
 )
 def test_what_may_be_changed_is_no_table(declaration: str, use: str) -> None:
     assert table(declaration, use) == []
+
+
+@pytest.mark.parametrize("declaration", ["float a[2];", "__shared__ float a[2];"])
+def test_what_statements_fill_is_no_table_as_it_stands(declaration: str) -> None:
+    with pytest.raises(DeclinedError, match="statements fill it"):
+        table(declaration)
 
 
 # Parameters.
@@ -756,11 +762,17 @@ def test_a_parameter_that_may_lose_its_const_is_left(body: str, why: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "kind", ["P &p", "const P *p", "float p[4]", "__grid_constant__ const P p"]
+    ("kind", "why"),
+    [
+        ("P &p", "no parameter `p` to be a copy"),
+        ("const P *p", "no parameter `p` to be a copy"),
+        ("float p[4]", "no parameter `p` to be a copy"),
+        ("__grid_constant__ const P p", "it is `__grid_constant__` already"),
+    ],
 )
-def test_pointers_and_references_are_no_copies(kind: str) -> None:
+def test_pointers_and_references_are_no_copies(kind: str, why: str) -> None:
     text = f"__global__ void k({kind}) {{\n    use(p);\n}}\n"
-    with pytest.raises(DeclinedError, match="no parameter `p` to be a copy"):
+    with pytest.raises(DeclinedError, match=why):
         proposals(grid_constant.REWRITE, target(text, "param-copy", used="use", name="p"))
 
 
@@ -873,7 +885,7 @@ def test_calls_that_the_compiler_inlined_are_not_denied() -> None:
 
 
 def test_recursion_is_not_inlined() -> None:
-    with pytest.raises(DeclinedError, match="calls itself"):
+    with pytest.raises(DeclinedError, match="is recursive"):
         inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True)
 
 
@@ -1057,6 +1069,38 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     full = replace(given, hits=(changed(hit, facts=facts),))
     with pytest.raises(DeclinedError, match=r"no room for a word of 256 threads$"):
         proposals(smem_spilling.REWRITE, full)
+
+
+@pytest.mark.parametrize(
+    ("threads", "shared", "spilled", "is_likely"),
+    [
+        (64, 0, 16, True),
+        (64, 24576, 16, False),
+        (256, 0, 16, True),
+        (256, 12288, 16, True),
+        (256, 15360, 16, False),
+        (1024, 40960, 16, True),
+        (1024, 45056, 16, False),
+        (1024, 40960, 512, False),  # A word of many that are spilled is not worth it.
+    ],
+)
+def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
+    threads: int, shared: int, spilled: int, is_likely: bool
+) -> None:
+    text = "__global__ void k(float *o) {\n    use(o);\n}\n"
+    bounds = LaunchBounds(threads, 1)
+    given = target(text, "register-spill", used="use", name=None, bounds=bounds)
+    (hit,) = given.hits
+    figures = PtxasFacts(255, 16, 16, 16, None, shared, 0)
+    share = replace(hit.case.share, frame_bytes=spilled)
+    facts = changed(hit.facts, ptxas=figures)
+    hit = replace(hit, facts=facts, case=replace(hit.case, share=share))
+    of = smem_spilling.REWRITE.is_likely
+    assert of is not None
+    assert of(replace(given, hits=(hit,))) == is_likely
+    callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
+    calling = replace(hit, facts=changed(facts, callees=(callee,)))
+    assert not of(replace(given, hits=(calling,)))
 
 
 def test_facts_alone_name_no_kernel_elsewhere() -> None:

@@ -65,24 +65,6 @@ def test_recursive_calls_have_an_array_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("use", "is_used"),
-    [
-        ("sum = sum + 1;", False),
-        ("sum++; (void)sum;", False),
-        ('asm volatile("" :: "r"(sum));', False),
-        ("out[0] = sum;", True),
-        ("for (sum = 0; sum < n; sum = sum + 1) f();", True),
-    ],
-)
-def test_a_volatile_that_is_used_need_not_be_kept_alive(use: str, is_used: bool) -> None:
-    facts = kernel_with("volatile", kind="volatile int")
-    one = replace(facts.objects[0], name="sum", type="volatile int", size=4)
-    facts = replace(facts, objects=(one,))
-    finding = only(facts, f"void k() {{\n\n  volatile int sum = 0;\n  {use}\n}}")
-    assert len(finding.advice) == (1 if is_used else 2)
-
-
-@pytest.mark.parametrize(
     ("line", "uniformity", "is_alike", "is_copy", "is_shared"),
     [
         (6, "uniform", True, True, True),
@@ -130,7 +112,7 @@ def test_what_debug_builds_print_is_compiled_out_already(line: str, is_offered: 
     facts = kernel_with("printf-args")
     source = f"void k() {{\n\n\n\n\n{line}\n  printf(x, 1);\n#endif\n}}"
     (advice,) = only(facts, source).advice
-    assert (advice.code is not None) == is_offered
+    assert ("To remove it from release builds" in advice.text) == is_offered
     assert advice.is_none != is_offered
 
 
@@ -139,23 +121,6 @@ def test_what_all_threads_print_is_not_rare(above: str, is_rare: bool) -> None:
     source = f"__global__ void k(int t)\n{{\n\n\n\n\n  {above}printf(x, t);\n}}"
     (advice,) = only(kernel_with("printf-args"), source).advice
     assert ("rare" in advice.text) == is_rare
-
-
-@pytest.mark.parametrize(
-    ("declared", "is_filled"),
-    [
-        ("float table[20];", True),
-        ("float other[2], table[20], x;", True),
-        ("float table[] = {1};", False),
-    ],
-)
-def test_a_table_that_statements_fill_is_not_said_to_be_written_by_none(
-    declared: str, is_filled: bool
-) -> None:
-    facts = kernel_with("const-table")
-    (advice,) = only(facts, f"\n\n{declared} fill(table);\n").advice
-    assert ("It is filled by statements" in advice.text) == is_filled
-    assert ("nothing may write to it" in advice.text) != is_filled
 
 
 def test_a_table_of_vectors_has_no_constructor() -> None:
@@ -172,15 +137,6 @@ def test_arrays_are_chosen_between_by_elements() -> None:
     numbers = only(replace(facts, objects=(plain,))).advice
     assert "a[i]" in arrays[0].text
     assert "a[i]" not in numbers[0].text
-
-
-@pytest.mark.parametrize(("word", "is_in_place"), [("", False), ("const __grid_constant__ ", True)])
-def test_what_is_read_in_place_is_not_to_be_declared_so_again(word: str, is_in_place: bool) -> None:
-    facts = kernel_with("param-copy", kind="Row")
-    one = replace(facts.objects[0], name="p", declared=SourceLocation("a.cu", 3))
-    facts = replace(facts, objects=(one,))
-    finding = only(facts, f"\n\n__global__ void k({word}Row p, int n) {{\n}}\n")
-    assert (offered(finding, "grid-constant") is None) == is_in_place
 
 
 COUNTED = IndexFacts(
